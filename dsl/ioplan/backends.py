@@ -1,0 +1,146 @@
+"""The backend boundary: what does the I/O, and how it is found.
+
+A backend is any object behind the entry-point group `ioplan.backends` that has
+the members of `Backend`. It sees one run at a time, never the plan. The shortest
+one, and the manual for writing another, is `plugins/sim/ioplan_sim`.
+
+    backend = find("sim")                  # raises BackendError
+    drive = backend.open(request)          # a target that I/O can be done on
+    with drive.start(job) as execution:    # a run
+        for event in execution: ...        # Started, Progress…, Result | Failure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
+
+from ioplan.job import Event, Job
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+
+GROUP = "ioplan.backends"
+
+
+class BackendError(Exception):
+    """A backend cannot do what is asked; the text says what and what to do."""
+
+
+class Availability(Model):
+    """Whether a backend can run here, and if not, why and what to do."""
+
+    usable: bool
+    version: str = ""
+    reason: str = ""
+
+
+class TargetRequest(Model):
+    """What the user said of the target, before any backend has looked at it."""
+
+    path: str | None = None
+    create_bytes: int | None = None
+    overwrite: tuple[str, ...] = ()
+    writes: bool = False
+
+
+class TargetFacts(Model):
+    """What a target is. `identity` is what names it beyond its path."""
+
+    path: str
+    kind: str
+    capacity_bytes: int
+    block_bytes: int
+    identity: dict[str, str] = {}
+
+
+class Gap(Model):
+    """Something in a job that a backend cannot do exactly.
+
+    `stream` and `field` name the place in the workload, `reason` what is missing.
+    """
+
+    stream: str
+    field: str
+    reason: str
+
+
+class Execution(Protocol):
+    """A run under way. Iterating ends after Result or Failure."""
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def stop(self) -> None:
+        """End the I/O at once; the Result of what was done still comes."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave no I/O behind, whatever happened."""
+
+
+class Drive(Protocol):
+    """An open target."""
+
+    facts: TargetFacts
+
+    def gaps(self, job: Job) -> list[Gap]:
+        """What this backend cannot express exactly of the job."""
+
+    def start(self, job: Job) -> Execution:
+        """Begin a run."""
+
+    def purge(self) -> str:
+        """Make the target as new; returns how it was done. Raises BackendError."""
+
+    def idle(self, pause_ns: int) -> None:
+        """Let the target rest."""
+
+    def close(self) -> None:
+        """Give the target back."""
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """What an entry point of the group gives, or makes when called."""
+
+    name: str
+    virtual_time: bool
+
+    def availability(self) -> Availability:
+        """Whether it can run on this machine."""
+
+    def open(self, request: TargetRequest) -> Drive:
+        """Open a target. Raises ioplan.lab.target.TargetError or BackendError."""
+
+
+def names() -> list[str]:
+    """The names of all installed backends."""
+    return sorted(entry.name for entry in entry_points(group=GROUP))
+
+
+def find(name: str) -> Backend:
+    """The backend of that name. Raises BackendError with the names there are."""
+    for entry in entry_points(group=GROUP, name=name):
+        return _load(name, entry.load)
+    raise BackendError(
+        f"there is no backend {name!r}{did_you_mean(name, names())}; "
+        f"installed are: {', '.join(names()) or 'none'}"
+    )
+
+
+def _load(name: str, load: Any) -> Backend:
+    try:
+        backend = load()
+        backend = backend() if isinstance(backend, type) else backend
+    except Exception as error:  # a stranger's code: anything may come
+        raise BackendError(f"the backend {name!r} does not load: {error}") from error
+    if not isinstance(backend, Backend):
+        raise BackendError(f"the backend {name!r} lacks a member of the protocol")
+    return backend

@@ -1,0 +1,146 @@
+"""One run, as a backend is told it, and the events that come back.
+
+A job and its events are also the JSON that the engine `ioplan-engine` reads and
+writes, so there is one description of a run and not two.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ioplan.model import Model
+from ioplan.workload import Direction, Stream, Workload
+
+SECOND_NS = 1_000_000_000
+
+
+class JobStream(Stream):
+    """A stream with its region in bytes of this target."""
+
+    region_start_bytes: Annotated[int, Field(ge=0)]
+    region_end_bytes: Annotated[int, Field(gt=0)]
+
+
+class Job(Model):
+    """One run. It ends at the first of its limits; at least one is set.
+
+    `run_ns` does not include `warmup_ns`. `limit_bytes` counts bytes moved by
+    all streams after the warm-up, trimmed ones included. `passes` means that each stream covers its
+    region that often: random I/O then visits each block once per pass.
+    `read_only` opens the target so that it cannot be written.
+    """
+
+    target: str
+    capacity_bytes: Annotated[int, Field(gt=0)]
+    block_bytes: Annotated[int, Field(gt=0)]
+    streams: tuple[JobStream, ...]
+    warmup_ns: Annotated[int, Field(ge=0)] = 0
+    run_ns: Annotated[int, Field(gt=0)] | None = None
+    limit_bytes: Annotated[int, Field(gt=0)] | None = None
+    passes: Annotated[float, Field(gt=0)] | None = None
+    interval_ns: Annotated[int, Field(gt=0)] = SECOND_NS
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    read_only: bool = True
+    mode: Literal["auto", "io_uring", "sync"] = "auto"
+
+
+def job_streams(
+    workload: Workload, capacity_bytes: int, block_bytes: int
+) -> tuple[JobStream, ...]:
+    """Give each stream its region in whole logical blocks of the target."""
+
+    def edge(percent: float) -> int:
+        return int(capacity_bytes * percent / 100) // block_bytes * block_bytes
+
+    return tuple(
+        JobStream.model_construct(
+            **stream.__dict__,
+            region_start_bytes=edge(stream.region.start_percent),
+            region_end_bytes=edge(stream.region.end_percent),
+        )
+        for stream in workload.streams
+    )
+
+
+class Counts(Model):
+    """What one direction of one stream did, in an interval or in the whole run.
+
+    `bins` is a sparse histogram of latencies, flat: index, count, index, count…
+    in the layout of `ioplan.results.histogram`. The sums are exact: `sum_ns` of
+    all latencies, `sum_sq_ns2` of their squares.
+    """
+
+    ios: int = 0
+    bytes: int = 0
+    errors: int = 0
+    min_ns: int = 0
+    max_ns: int = 0
+    sum_ns: int = 0
+    sum_sq_ns2: float = 0.0
+    bins: tuple[int, ...] = ()
+
+
+class StreamCounts(Model):
+    """One stream's counts by direction; a direction that did nothing is absent."""
+
+    name: str
+    directions: dict[Direction, Counts] = {}
+    sync_ios: int = 0
+    backlog_ios: int = 0
+    verified_bytes: int = 0
+    verify_errors: int = 0
+
+
+class Started(Model):
+    """The target is open and I/O begins. `facts` are the backend's own."""
+
+    event: Literal["started"] = "started"
+    mode: str
+    reason: str = ""
+    facts: dict[str, Any] = {}
+
+
+class Progress(Model):
+    """An interval has ended, `t_ns` after the start of the measured part.
+
+    While the run warms up, `warmup` is set, `t_ns` counts from the start of the
+    warm-up, and the counts are not kept. `backlog_ios` is a level, not a delta.
+    """
+
+    event: Literal["progress"] = "progress"
+    t_ns: int
+    interval_ns: int
+    warmup: bool = False
+    streams: tuple[StreamCounts, ...]
+
+
+class Cpu(Model):
+    """CPU time that the load generator used in the measured part."""
+
+    user_ns: int = 0
+    system_ns: int = 0
+
+
+class Result(Model):
+    """The end of a run that could be measured."""
+
+    event: Literal["result"] = "result"
+    run_ns: int
+    stopped: bool = False
+    streams: tuple[StreamCounts, ...]
+    cpu: Cpu = Cpu()
+    warnings: tuple[str, ...] = ()
+    facts: dict[str, Any] = {}
+
+
+class Failure(Model):
+    """The run cannot start, or cannot go on. `message` says what to do."""
+
+    event: Literal["failure"] = "failure"
+    cause: str
+    message: str
+
+
+Event = Annotated[
+    Started | Progress | Result | Failure, Field(discriminator="event")
+]

@@ -1,0 +1,274 @@
+"""Checks `vary`: the values that an axis takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ioplan.language import tree
+from ioplan.language.fields import AXIS_FIELDS, FIELDS
+from ioplan.language.plan import Axis, CellValue
+from ioplan.language.quantity import Kind, Quantity, QuantityError, make
+from ioplan.language.scope import Scope
+from ioplan.language.workloads import data_from, named, region_of
+from ioplan.suggest import did_you_mean
+
+MOST_VALUES = 1_000_000
+PATTERNS = ("random", "sequential")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One name of a `vary`, told apart: `reader.qd` is field qd of one stream."""
+
+    word: tree.Word
+    field: str | None
+    stream: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The axis as the plan writes it."""
+        return self.word.text
+
+
+def dimension(word: tree.Word) -> Dimension:
+    """Whether a name is a field, a field of a stream, or any other name."""
+    stream, _, field = word.text.rpartition(".")
+    if field in AXIS_FIELDS and field != "workload":
+        return Dimension(word, field, stream or None)
+    if word.text == "workload":
+        return Dimension(word, "workload")
+    return Dimension(word, None)
+
+
+def name_kinds(varies: list[tree.Vary], scope: Scope) -> dict[str, Kind]:
+    """The kind of each axis that is no field, by its first value."""
+    kinds: dict[str, Kind] = {}
+    quiet = scope.closed()
+    for vary in varies:
+        for position, word in enumerate(vary.names):
+            if dimension(word).field is None:
+                kinds[word.text] = _first_kind(vary, position, quiet)
+    return kinds
+
+
+def _first_kind(vary: tree.Vary, position: int, scope: Scope) -> Kind:
+    element = vary.elements[0]
+    atom = element.atoms[position if element.kind == "together" else 0 : None][:1]
+    if not atom or atom[0].kind == "name":
+        found = scope.module.find(atom[0].text) if atom else None
+        if found and isinstance(found[0], tree.Param):
+            value = scope.parameters.value(*found)
+            return value.kind if value else "number"
+        return "number"
+    noted = len(scope.findings.found)
+    value = scope.parameters.parsed(atom[0].text, atom[0].span)
+    del scope.findings.found[noted:]  # said again when the axis itself is checked
+    return value.kind if value else "number"
+
+
+def axis_of(vary: tree.Vary, scope: Scope) -> Axis | None:
+    """The axis, or None after errors."""
+    dimensions = [dimension(word) for word in vary.names]
+    rows = list(_rows(vary, dimensions, scope.closed()))
+    if not rows or any(value is None for row in rows for value in row):
+        return None
+    values = tuple(tuple(value for value in row if value) for row in rows)
+    _check_twice(vary, values, scope)
+    return Axis(names=tuple(d.name for d in dimensions), values=values)
+
+
+Row = tuple[CellValue | None, ...]
+
+
+def _rows(vary: tree.Vary, dimensions: list[Dimension], scope: Scope) -> Iterator[Row]:
+    for element in vary.elements:
+        if len(dimensions) > 1:
+            yield _together(element, dimensions, scope)
+        elif element.kind == "together":
+            scope.findings.error(
+                "one axis takes single values, not tuples", element.span
+            )
+            yield (None,)
+        else:
+            for value in _values(element, dimensions[0], scope):
+                yield (value,)
+
+
+def _together(element: tree.Element, dimensions: list[Dimension], scope: Scope) -> Row:
+    if element.kind != "together" or len(element.atoms) != len(dimensions):
+        names = ", ".join(d.name for d in dimensions)
+        scope.findings.error(
+            f"({names}) move together, so each entry has {len(dimensions)} values",
+            element.span,
+            "for example vary (size, qd) in (4KiB, 32), (128KiB, 8)",
+        )
+        return (None,)
+    pairs = zip(element.atoms, dimensions, strict=True)
+    return tuple(_single(atom, d, scope) for atom, d in pairs)
+
+
+def _values(
+    element: tree.Element, what: Dimension, scope: Scope
+) -> Iterator[CellValue | None]:
+    if what.field == "region" or element.kind == "span":
+        yield _span(element, what, scope)
+    elif element.kind == "compressible":
+        yield _compressible(element, what, scope)
+    elif element.kind == "single":
+        yield _single(element.atoms[0], what, scope)
+    else:
+        quantities = _range(element, scope)
+        if quantities is None:
+            yield None
+            return
+        for quantity in quantities:
+            yield _of_quantity(quantity, element, what, scope)
+
+
+def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | None:
+    if what.field != "region":
+        scope.findings.error(
+            "a range needs to know its steps",
+            element.span,
+            "add: doubling, or: step 10%",
+        )
+        return None
+    if element.kind != "span":
+        scope.findings.error(
+            "a region is written with both its edges", element.span, "such as 0%..50%"
+        )
+        return None
+    first, last = element.atoms
+    made = region_of(first, last, element.span, scope)
+    text = f"{first.text}..{last.text}"
+    return CellValue(text=text, key=text, attributes=made) if made else None
+
+
+def _compressible(
+    element: tree.Element, what: Dimension, scope: Scope
+) -> CellValue | None:
+    if what.field != "data":
+        scope.findings.error(
+            f"'compressible' is a value of data, not of {what.name}", element.span
+        )
+        return None
+    made = data_from("compressible", element.atoms, scope)
+    text = f"compressible {element.atoms[0].text}"
+    return CellValue(text=text, key=text, attributes=made) if made else None
+
+
+def _single(atom: tree.Atom, what: Dimension, scope: Scope) -> CellValue | None:
+    by_word: dict[str | None, Callable[..., CellValue | None]] = {
+        "workload": _workload,
+        "pattern": _pattern,
+        "data": _data,
+    }
+    if what.field in by_word:
+        return by_word[what.field](atom, scope)
+    if what.field == "align" and atom.text == "size":
+        return CellValue(text="size", key="size", attributes={"align_bytes": None})
+    quantity = scope.quantity(atom, "a value of an axis")
+    return quantity and _of_quantity(quantity, atom, what, scope)
+
+
+def _workload(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    if atom.kind != "name":
+        scope.findings.error(f"{atom.text} is not the name of a workload", atom.span)
+        return None
+    template = named(tree.Word(atom.span, atom.text), atom.span, scope)
+    if template is None:
+        return None
+    return CellValue(text=atom.text, key=atom.text, workload=template)
+
+
+def _pattern(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    if atom.text not in PATTERNS:
+        near = did_you_mean(atom.text, PATTERNS)
+        scope.findings.error(f"there is no pattern {atom.text!r}{near}", atom.span)
+        return None
+    pattern = {"pattern": atom.text}
+    return CellValue(text=atom.text, key=atom.text, attributes=pattern)
+
+
+def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    known = ("random", "zeros")
+    if atom.text not in known:
+        near = did_you_mean(atom.text, known)
+        scope.findings.error(
+            f"there is no data {atom.text!r}{near}",
+            atom.span,
+            "data is random, zeros or compressible 50%",
+        )
+        return None
+    made = data_from(atom.text, (), scope)
+    return made and CellValue(text=atom.text, key=atom.text, attributes=made)
+
+
+def _of_quantity(
+    quantity: Quantity, node: tree.Node, what: Dimension, scope: Scope
+) -> CellValue | None:
+    """A quantity as a value of a field, or of a name that a step uses."""
+    if what.field is None:
+        return CellValue(text=quantity.text, key=quantity.value, quantity=quantity)
+    field = what.field
+    made = scope.parameters.guarded(node.span, lambda: FIELDS[field](quantity))
+    if made is None:
+        return None
+    return CellValue(text=quantity.text, key=quantity.value, attributes=made)
+
+
+def _range(element: tree.Element, scope: Scope) -> list[Quantity] | None:
+    """The values of `a..b doubling` or `a..b step c`."""
+    ends = [scope.quantity(atom, "the end of a range") for atom in element.atoms]
+    known = [end for end in ends if end]
+    if len(known) < len(ends):
+        return None
+    return scope.parameters.guarded(element.span, lambda: _expand(element.kind, known))
+
+
+def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
+    first, last = ends[0], ends[1]
+    if len({end.kind for end in ends}) > 1:
+        raise QuantityError("the ends of a range are of one kind")
+    if first.value > last.value:
+        raise QuantityError("a range goes upwards", f"{last.text}..{first.text}")
+    step = ends[2].value if kind == "stepped" else 0
+    if kind == "stepped" and not step:
+        raise QuantityError("the step is more than 0")
+    if kind == "doubling" and not first.value:
+        raise QuantityError("0 cannot be doubled", "begin with 1, and name 0 apart")
+    numbers = _numbers(first.value, last.value, step)
+    if abs(numbers[-1] - last.value) > 1e-9 * max(1, last.value):
+        reached = make(first.kind, numbers[-1]).text
+        raise QuantityError(
+            f"{last.text} is not reached; the last value before it is {reached}",
+            f"write {first.text}..{reached}",
+        )
+    return [make(first.kind, number) for number in numbers]
+
+
+def _numbers(first: float, last: float, step: float) -> list[int | float]:
+    """First to last, by addition of `step` or, where it is 0, by doubling."""
+    numbers: list[int | float] = [first]
+    while True:
+        index = len(numbers)
+        number = round(first + index * step, 9) if step else first * 2**index
+        if number > last * (1 + 1e-12):
+            return numbers
+        if index >= MOST_VALUES:
+            raise QuantityError(f"the range has more than {MOST_VALUES:_} values")
+        numbers.append(int(number) if number == int(number) else number)
+
+
+def _check_twice(
+    vary: tree.Vary, rows: tuple[tuple[CellValue, ...], ...], scope: Scope
+) -> None:
+    seen: set[tuple[int | float | str, ...]] = set()
+    for row in rows:
+        key = tuple(value.key for value in row)
+        if key in seen:
+            text = ", ".join(value.text for value in row)
+            scope.findings.error(f"the value {text} stands twice", vary.span)
+            return
+        seen.add(key)

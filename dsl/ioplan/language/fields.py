@@ -1,0 +1,177 @@
+"""The fields of a workload: which quantity each takes and what it sets.
+
+One table serves clauses (`qd 32`), axes (`vary qd in …`) and names that an axis
+decides (`qd depth`), so that all three mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ioplan.language.quantity import (
+    EXAMPLES,
+    KIND_NAMES,
+    Kind,
+    Quantity,
+    QuantityError,
+    size_text,
+)
+from ioplan.workload import Data, Normal, Pareto, SizeShare, Zipf
+
+SECTOR_BYTES = 512
+"""No block device has a smaller logical block."""
+MOST_IO_BYTES = 1 << 30
+MOST_QD = 65536
+MOST_THREADS = 4096
+
+Attributes = dict[str, Any]
+
+
+def of_kind(quantity: Quantity, what: str, *kinds: Kind) -> Quantity:
+    """The quantity, if it is of the right kind. Raises QuantityError."""
+    if quantity.kind in kinds:
+        return quantity
+    if quantity.kind == "number" and kinds[0] != "number":
+        example = _with_unit(quantity, kinds[0])
+        raise QuantityError(
+            f"{what} needs a unit: {quantity.text} of what?",
+            f"write for example {example}",
+        )
+    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
+    example = " or ".join(EXAMPLES[kind] for kind in kinds)
+    raise QuantityError(
+        f"{what} is {wanted}, not {KIND_NAMES[quantity.kind]}",
+        f"write for example {example}",
+    )
+
+
+def _with_unit(quantity: Quantity, kind: Kind) -> str:
+    units = {"size": "KiB", "time": "s", "share": "%", "passes": " passes"}
+    unit = units.get(kind)
+    return f"{quantity.text}{unit}" if unit else EXAMPLES[kind]
+
+
+def count(quantity: Quantity, what: str, most: int) -> int:
+    """A whole number from 1 to `most`. Raises QuantityError."""
+    number = of_kind(quantity, what, "number").whole
+    if number is None or not 1 <= number <= most:
+        raise QuantityError(f"{what} is a whole number from 1 to {most}")
+    return number
+
+
+def io_size(quantity: Quantity, what: str = "a block size") -> int:
+    """The bytes of one I/O. Raises QuantityError."""
+    size = int(of_kind(quantity, what, "size").value)
+    if size % SECTOR_BYTES or not size:
+        raise QuantityError(
+            f"{size} B is not a multiple of {SECTOR_BYTES} B", _near_size(size)
+        )
+    if size > MOST_IO_BYTES:
+        raise QuantityError(f"{what} is at most {size_text(MOST_IO_BYTES)}")
+    return size
+
+
+def _near_size(size: int) -> str:
+    """4KB meant 4KiB; anything else meant the next multiple."""
+    for power, decimal in ((10, 10**3), (20, 10**6), (30, 10**9)):
+        if size and size % decimal == 0 and size // decimal < 1000:
+            return f"did you mean {size_text((size // decimal) << power)}?"
+    above = -(-max(size, 1) // SECTOR_BYTES) * SECTOR_BYTES
+    return f"did you mean {size_text(above)}?"
+
+
+def percent(quantity: Quantity, what: str) -> float:
+    """A share from 0 to 100 %. Raises QuantityError."""
+    share = float(of_kind(quantity, what, "share").value)
+    if share > 100:
+        raise QuantityError(f"{what} is at most 100 %")
+    return share
+
+
+def _size(quantity: Quantity) -> Attributes:
+    sizes = (SizeShare(size_bytes=io_size(quantity), percent=100),)
+    return {"read_sizes": sizes, "write_sizes": sizes}
+
+
+def _align(quantity: Quantity) -> Attributes:
+    return {"align_bytes": io_size(quantity, "an alignment")}
+
+
+def _mix(quantity: Quantity) -> Attributes:
+    return {"read_percent": float(of_kind(quantity, "a mix", "mix").value)}
+
+
+def _rate(quantity: Quantity) -> Attributes:
+    of_kind(quantity, "a rate", "iops", "bandwidth")
+    if quantity.value <= 0:
+        raise QuantityError("a rate is more than 0")
+    return {"rate": (quantity.kind, float(quantity.value))}
+
+
+def _zipf(quantity: Quantity) -> Attributes:
+    theta = float(of_kind(quantity, "zipf", "number").value)
+    if not 0 < theta <= 5:
+        raise QuantityError("zipf is a number above 0, at most 5", "for example 1.1")
+    return {"distribution": Zipf(theta=theta)}
+
+
+def _pareto(quantity: Quantity) -> Attributes:
+    h = float(of_kind(quantity, "pareto", "number").value)
+    if not 0 < h < 1:
+        raise QuantityError("pareto is a number between 0 and 1", "for example 0.2")
+    return {"distribution": Pareto(h=h)}
+
+
+def _normal(quantity: Quantity) -> Attributes:
+    deviation = percent(quantity, "normal")
+    if not deviation:
+        raise QuantityError("the deviation is more than 0 %", "for example 10%")
+    return {"distribution": Normal(deviation_percent=deviation)}
+
+
+def _trim(quantity: Quantity) -> Attributes:
+    share = percent(quantity, "trim")
+    return {"trim_percent": share}
+
+
+FIELDS: dict[str, Callable[[Quantity], Attributes]] = {
+    "size": _size,
+    "mix": _mix,
+    "read": lambda q: {"read_percent": percent(q, "read")},
+    "qd": lambda q: {"qd": count(q, "a queue depth", MOST_QD)},
+    "threads": lambda q: {"threads": count(q, "the number of threads", MOST_THREADS)},
+    "rate": _rate,
+    "align": _align,
+    "trim": _trim,
+    "sync": lambda q: {"sync_every": count(q, "sync every", 2**31)},
+    "zipf": _zipf,
+    "pareto": _pareto,
+    "normal": _normal,
+}
+"""Fields that one quantity decides. Each raises QuantityError."""
+
+AXIS_FIELDS = (
+    *("qd", "size", "read", "threads", "rate", "region", "align", "data"),
+    *("workload", "pattern", "trim", "sync"),
+)
+
+SLOTS = {
+    "read": "mix",
+    "sizes": "size",
+    "zipf": "distribution",
+    "pareto": "distribution",
+    "normal": "distribution",
+    "hotspots": "distribution",
+}
+"""Clauses that say the same thing in different words share a slot."""
+
+
+def slot(field: str) -> str:
+    """What a clause is about; a workload says each thing once."""
+    return SLOTS.get(field, field)
+
+
+def data_of(kind: str, share: float = 0.0) -> Attributes:
+    """What is written."""
+    return {"data": Data.model_validate({"kind": kind, "percent": share})}

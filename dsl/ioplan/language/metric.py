@@ -1,0 +1,80 @@
+"""Metrics: what can be expected of a run, shown, or tracked until steady."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from ioplan.language.quantity import Kind
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+from ioplan.workload import DIRECTIONS, Direction
+
+METRICS: dict[str, tuple[str, Kind]] = {
+    "iops": ("1/s", "iops"),
+    "bandwidth": ("B/s", "bandwidth"),
+    "mean": ("ns", "time"),
+    "min": ("ns", "time"),
+    "max": ("ns", "time"),
+    "stddev": ("ns", "time"),
+    "errors": ("", "number"),
+    "cpu": ("%", "share"),
+    "iops_per_cpu": ("1/s per %", "number"),
+    "watts": ("W", "number"),
+    "iops_per_watt": ("1/s per W", "number"),
+    "temperature": ("°C", "number"),
+}
+PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
+
+
+class MetricError(ValueError):
+    """There is no such metric."""
+
+
+class Metric(Model):
+    """A figure of a run, perhaps of one stream or one direction only."""
+
+    name: str
+    stream: str | None = None
+    direction: Direction | None = None
+
+    @property
+    def percent(self) -> float | None:
+        """The percentile that the metric asks for, if it does."""
+        found = PERCENTILE.fullmatch(self.name)
+        return float(found[1]) if found else None
+
+    @property
+    def unit(self) -> str:
+        """The unit in which its values are kept."""
+        return METRICS[self.name][0] if self.name in METRICS else "ns"
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of quantity that it is compared with."""
+        return METRICS[self.name][1] if self.name in METRICS else "time"
+
+    def __str__(self) -> str:
+        parts = (self.stream, self.direction, self.name)
+        return ".".join(part for part in parts if part)
+
+
+def parse_metric(text: str, streams: Collection[str] = ()) -> Metric:
+    """`p99`, `read.p99.999`, `reader.iops`. Raises MetricError."""
+    stream, direction, rest = None, None, text
+    while "." in rest and not PERCENTILE.fullmatch(rest):
+        first, _, rest = rest.partition(".")
+        if first in DIRECTIONS and direction is None:
+            direction = next(d for d in DIRECTIONS if d == first)
+        elif first in streams and stream is None:
+            stream = first
+        else:
+            known = (*DIRECTIONS, *streams)
+            raise MetricError(
+                f"{first!r} is neither a direction nor a stream of this test"
+                f"{did_you_mean(first, known)}"
+            )
+    if rest not in METRICS and not PERCENTILE.fullmatch(rest):
+        known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
+        raise MetricError(f"there is no metric {rest!r}{did_you_mean(rest, known)}")
+    return Metric(name=rest, stream=stream, direction=direction)

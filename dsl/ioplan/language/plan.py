@@ -1,0 +1,261 @@
+"""The checked plan: right by construction, because only `checker` makes one.
+
+Names are resolved and quantities are values. What an axis decides stays open as
+a reference until `planner` binds it for each cell.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from ioplan.language.metric import Metric
+from ioplan.language.quantity import Quantity
+from ioplan.language.source import Span
+from ioplan.model import Model
+from ioplan.workload import Workload
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+class Checked(Model):
+    """A part of a checked plan; spans are kept for messages, not compared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Ref(Checked):
+    """A quantity that an axis of this name decides."""
+
+    name: str
+
+
+Amount = Quantity | Ref
+
+
+class StreamTemplate(Checked):
+    """A stream of which some fields may be open.
+
+    `attributes` are those of `workload.Stream` (and `qd_scope`, `arrivals`);
+    `refs` maps a field of the language to the axis that decides it.
+    """
+
+    name: str = "main"
+    attributes: dict[str, Any] = {}
+    refs: dict[str, str] = {}
+    spans: dict[str, Span] = Field(default={}, exclude=True, repr=False)
+
+
+class WorkloadTemplate(Checked):
+    """A workload of which some fields may be open."""
+
+    name: str = ""
+    streams: tuple[StreamTemplate, ...]
+
+
+class Comparison(Checked):
+    """One axis against a value; names compare by their text."""
+
+    axis: str
+    operator: str
+    value: int | float | str
+
+    def holds(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether it is true of a cell."""
+        return OPERATORS[self.operator](cell[self.axis].key, self.value)
+
+
+class Junction(Checked):
+    """`and`, `or`, `not`."""
+
+    operator: Literal["and", "or", "not"]
+    parts: tuple[Condition, ...]
+
+    def holds(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether it is true of a cell."""
+        found = (part.holds(cell) for part in self.parts)
+        if self.operator == "not":
+            return not next(found)
+        return all(found) if self.operator == "and" else any(found)
+
+
+Condition = Comparison | Junction
+
+
+class CellValue(Checked):
+    """One value of one axis.
+
+    `text` is what the plan writes, `key` what conditions compare. Of the others
+    one is set: `attributes` where the axis is a field of the workload, `workload`
+    where it is the workload itself, `quantity` where a step uses its name.
+    """
+
+    text: str
+    key: int | float | str
+    attributes: dict[str, Any] | None = None
+    workload: WorkloadTemplate | None = None
+    quantity: Quantity | None = None
+
+
+class Axis(Checked):
+    """One dimension of the matrix; several names move together.
+
+    A name such as `reader.qd` sets the field of one stream only.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[CellValue, ...], ...]
+
+
+class RunTemplate(Checked):
+    """`run …`. One of `run`, `limit` and `passes` says how long."""
+
+    workload: WorkloadTemplate
+    override: StreamTemplate
+    run: Amount | None = None
+    limit: Amount | None = None
+    passes: Amount | None = None
+    warmup: Amount | None = None
+    text: str
+    span: Span = Field(exclude=True, repr=False)
+
+
+class IdleTemplate(Checked):
+    """`idle …`."""
+
+    pause: Amount
+    text: str
+
+
+class RepeatTemplate(Checked):
+    """`repeat N { … }`."""
+
+    times: Amount
+    steps: tuple[StepTemplate, ...]
+
+
+StepTemplate = RunTemplate | IdleTemplate | RepeatTemplate
+
+
+class SteadyRule(Checked):
+    """When a series of values counts as steady; by default as SNIA PTS says."""
+
+    metric: Metric
+    window: int = 5
+    range_percent: float = 20.0
+    slope_percent: float = 10.0
+
+
+class PurgeStep(Checked):
+    """Make the target as new."""
+
+    text: str = "purge"
+
+
+class RestStep(Checked):
+    """Let the target rest."""
+
+    pause_ns: int
+    text: str
+
+
+class WriteStep(Checked):
+    """Write until the first of what is set."""
+
+    workload: Workload
+    passes: float | None = None
+    run_ns: int | None = None
+    rule: SteadyRule | None = None
+    every_ns: int | None = None
+    text: str
+
+
+PrepareStep = PurgeStep | RestStep | WriteStep
+
+
+class Precondition(Checked):
+    """A named state, as all the steps that lead to it."""
+
+    name: str
+    steps: tuple[PrepareStep, ...]
+
+
+class After(Checked):
+    """Which state a test starts from, and before each change of what."""
+
+    precondition: Precondition
+    before_each: str | None = None
+
+
+class Rounds(Checked):
+    """Repeat the matrix until the tracked cell is steady."""
+
+    rule: SteadyRule
+    when: Condition | None
+    at_most: int
+    text: str
+
+
+class Expectation(Checked):
+    """One pass/fail line; the limit is in the metric's unit or a share of it."""
+
+    metric: Metric
+    operator: str
+    limit: float
+    of_baseline: bool
+    when: Condition | None
+    text: str
+
+
+class Chart(Checked):
+    """One chart line."""
+
+    kind: str
+    metrics: tuple[Metric, ...]
+    by: tuple[str, ...]
+    per: tuple[str, ...]
+    when: Condition | None
+    scales: tuple[str, ...]
+    text: str
+
+
+class Test(Checked):
+    """One test: its matrix, its steps and what must hold."""
+
+    __test__ = False  # not one of pytest's
+
+    title: str
+    after: After | None
+    axes: tuple[Axis, ...]
+    steps: tuple[StepTemplate, ...]
+    skip: tuple[Condition, ...]
+    rounds: Rounds | None
+    expectations: tuple[Expectation, ...]
+    charts: tuple[Chart, ...]
+    text: str
+
+
+class CheckedPlan(Checked):
+    """A whole plan; `parameters` are as they were used, overrides included."""
+
+    title: str
+    file: str
+    parameters: dict[str, str]
+    tests: tuple[Test, ...]
+    time_scale: float = 1.0
+    text: str = Field(repr=False)
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether an expectation compares with an earlier session."""
+        return any(e.of_baseline for test in self.tests for e in test.expectations)

@@ -1,0 +1,205 @@
+"""Checks preconditions: named states, flattened into the steps that lead there."""
+
+from __future__ import annotations
+
+from ioplan.language import tree
+from ioplan.language.bind import scaled_ns, workload_of
+from ioplan.language.module import Module
+from ioplan.language.plan import (
+    Precondition,
+    PrepareStep,
+    PurgeStep,
+    RestStep,
+    StreamTemplate,
+    WorkloadTemplate,
+    WriteStep,
+)
+from ioplan.language.quantity import Quantity
+from ioplan.language.scope import Scope
+from ioplan.language.streams import check_streams
+from ioplan.language.timing import amount_of, metric_of, only, steady_rule
+from ioplan.language.workloads import Timing, merged, split, workload
+from ioplan.workload import Workload
+
+WRITE_TIMING = ("passes", "for", "until", "at most", "over", "range", "slope")
+
+
+def precondition(
+    word: tree.Word, scope: Scope, time_scale: float
+) -> Precondition | None:
+    """The precondition of that name, as a test asks for it."""
+    found = scope.module.find(word.text)
+    if found is None or not isinstance(found[0], tree.Precondition):
+        _no_precondition(word, scope, found is not None)
+        return None
+    return defined(found[0], found[1], scope, time_scale)
+
+
+def _no_precondition(word: tree.Word, scope: Scope, known: bool) -> None:
+    if known:
+        scope.findings.error(f"{word.text!r} is not a precondition", word.span)
+        return
+    near = scope.module.suggestion(word.text, tree.Precondition)
+    scope.findings.unknown(
+        word.text,
+        f"there is no precondition {word.text!r}{near}",
+        word.span,
+        "define it with: precondition NAME { … }",
+    )
+
+
+def defined(
+    node: tree.Precondition, module: Module, scope: Scope, time_scale: float
+) -> Precondition | None:
+    """A precondition from its definition."""
+    inside = Scope(module, scope.parameters)
+    steps: list[PrepareStep] = []
+    for step in node.steps:
+        made = _steps(step, node, inside, time_scale)
+        if made is None:
+            return None
+        steps += made
+    if not steps:
+        scope.findings.missing(
+            "a precondition needs a step",
+            node.name.span,
+            node.span,
+            "purge, write …, idle … or the name of another precondition",
+        )
+        return None
+    return Precondition(name=node.name.text, steps=tuple(steps))
+
+
+def _steps(
+    step: tree.Prepare, node: tree.Precondition, scope: Scope, time_scale: float
+) -> list[PrepareStep] | None:
+    if isinstance(step, tree.Purge):
+        return [PurgeStep()]
+    if isinstance(step, tree.Named):
+        return _nested(step, node, scope, time_scale)
+    if isinstance(step, tree.Idle):
+        pause = scope.of_kind(step.pause, "a pause", "time")
+        if not isinstance(pause, Quantity):
+            return None
+        text = f"idle {pause.text}"
+        return [RestStep(pause_ns=scaled_ns(pause, time_scale), text=text)]
+    written = _write(step, scope, time_scale)
+    return [written] if written else None
+
+
+def _nested(
+    step: tree.Named, node: tree.Precondition, scope: Scope, time_scale: float
+) -> list[PrepareStep] | None:
+    """Another precondition; it stands earlier, so there is no circle."""
+    found = scope.module.find(step.name.text)
+    if found and found[1] is scope.module and found[0].span.end > node.span.start:
+        scope.findings.error(
+            f"{step.name.text!r} is defined later, or by itself",
+            step.span,
+            "define it before it is used",
+        )
+        return None
+    made = precondition(step.name, scope, time_scale)
+    return list(made.steps) if made else None
+
+
+def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | None:
+    clauses, timing = split(step.spec, scope)
+    only(timing, WRITE_TIMING, "a precondition's write", scope)
+    base, added = workload(clauses, step.spec, scope)
+    if base is None:
+        return None
+    made = _written(base, added, step, scope)
+    limits = _limits(timing, step, scope, time_scale)
+    if made is None or limits is None:
+        return None
+    return WriteStep.model_validate(
+        {"workload": made, "text": one_line(step.span.text), **limits}
+    )
+
+
+def one_line(text: str) -> str:
+    """A statement without its comments and line ends."""
+    return " ".join(" ".join(line.split("#")[0] for line in text.split("\n")).split())
+
+
+def _written(
+    base: WorkloadTemplate, added: StreamTemplate, step: tree.Write, scope: Scope
+) -> Workload | None:
+    """What is written: reads have no place here, so the mix need not be said."""
+    added = added.model_copy(
+        update={"attributes": {"read_percent": 0.0, **added.attributes}}
+    )
+    streams = tuple(merged(stream, added) for stream in base.streams)
+    template = WorkloadTemplate(streams=streams)
+    errors = len(scope.findings.found)
+    check_streams(template, added, (), step.span, scope)
+    for stream in streams:
+        if stream.attributes["read_percent"] > 0:
+            span = stream.spans.get("mix", step.span)
+            scope.findings.error(
+                "a precondition's write does not read", span, "leave the mix out"
+            )
+    if len(scope.findings.found) > errors:
+        return None
+    return workload_of(template, StreamTemplate(), {})
+
+
+def _limits(
+    timing: Timing, step: tree.Write, scope: Scope, time_scale: float
+) -> dict[str, object] | None:
+    """How much is written, in the words of WriteStep."""
+    passes = amount_of(timing, "passes", scope, "passes")
+    lasting = amount_of(timing, "for", scope, "time")
+    said = [kind for kind in ("passes", "for", "until") if kind in timing]
+    if len(said) != 1:
+        place = timing[said[1]].span if said else step.span
+        scope.findings.error(
+            "a precondition's write says once how much is written",
+            place,
+            "2 passes, or: for 1h, or: until steady iops every 1min, at most 4 passes",
+        )
+        return None
+    if "until" in timing:
+        return _until(timing, scope, time_scale)
+    for kind in ("at most", "over", "range", "slope"):
+        if kind in timing:
+            scope.findings.error(
+                f"{kind!r} belongs to 'until steady'", timing[kind].span
+            )
+            return None
+    if isinstance(passes, Quantity):
+        return {"passes": float(passes.value)}
+    if isinstance(lasting, Quantity):
+        return {"run_ns": scaled_ns(lasting, time_scale)}
+    return None
+
+
+def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, object] | None:
+    until = timing["until"]
+    metric = metric_of(until.words[0], (), scope)
+    most = amount_of(timing, "at most", scope, "passes", "time")
+    if until.condition:
+        scope.findings.error(
+            "'when' names a cell of a test's rounds; a precondition has none",
+            until.condition.span,
+        )
+    if not until.atoms or "at most" not in timing:
+        scope.findings.error(
+            "'until steady' needs to know how often it is judged, and when to give up",
+            until.span,
+            "until steady iops every 1min, at most 4 passes",
+        )
+        return None
+    every = scope.of_kind(until.atoms[0], "'every'", "time")
+    if metric is None or not isinstance(every, Quantity):
+        return None
+    if not isinstance(most, Quantity):
+        return None
+    limit: dict[str, object] = (
+        {"passes": float(most.value)}
+        if most.kind == "passes"
+        else {"run_ns": scaled_ns(most, time_scale)}
+    )
+    rule = steady_rule(timing, metric, scope)
+    return {"rule": rule, "every_ns": scaled_ns(every, time_scale), **limit}

@@ -1,0 +1,191 @@
+"""Quantities: numbers with their unit, exact, and written one way."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from ioplan.suggest import nearest
+
+Kind = Literal["size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"]
+
+BINARY = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZES = {"B": 1, **BINARY, **DECIMAL}
+TIMES = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+UNITS: dict[str, tuple[Kind, int]] = {
+    "": ("number", 1),
+    "%": ("share", 1),
+    "iops": ("iops", 1),
+    "pass": ("passes", 1),
+    "passes": ("passes", 1),
+    **{unit: ("size", factor) for unit, factor in SIZES.items()},
+    **{f"{unit}/s": ("bandwidth", factor) for unit, factor in SIZES.items()},
+    **{unit: ("time", factor) for unit, factor in TIMES.items()},
+}
+EXAMPLES: dict[Kind, str] = {
+    "size": "4KiB",
+    "time": "30s",
+    "share": "70%",
+    "mix": "70/30",
+    "iops": "50_000 iops",
+    "bandwidth": "200MiB/s",
+    "passes": "2 passes",
+    "number": "8",
+}
+KIND_NAMES: dict[Kind, str] = {
+    "size": "a size",
+    "time": "a time",
+    "share": "a share",
+    "mix": "a mix",
+    "iops": "a rate in iops",
+    "bandwidth": "a bandwidth",
+    "passes": "a number of passes",
+    "number": "a number",
+}
+MOST_DIGITS = 18
+WRITTEN = re.compile(r"(\d[\d_]*(?:\.\d[\d_]*)?)[ \t]*(.*)", re.S)
+
+
+class QuantityError(ValueError):
+    """A quantity that means nothing; `help` says what to write."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value in the base unit of its kind.
+
+    size in bytes, time in ns, share and mix (its reads) in percent, iops and
+    bandwidth per second, passes and number as they are. `text` is how a plan
+    writes it.
+    """
+
+    kind: Kind
+    value: int | float
+    text: str
+
+    @property
+    def whole(self) -> int | None:
+        """The value if it is a whole number."""
+        return int(self.value) if self.value == int(self.value) else None
+
+
+def parse(text: str) -> Quantity:
+    """A quantity or a mix as a plan writes it. Raises QuantityError."""
+    if "/" in text and not text.rstrip().endswith("/s"):
+        return parse_mix(text)
+    match = WRITTEN.fullmatch(text.strip())
+    if not match:
+        raise QuantityError(
+            f"{text[:40]!r} is not a quantity", "write for example 4KiB"
+        )
+    digits, unit = match[1].replace("_", ""), match[2]
+    if unit not in UNITS:
+        raise QuantityError(f"there is no unit {unit!r}", _unit_help(match[1], unit))
+    kind, factor = UNITS[unit]
+    return make(kind, _exact(kind, _number(digits) * factor, text))
+
+
+def parse_mix(text: str) -> Quantity:
+    """Reads/writes in percent that add up to 100."""
+    try:
+        reads, writes = (
+            _number(part.strip().replace("_", "")) for part in text.split("/")
+        )
+    except (ValueError, ArithmeticError):
+        raise QuantityError(f"{text[:40]!r} is not a mix", MIX_HELP) from None
+    if reads + writes != 100:
+        total = _plain(float(reads + writes))
+        raise QuantityError(
+            f"the mix {_squeezed(text)} adds up to {total} %, not 100 %", MIX_HELP
+        )
+    return make("mix", float(reads))
+
+
+MIX_HELP = "reads/writes in percent, for example 70/30"
+
+
+def make(kind: Kind, value: int | float) -> Quantity:
+    """A quantity from its value, with the text that a plan would write."""
+    return Quantity(kind, value, _written(kind, value))
+
+
+def _number(digits: str) -> Decimal:
+    if len(digits.replace(".", "")) > MOST_DIGITS:
+        raise QuantityError(
+            "the number is too long", f"a number has at most {MOST_DIGITS} digits"
+        )
+    return Decimal(digits)
+
+
+def _exact(kind: Kind, value: Decimal, text: str) -> int | float:
+    """Bytes and nanoseconds are whole; the rest may have fractions."""
+    if value == value.to_integral_value():
+        return int(value)
+    if kind in ("size", "time"):
+        unit = "byte" if kind == "size" else "nanosecond"
+        raise QuantityError(f"{_squeezed(text)} is not a whole number of {unit}s")
+    return float(value)
+
+
+def _unit_help(number: str, unit: str) -> str:
+    meant = nearest(unit, UNITS) or {"µs": "us", "m": "min", "K": "KiB"}.get(unit)
+    if meant:
+        return f"did you mean {number}{meant}?"
+    return "sizes: B KiB MiB GiB TiB KB MB GB TB; times: us ms s min h; also % iops"
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _plain(value: float) -> str:
+    """A number without needless digits."""
+    return str(int(value)) if value == int(value) else repr(round(value, 9))
+
+
+def _written(kind: Kind, value: int | float) -> str:
+    if kind == "size":
+        return size_text(int(value))
+    if kind == "time":
+        return _in_largest(int(value), TIMES, f"{value}ns")
+    if kind == "share":
+        return f"{_plain(value)}%"
+    if kind == "mix":
+        return f"{_plain(value)}/{_plain(100 - value)}"
+    if kind == "iops":
+        return f"{_grouped(value)} iops"
+    if kind == "bandwidth":
+        whole = value == int(value)
+        return (size_text(int(value)) if whole else f"{_plain(value)}B") + "/s"
+    if kind == "passes":
+        return f"{_plain(value)} {'pass' if value == 1 else 'passes'}"
+    return _plain(value)
+
+
+def _grouped(value: float) -> str:
+    return f"{int(value):_}" if value == int(value) else _plain(value)
+
+
+def size_text(size_bytes: int) -> str:
+    """Bytes in the largest unit that takes them whole; binary units first."""
+    binary = _in_largest(size_bytes, {"B": 1, **BINARY}, "")
+    if binary.endswith("iB") or size_bytes < 1000:
+        return binary
+    for unit, factor in reversed(DECIMAL.items()):
+        if size_bytes >= factor and size_bytes * 10 % factor == 0:
+            return f"{_plain(size_bytes / factor)}{unit}"
+    return binary
+
+
+def _in_largest(value: int, units: dict[str, int], otherwise: str) -> str:
+    for unit, factor in reversed(units.items()):
+        if value and value % factor == 0:
+            return f"{value // factor}{unit}"
+    return otherwise if value else f"0{next(iter(units))}"

@@ -1,0 +1,165 @@
+"""Checks what only shows when a step's workload and its axes come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from ioplan.language.plan import Axis, CellValue, StreamTemplate, WorkloadTemplate
+from ioplan.language.scope import Scope
+from ioplan.language.source import Span
+from ioplan.language.workloads import RANDOM_ONLY, lacks, merged, one_sided
+
+
+def check_streams(
+    base: WorkloadTemplate,
+    override: StreamTemplate,
+    axes: tuple[Axis, ...],
+    where: Span,
+    scope: Scope,
+) -> None:
+    """All that a step may run: every workload of its axis, else its own."""
+    for template in alternatives(base, axes):
+        for stream in template.streams:
+            whole = merged(stream, override)
+            given = _given(stream.name, axes)
+            _check_complete(whole, given, template, where, scope)
+            _check_pattern(whole, axes, where, scope)
+            _check_depth(whole, axes, where, scope)
+            _check_effect(whole, given, where, scope)
+
+
+def alternatives(
+    base: WorkloadTemplate, axes: tuple[Axis, ...]
+) -> Iterator[WorkloadTemplate]:
+    """The workloads that a `workload` axis takes, or the step's own."""
+    varied = [v.workload for v in _values("workload", "", axes) if v.workload]
+    yield from varied or [base]
+
+
+def stream_names(base: WorkloadTemplate, axes: tuple[Axis, ...]) -> set[str]:
+    """All stream names that may occur."""
+    return {s.name for w in alternatives(base, axes) for s in w.streams}
+
+
+def _given(stream: str, axes: tuple[Axis, ...]) -> set[str]:
+    """The fields that axes decide for a stream."""
+    names = (name.rpartition(".") for axis in axes for name in axis.names)
+    return {field for prefix, _, field in names if prefix in ("", stream)}
+
+
+def _values(field: str, stream: str, axes: tuple[Axis, ...]) -> list[CellValue]:
+    """The values that axes give to a field of a stream."""
+    found: list[CellValue] = []
+    for axis in axes:
+        for position, name in enumerate(axis.names):
+            if name in (field, f"{stream}.{field}"):
+                found += [row[position] for row in axis.values]
+    return found
+
+
+def _check_complete(
+    stream: StreamTemplate,
+    given: set[str],
+    template: WorkloadTemplate,
+    where: Span,
+    scope: Scope,
+) -> None:
+    name = f"the workload {template.name!r}" if template.name else "the workload"
+    missing = lacks(stream, given)
+    for what, example in missing:
+        scope.findings.missing(f"{name} has no {what[2:]}", where, where, example)
+    side = None if missing else one_sided(stream, given)
+    if side:
+        scope.findings.error(
+            f"{name} says no sizes for its {side}s", where, f"add {side} sizes {{ … }}"
+        )
+
+
+def _check_pattern(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """A distribution of random I/O needs random I/O."""
+    patterns = [v.key for v in _values("pattern", stream.name, axes)]
+    sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
+    open_kinds = [k for k in RANDOM_ONLY if k in stream.refs]
+    if sequential and ("distribution" in stream.attributes or open_kinds):
+        span = stream.spans.get("distribution", where)
+        scope.findings.error(
+            "where random I/O falls means nothing to a sequential workload",
+            span,
+            "make it random, or leave this out",
+        )
+
+
+def _check_depth(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """With several threads the plan says whose queue depth it means."""
+    if not any(threads > 1 for threads, _ in _depths(stream, axes)):
+        return
+    whose = stream.attributes.get("qd_scope")
+    said = "qd" in stream.spans or _values("qd", stream.name, axes)
+    if whose is None and said:
+        scope.findings.error(
+            "with more than one thread, say whose queue depth it is",
+            stream.spans.get("qd", where),
+            "qd 16 each (per thread), or: qd 16 total; an axis changes the number only",
+        )
+    if whose != "total":
+        return
+    for threads, qd in _depths(stream, axes):
+        if qd % threads:
+            scope.findings.error(
+                f"a total queue depth of {qd} does not divide by {threads} threads",
+                stream.spans.get("qd", where),
+            )
+            return
+
+
+def _depths(
+    stream: StreamTemplate, axes: tuple[Axis, ...]
+) -> Iterator[tuple[int, int]]:
+    """All pairs of threads and queue depth that may meet."""
+    concerned = [a for a in axes if _concerns(a, stream)]
+    for rows in product(*(axis.values for axis in concerned)):
+        fields: dict[str, Any] = dict(stream.attributes)
+        for axis, row in zip(concerned, rows, strict=True):
+            for name, value in zip(axis.names, row, strict=True):
+                fields.update(_decided(name, value, stream))
+        yield fields.get("threads", 1), fields.get("qd", 1)
+
+
+def _decided(name: str, value: CellValue, stream: StreamTemplate) -> dict[str, Any]:
+    if value.attributes is not None:
+        prefix = name.rpartition(".")[0]
+        return value.attributes if prefix in ("", stream.name) else {}
+    fields = [f for f, ref in stream.refs.items() if ref == name]
+    quantity = value.quantity
+    return {f: quantity.whole or 1 for f in fields if quantity and f in DEPTH}
+
+
+DEPTH = ("qd", "threads")
+
+
+def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
+    refs = {stream.refs.get(field) for field in DEPTH}
+    return any(n in refs or n.rpartition(".")[2] in DEPTH for n in axis.names)
+
+
+def _check_effect(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """Nothing is dropped silently: clauses about writing need something written."""
+    reads = stream.attributes.get("read_percent")
+    varied = {"read", "trim"} & given or {"read", "mix"} & set(stream.refs)
+    if reads != 100 or varied or stream.attributes.get("trim_percent"):
+        return
+    for field in ("data", "sync"):
+        if field in stream.spans:
+            scope.findings.error(
+                f"{field!r} means nothing to a workload that only reads",
+                stream.spans[field],
+                "leave it out, or add writes to the mix",
+            )

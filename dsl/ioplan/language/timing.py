@@ -1,0 +1,82 @@
+"""Checks how long a step goes on: `for`, `warmup`, passes, `until steady`."""
+
+from __future__ import annotations
+
+from ioplan.language import tree
+from ioplan.language.fields import of_kind, percent
+from ioplan.language.metric import Metric, MetricError, parse_metric
+from ioplan.language.plan import Amount, SteadyRule
+from ioplan.language.quantity import Quantity, QuantityError
+from ioplan.language.scope import Scope
+from ioplan.language.workloads import Timing
+
+LEAST_WINDOW = 3
+
+
+def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> None:
+    """Refuse clauses that cannot stand here."""
+    for kind, clause in timing.items():
+        if kind not in allowed:
+            scope.findings.error(
+                f"{kind!r} cannot stand in {where}",
+                clause.span,
+                f"here may stand: {', '.join(allowed)}",
+            )
+
+
+def amount_of(timing: Timing, kind: str, scope: Scope, *kinds: str) -> Amount | None:
+    """The amount of a clause, if it is said."""
+    clause = timing.get(kind)
+    if clause is None:
+        return None
+    amount = scope.of_kind(clause.atoms[0], f"{kind!r}", *kinds)  # type: ignore[arg-type]
+    if isinstance(amount, Quantity) and not amount.value:
+        scope.findings.error(f"{kind!r} is more than 0", clause.span)
+        return None
+    return amount
+
+
+def steady_rule(timing: Timing, metric: Metric, scope: Scope) -> SteadyRule:
+    """SNIA's rule, or what the plan says instead of it."""
+    rule = {"metric": metric}
+    for field, kind, read in (
+        ("window", "over", _window),
+        ("range_percent", "range", _limit),
+        ("slope_percent", "slope", _limit),
+    ):
+        value = _read(timing, kind, read, scope)
+        if value is not None:
+            rule[field] = value
+    return SteadyRule.model_validate(rule)
+
+
+def _read(timing: Timing, kind: str, read, scope: Scope):  # type: ignore[no-untyped-def]
+    clause = timing.get(kind)
+    quantity = clause and scope.quantity(clause.atoms[0], f"{kind!r}")
+    if clause is None or quantity is None:
+        return None
+    return scope.parameters.guarded(clause.atoms[0].span, lambda: read(quantity))
+
+
+def _window(quantity: Quantity) -> int:
+    window = of_kind(quantity, "'over'", "number").whole
+    if window is None or not LEAST_WINDOW <= window <= 1000:
+        raise QuantityError(f"'over' is a number of rounds from {LEAST_WINDOW} to 1000")
+    return window
+
+
+def _limit(quantity: Quantity) -> float:
+    return percent(quantity, "a limit")
+
+
+def metric_of(word: tree.Word, streams: tuple[str, ...], scope: Scope) -> Metric | None:
+    """The metric of that name, or None and an error."""
+    try:
+        return parse_metric(word.text, streams)
+    except MetricError as error:
+        scope.findings.error(
+            str(error),
+            word.span,
+            "metrics: iops bandwidth mean min max stddev p50 … p99.999 errors cpu",
+        )
+        return None

@@ -1,0 +1,161 @@
+"""How long a plan takes and how much it writes, before anything has run.
+
+Durations that the plan states are exact. Where bytes decide the time, or time
+the bytes, a drive's speed is assumed; `assumptions` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from ioplan.job import SECOND_NS
+from ioplan.language.plan import PurgeStep, RestStep, WriteStep
+from ioplan.model import Model
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
+from ioplan.workload import SizeShare, Stream, Workload
+
+
+class Assumptions(Model):
+    """A middling NVMe drive."""
+
+    bandwidth_bytes_per_s: float = 1e9
+    iops: float = 200_000
+    latency_s: float = 80e-6
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bandwidth_bytes_per_s / 1e9:g} GB/s, {self.iops:_g} IOPS, "
+            f"{self.latency_s * 1e6:g} us"
+        )
+
+
+class Cost(NamedTuple):
+    """Time and bytes written of one step or of many."""
+
+    run_s: float = 0.0
+    written_bytes: float = 0.0
+    exact: bool = True
+
+    def times(self, factor: int) -> Cost:
+        """The cost of doing it again and again."""
+        return Cost(self.run_s * factor, self.written_bytes * factor, self.exact)
+
+
+def mean_bytes(sizes: tuple[SizeShare, ...]) -> float:
+    """The mean block size of a distribution."""
+    return sum(share.size_bytes * share.percent for share in sizes) / 100
+
+
+class Estimator:
+    """Costs of steps on a target of some capacity."""
+
+    def __init__(
+        self, capacity_bytes: int, assumptions: Assumptions | None = None
+    ) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.assumptions = assumptions or Assumptions()
+        self.speed = lru_cache(maxsize=4096)(self._speed)
+        self.sizes = lru_cache(maxsize=4096)(mean_bytes)
+
+    def cost(self, step: Step) -> Cost:
+        """The cost of one step; of rounds, at most."""
+        if isinstance(step, Run):
+            return self._run(step)
+        if isinstance(step, Idle):
+            return Cost(run_s=step.pause_ns / SECOND_NS)
+        if isinstance(step, RoundsOf):
+            return self.total(step.round(1)).times(step.rounds.at_most)
+        return self._prepare(step)
+
+    def total(self, steps: Iterable[Step]) -> Cost:
+        """The cost of all steps together."""
+        run_s = written = 0.0
+        exact = True
+        for step in steps:
+            cost = self.cost(step)
+            run_s += cost.run_s
+            written += cost.written_bytes
+            exact = exact and cost.exact
+        return Cost(run_s=run_s, written_bytes=written, exact=exact)
+
+    def _run(self, step: Run) -> Cost:
+        workload, length = step.workload, step.length
+        run_ns = length.run_ns
+        moved, written = self._rates(workload)
+        if run_ns is None:
+            amount = self._amount(workload, length.limit_bytes, length.passes)
+            run_ns = int(amount / max(moved, 1) * SECOND_NS)
+        run_s = (run_ns + length.warmup_ns) / SECOND_NS
+        return Cost(run_s, written * run_s, not step.writes)
+
+    def _amount(
+        self, workload: Workload, limit_bytes: int | None, passes: float | None
+    ) -> float:
+        if limit_bytes is not None:
+            return float(limit_bytes)
+        return (passes or 0) * sum(self._region(stream) for stream in workload.streams)
+
+    def _region(self, stream: Stream) -> float:
+        share = stream.region.end_percent - stream.region.start_percent
+        return self.capacity_bytes * share / 100
+
+    def _prepare(self, prepare: Prepare) -> Cost:
+        step = prepare.step
+        if isinstance(step, PurgeStep):
+            return Cost(exact=False)
+        if isinstance(step, RestStep):
+            return Cost(run_s=step.pause_ns / SECOND_NS)
+        return self._write(step)
+
+    def _write(self, step: WriteStep) -> Cost:
+        moved, written = self._rates(step.workload)
+        if step.run_ns is not None:
+            run_s = step.run_ns / SECOND_NS
+            return Cost(run_s=run_s, written_bytes=written * run_s, exact=False)
+        amount = self._amount(step.workload, None, step.passes)
+        return Cost(
+            run_s=amount / max(moved, 1),
+            written_bytes=amount,
+            exact=False,
+        )
+
+    def _rates(self, workload: Workload) -> tuple[float, float]:
+        """Bytes per second moved and written, all streams together."""
+        moved = written = 0.0
+        for stream in workload.streams:
+            more, more_written = self.speed(
+                stream.qd * stream.threads,
+                stream.read_sizes,
+                stream.write_sizes,
+                stream.read_percent,
+                stream.rate.iops if stream.rate else None,
+                stream.rate.bytes_per_s if stream.rate else None,
+            )
+            moved, written = moved + more, written + more_written
+        scale = min(1.0, self.assumptions.bandwidth_bytes_per_s / max(moved, 1))
+        return moved * scale, written * scale
+
+    def _speed(
+        self,
+        outstanding: int,
+        read_sizes: tuple[SizeShare, ...],
+        write_sizes: tuple[SizeShare, ...],
+        read_percent: float,
+        rate_iops: float | None,
+        rate_bytes: float | None,
+    ) -> tuple[float, float]:
+        reads = read_percent / 100
+        read_bytes, write_bytes = self.sizes(read_sizes), self.sizes(write_sizes)
+        size = reads * read_bytes + (1 - reads) * write_bytes
+        iops = min(
+            self.assumptions.iops,
+            outstanding / self.assumptions.latency_s,
+            self.assumptions.bandwidth_bytes_per_s / size,
+        )
+        if rate_iops is not None:
+            iops = min(iops, rate_iops)
+        if rate_bytes is not None:
+            iops = min(iops, rate_bytes / size)
+        return iops * size, iops * (1 - reads) * write_bytes

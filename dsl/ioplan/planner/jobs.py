@@ -1,0 +1,121 @@
+"""Steps and the facts of a target -> jobs for a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ioplan.backends import TargetFacts
+from ioplan.job import SECOND_NS, Job, JobStream, job_streams
+from ioplan.language.plan import RestStep, WriteStep
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
+from ioplan.workload import Stream, Workload
+
+LEAST_INTERVAL_NS = 10_000_000
+
+
+def interval_of(run_ns: int | None) -> int:
+    """A second; shorter in short runs, so that each has a series."""
+    if run_ns is None:
+        return SECOND_NS
+    return max(LEAST_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
+
+
+def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
+    """The job of one run. `read_only` is the session's: no run of it writes."""
+    return Job(
+        target=facts.path,
+        capacity_bytes=facts.capacity_bytes,
+        block_bytes=facts.block_bytes,
+        streams=_streams(step.workload, facts),
+        **step.length._asdict(),
+        interval_ns=interval_of(step.length.run_ns),
+        seed=seed_of(step.run_id, step.round, step.iteration),
+        read_only=read_only,
+    )
+
+
+def seed_of(run_id: str, number: int, iteration: int) -> int:
+    """Repeatable, and other in each round and iteration."""
+    return (int(run_id[:8], 16) << 24) + (number << 16) + iteration + 1
+
+
+def write_job(step: WriteStep, facts: TargetFacts) -> Job:
+    """The job of a precondition's write."""
+    return Job(
+        target=facts.path,
+        capacity_bytes=facts.capacity_bytes,
+        block_bytes=facts.block_bytes,
+        streams=_streams(step.workload, facts),
+        run_ns=step.run_ns,
+        passes=step.passes,
+        interval_ns=min(SECOND_NS, step.every_ns or SECOND_NS),
+        seed=1,
+        read_only=False,
+    )
+
+
+def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
+    return job_streams(workload, facts.capacity_bytes, facts.block_bytes)
+
+
+def misfits(steps: Iterable[Step], facts: TargetFacts) -> list[str]:
+    """Why a plan does not fit a target, each reason once, with its test."""
+    found: dict[str, None] = {}
+    for title, workload in _workloads(steps):
+        for reason in _misfit(workload, facts):
+            found.setdefault(f"{title}: {reason}")
+    return list(found)
+
+
+def writes(steps: Iterable[Step]) -> bool:
+    """Whether any step changes what is stored on the target."""
+    return any(_writes(step) for step in _flat(steps))
+
+
+def _writes(step: Prepare | Run) -> bool:
+    if isinstance(step, Run):
+        return step.writes
+    return not isinstance(step.step, RestStep)
+
+
+def _flat(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
+    """All steps that do I/O; of rounds, the first."""
+    for step in steps:
+        if isinstance(step, RoundsOf):
+            yield from _flat(step.round(1))
+        elif not isinstance(step, Idle):
+            yield step
+
+
+def _workloads(steps: Iterable[Step]) -> Iterator[tuple[str, Workload]]:
+    for step in _flat(steps):
+        if isinstance(step, Run):
+            yield step.test.title, step.workload
+        elif isinstance(step.step, WriteStep):
+            yield step.state.name, step.step.workload
+
+
+def _misfit(workload: Workload, facts: TargetFacts) -> Iterator[str]:
+    block = facts.block_bytes
+    for stream in workload.streams:
+        sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
+        for size in sorted(sizes):
+            if size % block:
+                yield f"{size} B is not a multiple of the target's {block} B blocks"
+        align = stream.align_bytes
+        if align is not None and align % block:
+            yield f"alignment to {align} B is finer than the target's {block} B blocks"
+        yield from _too_small(_region_bytes(stream, facts), max(sizes), stream.threads)
+
+
+def _region_bytes(stream: Stream, facts: TargetFacts) -> int:
+    share = stream.region.end_percent - stream.region.start_percent
+    return int(facts.capacity_bytes * share / 100)
+
+
+def _too_small(region_bytes: int, largest: int, threads: int) -> Iterator[str]:
+    if region_bytes < largest * threads:
+        yield (
+            f"its region of {region_bytes} B is smaller than one I/O of {largest} B "
+            f"for each of {threads} threads"
+        )

@@ -1,0 +1,98 @@
+"""Steps: what a plan unfolds into. Immutable, and each prints itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ioplan.language.bind import Cell
+from ioplan.language.plan import PrepareStep, Rounds, Test
+from ioplan.planner.identity import canonical, digest
+from ioplan.results.record import Preparation
+from ioplan.workload import Workload
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """One step of a precondition."""
+
+    test: Test
+    state: Preparation
+    step: PrepareStep
+    position: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.state.name}: {self.step.text}"
+
+
+class Length(NamedTuple):
+    """How long a run goes on; one of the last three is set."""
+
+    warmup_ns: int = 0
+    run_ns: int | None = None
+    limit_bytes: int | None = None
+    passes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one cell."""
+
+    test: Test
+    cell: Cell
+    text: str
+    index: int
+    round: int
+    iteration: int
+    after: Preparation | None
+    workload: Workload
+    length: Length
+    writes: bool
+
+    @property
+    def run_id(self) -> str:
+        """A digest of what the run does; the same in every lab."""
+        after = self.after.digest if self.after else ""
+        return digest(canonical(self.workload), *self.length, after)
+
+    @property
+    def cell_text(self) -> dict[str, str]:
+        """The cell as the plan writes it."""
+        return {name: value.text for name, value in self.cell.items()}
+
+    def __str__(self) -> str:
+        cell = " ".join(f"{n}={v}" for n, v in self.cell_text.items())
+        return cell or self.text
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A rest inside a test."""
+
+    test: Test
+    cell: Cell
+    pause_ns: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class RoundsOf:
+    """The matrix of a test again and again, until steady; `round(n)` unfolds one."""
+
+    test: Test
+    rounds: Rounds
+    round: Callable[[int], Iterator[Prepare | Run | Idle]]
+
+    def __str__(self) -> str:
+        return self.rounds.text
+
+
+Step = Prepare | Run | Idle | RoundsOf
+SingleStep = Prepare | Run | Idle
+
+

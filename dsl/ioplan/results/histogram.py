@@ -1,0 +1,151 @@
+"""Latency histograms: log-linear, sparse, mergeable by addition.
+
+With `bits` = b, a value below 2^b has a bucket of its own; above, each octave is
+split into 2^b buckets. A bucket's width is at most 2^-b of its lower edge, so
+that its middle is within 2^-(b+1) of every value in it: 0.4 % for b = 7.
+
+    index(v) = v                                     for v < 2^b
+    index(v) = (e - b + 1) * 2^b + (v >> (e - b)) - 2^b, e = floor(log2 v)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+BITS = 7
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+
+def bucket_index(value_ns: int, bits: int = BITS) -> int:
+    """The bucket that a latency falls into."""
+    if value_ns < 1 << bits:
+        return value_ns
+    shift = value_ns.bit_length() - 1 - bits
+    return ((shift + 1) << bits) + (value_ns >> shift) - (1 << bits)
+
+
+def bucket_range(index: int, bits: int = BITS) -> tuple[int, int]:
+    """The lower edge of a bucket, and the upper edge, which is outside it."""
+    if index < 1 << bits:
+        return index, index + 1
+    shift = (index >> bits) - 1
+    lower = ((index & ((1 << bits) - 1)) + (1 << bits)) << shift
+    return lower, lower + (1 << shift)
+
+
+def bucket_count(bits: int = BITS) -> int:
+    """How many buckets there are for latencies below 2^64 ns."""
+    return (65 - bits) << bits
+
+
+class Histogram:
+    """Counts by bucket, sorted by bucket."""
+
+    def __init__(self, index: Counts, count: Counts, bits: int = BITS) -> None:
+        self.index, self.count, self.bits = index, count, bits
+
+    @classmethod
+    def of(cls, bins: Iterable[int], bits: int = BITS) -> Histogram:
+        """From flat pairs: index, count, index, count…, in any order.
+
+        Raises ValueError when a number is not of the layout.
+        """
+        flat = np.fromiter(bins, dtype=np.int64)
+        if len(flat) % 2:
+            raise ValueError("the bins are not pairs of index and count")
+        return cls.of_arrays(flat[0::2], flat[1::2], bits)
+
+    @classmethod
+    def of_arrays(cls, index: Counts, count: Counts, bits: int = BITS) -> Histogram:
+        """From buckets in any order, also repeated ones. Raises ValueError."""
+        if not len(index):
+            return cls(index, count, bits)
+        if not (index[1:] > index[:-1]).all():
+            index, count = _sorted_sums(index, count)
+        if index[0] < 0 or index[-1] >= bucket_count(bits):
+            raise ValueError("a bin lies outside the layout")
+        if count.min() < 0:
+            raise ValueError("a bin counts less than nothing")
+        return cls(index, count, bits)
+
+    @classmethod
+    def of_values(cls, values_ns: Iterable[int], bits: int = BITS) -> Histogram:
+        """From single latencies."""
+        index = np.array([bucket_index(v, bits) for v in values_ns], dtype=np.int64)
+        return cls.of_arrays(index, np.ones_like(index), bits)
+
+    @classmethod
+    def merged(cls, parts: Iterable[Histogram], bits: int = BITS) -> Histogram:
+        """The sum of histograms of one layout. Raises ValueError for two."""
+        parts = list(parts)
+        if any(part.bits != bits for part in parts):
+            raise ValueError("histograms of different resolution do not add up")
+        if len(parts) == 1:
+            return parts[0]
+        empty = np.empty(0, dtype=np.int64)
+        index = np.concatenate([empty, *(part.index for part in parts)])
+        count = np.concatenate([empty, *(part.count for part in parts)])
+        return cls.of_arrays(index, count, bits)
+
+    def bins(self) -> tuple[int, ...]:
+        """Flat pairs, as `of` takes them."""
+        return tuple(np.column_stack((self.index, self.count)).ravel().tolist())
+
+    @property
+    def total(self) -> int:
+        """How many latencies were counted."""
+        return int(self.count.sum())
+
+    def __add__(self, other: Histogram) -> Histogram:
+        return Histogram.merged((self, other), self.bits)
+
+    def percentile_ns(self, percent: float) -> float:
+        """The middle of the bucket that holds the sample of that rank.
+
+        The rank is the nearest: the smallest latency that at least `percent`
+        of all samples do not exceed. Raises ValueError when nothing was counted.
+        """
+        return self.percentiles_ns((percent,))[0]
+
+    def percentiles_ns(self, percents: Sequence[float]) -> list[float]:
+        """Several percentiles at once, each as `percentile_ns` has it."""
+        so_far = self.count.cumsum()
+        if not len(so_far) or not so_far[-1]:
+            raise ValueError("no latency was counted")
+        ranks = [_rank(int(so_far[-1]), percent) for percent in percents]
+        found = self.index[so_far.searchsorted(ranks)].tolist()
+        return [bucket_middle(index, self.bits) for index in found]
+
+    def beyond(self, percent: float) -> float:
+        """How many samples lie beyond a percentile; ten make it believable."""
+        return round(self.total * (100 - percent) / 100, 6)
+
+    def mean_ns(self) -> float:
+        """The mean of the buckets' middles, a check on the exact mean."""
+        middles = [bucket_middle(i, self.bits) for i in self.index.tolist()]
+        return float(np.dot(middles, self.count) / self.total)
+
+
+def bucket_middle(index: int, bits: int = BITS) -> float:
+    """The middle of a bucket; of a bucket with one value, that value."""
+    lower, upper = bucket_range(index, bits)
+    return (lower + upper - 1) / 2
+
+
+def _rank(total: int, percent: float) -> int:
+    """The nearest rank, from 1; rounded first, as 0.999 x 1000 is 999.0000001."""
+    return max(1, ceil(round(total * percent / 100, 6)))
+
+
+def _sorted_sums(index: Counts, count: Counts) -> tuple[Counts, Counts]:
+    """Buckets in order, each once."""
+    order = index.argsort(kind="stable")
+    index, count = index[order], count[order]
+    first = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+    return index[first], np.add.reduceat(count, first)

@@ -1,0 +1,130 @@
+"""Runs and series as flat rows, for tables and data frames.
+
+Each column has a type, so that an empty export has the columns of a full one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ioplan.results.record import (
+    PERCENTILES,
+    DirectionResult,
+    Interval,
+    Latency,
+    RunRecord,
+)
+from ioplan.workload import DIRECTIONS
+
+Row = dict[str, Any]
+Columns = dict[str, type]
+
+PLACE: Columns = {
+    "session": str,
+    "seq": int,
+    "run_id": str,
+    "test": str,
+    "kind": str,
+    "step": int,
+    "round": int,
+    "iteration": int,
+    "status": str,
+    "cause": str,
+    "backend": str,
+    "started_at": str,
+    "run_s": float,
+}
+FIGURES: Columns = {
+    "scope": str,
+    "ios": int,
+    "bytes": int,
+    "errors": int,
+    "iops": float,
+    "bandwidth_bytes_per_s": float,
+    "mean_ns": float,
+    "min_ns": int,
+    "max_ns": int,
+    "stddev_ns": float,
+}
+POINT: Columns = {
+    "t_s": float,
+    "length_s": float,
+    **{f"{direction}_ios": int for direction in DIRECTIONS},
+    **{f"{direction}_bytes": int for direction in DIRECTIONS},
+    "errors": int,
+    "mean_ns": float,
+    "p50_ns": float,
+    "p99_ns": float,
+    "p99.9_ns": float,
+    "max_ns": int,
+}
+
+
+def run_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `run_rows`."""
+    columns = _place_columns(axes) | FIGURES
+    for percent in PERCENTILES:
+        columns[f"p{percent:g}_ns"] = float
+        columns[f"p{percent:g}_supported"] = bool
+    return columns
+
+
+def series_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `series_rows`."""
+    return _place_columns(axes) | POINT
+
+
+def _place_columns(axes: Iterable[str]) -> Columns:
+    return PLACE | {f"cell.{axis}": str for axis in axes}
+
+
+def run_rows(record: RunRecord) -> Iterator[Row]:
+    """A row for the total, and one for each direction that did something."""
+    place = _place(record)
+    yield place | _figures("total", record.total)
+    for direction in DIRECTIONS:
+        if direction in record.directions:
+            yield place | _figures(direction, record.directions[direction])
+
+
+def series_rows(record: RunRecord, series: Iterable[Interval]) -> Iterator[Row]:
+    """A row for each interval."""
+    place = _place(record)
+    for point in series:
+        yield place | _point(point)
+
+
+def _place(record: RunRecord) -> Row:
+    """Which run it is: the part that all of its rows share."""
+    asked = record.asked
+    names = ("session", "seq", "run_id", "status", "cause", "started_at", "run_s")
+    asked_names = ("test", "kind", "step", "round", "iteration")
+    return {
+        **{name: getattr(record, name) for name in names},
+        **{name: getattr(asked, name) for name in asked_names},
+        "backend": record.backend.name,
+        **{f"cell.{axis}": value for axis, value in asked.cell.items()},
+    }
+
+
+def _figures(scope: str, result: DirectionResult) -> Row:
+    figures = {"scope": scope, **result.model_dump(exclude={"latency"})}
+    return figures | (_latency(result.latency) if result.latency else {})
+
+
+def _latency(latency: Latency) -> Row:
+    row = latency.model_dump(exclude={"percentiles"})
+    for percentile in latency.percentiles:
+        row[f"p{percentile.percent:g}_ns"] = percentile.latency_ns
+        row[f"p{percentile.percent:g}_supported"] = percentile.supported
+    return row
+
+
+def _point(point: Interval) -> Row:
+    row = point.model_dump(exclude={"ios", "bytes", "p99_9_ns"})
+    row["p99.9_ns"] = point.p99_9_ns
+    for direction in DIRECTIONS:
+        row[f"{direction}_ios"] = point.ios.get(direction, 0)
+        row[f"{direction}_bytes"] = point.bytes.get(direction, 0)
+    return row

@@ -1,0 +1,46 @@
+"""One invocation of a plan: what all of its runs have in common."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ioplan import __version__
+from ioplan.model import Model
+from ioplan.results.record import described
+
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Without the letters and digits that people confuse."""
+
+SessionStatus = Literal["running", "ok", "failed", "interrupted"]
+
+
+def new_session_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, such as 20261121-054512-k3f9."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    suffix = "".join(secrets.choice(ALPHABET) for _ in range(4))
+    return f"{moment:%Y%m%d-%H%M%S}-{suffix}"
+
+
+class Session(Model):
+    """A plan that was started, and how far it came."""
+
+    id: str = described("sorts by time", default_factory=new_session_id, min_length=1)
+    plan: str = described("the plan's name")
+    plan_file: str = ""
+    plan_text: str = described("the plan as it was run", default="")
+    started_at: str = described("UTC, ISO 8601")
+    ended_at: str | None = None
+    status: SessionStatus = "running"
+    backend: str
+    target: str
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="what the plan was called with"
+    )
+    host: dict[str, Any] = Field(
+        default_factory=dict, description="facts of the host that it was started on"
+    )
+    ioplan: str = described("version", default=__version__)

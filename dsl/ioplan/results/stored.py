@@ -1,0 +1,71 @@
+"""Models as rows of the store, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+from sqlalchemy import Row
+
+from ioplan.results.record import RunRecord
+from ioplan.results.session import Session
+from ioplan.results.upcast import upcast
+
+APART = {"host", "verdicts"}
+"""What a run's JSON does not hold: it has tables of its own."""
+
+
+def env_row(host: dict[str, Any]) -> dict[str, str]:
+    """A host's facts under their digest."""
+    plain = to_jsonable_python(host)
+    facts = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return {"digest": hashlib.sha256(facts.encode()).hexdigest(), "facts": facts}
+
+
+def session_row(session: Session) -> dict[str, Any]:
+    """A session's columns."""
+    row = session.model_dump(mode="json", exclude={"host"})
+    row["args"] = json.dumps(row["args"])
+    row["env"] = env_row(session.host)["digest"]
+    return row
+
+
+def session_of(row: Row[Any]) -> Session:
+    """A session from its columns, and `facts`."""
+    fields = dict(row._mapping)
+    fields.pop("env")
+    fields["host"] = json.loads(fields.pop("facts"))
+    fields["args"] = json.loads(fields["args"])
+    return Session(**fields)
+
+
+def run_row(record: RunRecord, env: str) -> dict[str, Any]:
+    """A run's columns."""
+    latency = record.total.latency
+    return {
+        "session": record.session,
+        "seq": record.seq,
+        "run_id": record.run_id,
+        "test": record.asked.test,
+        "status": record.status,
+        "env": env,
+        "iops": record.total.iops,
+        "bandwidth_bytes_per_s": record.total.bandwidth_bytes_per_s,
+        "mean_ns": latency.mean_ns if latency else None,
+        "record": record.model_dump_json(exclude=APART),
+    }
+
+
+def record_of(row: Row[Any], verdicts: list[Any]) -> RunRecord:
+    """A record from `record` and `facts`. Raises StoreError for an unknown version."""
+    raw = json.loads(row.record)
+    apart = {"host": json.loads(row.facts), "verdicts": verdicts}
+    return RunRecord.model_validate(upcast(raw | apart))
+
+
+def same_run(one: RunRecord, other: RunRecord) -> bool:
+    """Whether two records are of the same run, however it was judged."""
+    jsons = (record.model_dump_json(exclude=APART) for record in (one, other))
+    return next(jsons) == next(jsons) and env_row(one.host) == env_row(other.host)

@@ -1,0 +1,93 @@
+"""The tables of the store, the same in SQLite and in PostgreSQL.
+
+Large things are kept apart in `run_blob`, so that a report which asks for plain
+figures reads little. Primary keys are natural ones: adding twice changes nothing.
+"""
+
+from sqlalchemy import (
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+LAYOUT = 1
+"""Raised when the tables change; records carry their own `schema_version`."""
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
+
+# what a host is hardly changes between runs, so it is kept once
+env = Table(
+    "env",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("facts", Text, nullable=False),
+)
+
+session = Table(
+    "session",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("plan", String, nullable=False),
+    Column("plan_file", String, nullable=False),
+    Column("plan_text", Text, nullable=False),
+    Column("started_at", String, nullable=False),
+    Column("ended_at", String),
+    Column("status", String, nullable=False),
+    Column("backend", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("args", Text, nullable=False),
+    Column("env", ForeignKey("env.digest"), nullable=False),
+    Column("ioplan", String, nullable=False),
+)
+
+# `record` is last: SQLite then finds the plain columns without reading it
+run = Table(
+    "run",
+    metadata,
+    Column("session", ForeignKey("session.id"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("run_id", String, nullable=False),
+    Column("test", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("env", ForeignKey("env.digest"), nullable=False),
+    Column("iops", Double, nullable=False),
+    Column("bandwidth_bytes_per_s", Double, nullable=False),
+    Column("mean_ns", Double),
+    Column("record", Text, nullable=False),
+    Index("run_by_run_id", "run_id"),
+)
+
+run_blob = Table(
+    "run_blob",
+    metadata,
+    Column("session", String, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("histograms", LargeBinary, nullable=False),
+    Column("series", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
+)
+
+verdict = Table(
+    "verdict",
+    metadata,
+    Column("session", String, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("verdict", Text, nullable=False),
+    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
+)
