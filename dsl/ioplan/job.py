@@ -25,8 +25,9 @@ class Job(Model):
     """One run. It ends at the first of its limits; at least one is set.
 
     `run_ns` does not include `warmup_ns`. `limit_bytes` counts bytes moved by
-    all streams after the warm-up, trimmed ones included. `passes` means that each stream covers its
-    region that often: random I/O then visits each block once per pass.
+    all streams after the warm-up, trimmed ones included. `passes` means that each
+    stream covers its region that often: random I/O of one size then visits each
+    block once per pass.
     `read_only` opens the target so that it cannot be written.
     """
 
@@ -141,6 +142,4 @@ class Failure(Model):
     message: str
 
 
-Event = Annotated[
-    Started | Progress | Result | Failure, Field(discriminator="event")
-]
+Event = Annotated[Started | Progress | Result | Failure, Field(discriminator="event")]

@@ -6,14 +6,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ioplan.language import tree
-from ioplan.language.fields import AXIS_FIELDS, FIELDS
+from ioplan.language.fields import AXIS_FIELDS, FIELDS, data_of
 from ioplan.language.plan import Axis, CellValue
-from ioplan.language.quantity import Kind, Quantity, QuantityError, make
-from ioplan.language.scope import Scope
+from ioplan.language.quantity import (
+    KIND_NAMES,
+    MOST_DECIMALS,
+    Kind,
+    Quantity,
+    QuantityError,
+    make,
+)
+from ioplan.language.scope import Open, OpenName, Scope
 from ioplan.language.workloads import data_from, named, region_of
 from ioplan.suggest import did_you_mean
+from ioplan.workload import Data, Region
 
-MOST_VALUES = 1_000_000
+MOST_VALUES = 10_000
 PATTERNS = ("random", "sequential")
 
 
@@ -30,6 +38,13 @@ class Dimension:
         """The axis as the plan writes it."""
         return self.word.text
 
+    def decides(self, other: Dimension) -> bool:
+        """Whether both decide the same: `qd` decides `reader.qd` too."""
+        if self.field is None or other.field is None:
+            return self.name == other.name
+        one_stream = None in (self.stream, other.stream) or self.stream == other.stream
+        return self.field == other.field and one_stream
+
 
 def dimension(word: tree.Word) -> Dimension:
     """Whether a name is a field, a field of a stream, or any other name."""
@@ -41,30 +56,34 @@ def dimension(word: tree.Word) -> Dimension:
     return Dimension(word, None)
 
 
-def name_kinds(varies: list[tree.Vary], scope: Scope) -> dict[str, Kind]:
-    """The kind of each axis that is no field, by its first value."""
-    kinds: dict[str, Kind] = {}
-    quiet = scope.closed()
-    for vary in varies:
-        for position, word in enumerate(vary.names):
-            if dimension(word).field is None:
-                kinds[word.text] = _first_kind(vary, position, quiet)
-    return kinds
+def opened_by(axes: tuple[Axis, ...], varies: list[tree.Vary], scope: Scope) -> Open:
+    """What the axes of a test decide, where they are no fields."""
+    made = Open()
+    whole = {name for axis in axes for name in axis.names}
+    for word in (word for vary in varies for word in vary.names):
+        if word.text not in whole:
+            made.broken.add(word.text)
+        if dimension(word).field is None:
+            values = _quantities(word.text, axes)
+            made.names.setdefault(word.text, OpenName(word.text, values))
+            param = scope.param(word.text)
+            if param:
+                made.params[id(param[0])] = word.text
+    return made
 
 
-def _first_kind(vary: tree.Vary, position: int, scope: Scope) -> Kind:
-    element = vary.elements[0]
-    atom = element.atoms[position if element.kind == "together" else 0 : None][:1]
-    if not atom or atom[0].kind == "name":
-        found = scope.module.find(atom[0].text) if atom else None
-        if found and isinstance(found[0], tree.Param):
-            value = scope.parameters.value(*found)
-            return value.kind if value else "number"
-        return "number"
-    noted = len(scope.findings.found)
-    value = scope.parameters.parsed(atom[0].text, atom[0].span)
-    del scope.findings.found[noted:]  # said again when the axis itself is checked
-    return value.kind if value else "number"
+def values_of(name: str, axes: tuple[Axis, ...]) -> list[CellValue]:
+    """The values that a name takes."""
+    return [
+        row[axis.names.index(name)]
+        for axis in axes
+        if name in axis.names
+        for row in axis.values
+    ]
+
+
+def _quantities(name: str, axes: tuple[Axis, ...]) -> tuple[Quantity, ...]:
+    return tuple(v.quantity for v in values_of(name, axes) if v.quantity)
 
 
 def axis_of(vary: tree.Vary, scope: Scope) -> Axis | None:
@@ -74,8 +93,33 @@ def axis_of(vary: tree.Vary, scope: Scope) -> Axis | None:
     if not rows or any(value is None for row in rows for value in row):
         return None
     values = tuple(tuple(value for value in row if value) for row in rows)
+    if not _of_one_kind(vary, values, scope):
+        return None
     _check_twice(vary, values, scope)
     return Axis(names=tuple(d.name for d in dimensions), values=values)
+
+
+def _of_one_kind(
+    vary: tree.Vary, rows: tuple[tuple[CellValue, ...], ...], scope: Scope
+) -> bool:
+    """Values that cannot be compared make no axis."""
+    for word, column in zip(vary.names, zip(*rows, strict=True), strict=True):
+        kinds = list(dict.fromkeys(kind for v in column if (kind := _kind_of(v))))
+        if len(kinds) > 1:
+            shown = " and ".join(KIND_NAMES[kind] for kind in kinds)
+            scope.findings.error(
+                f"{word.text!r} varies over {shown}; an axis has one kind of value",
+                vary.span,
+            )
+            return False
+    return True
+
+
+def _kind_of(value: CellValue) -> Kind | None:
+    if value.quantity:
+        return value.quantity.kind
+    rate = (value.attributes or {}).get("rate")
+    return rate[0] if rate else None
 
 
 Row = tuple[CellValue | None, ...]
@@ -141,8 +185,16 @@ def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | N
         return None
     first, last = element.atoms
     made = region_of(first, last, element.span, scope)
-    text = f"{first.text}..{last.text}"
-    return CellValue(text=text, key=text, attributes=made) if made else None
+    if made is None:
+        return None
+    text = region_text(made["region"])
+    return CellValue(text=text, key=text, attributes=made)
+
+
+def region_text(region: Region) -> str:
+    """A region as a plan writes it, and conditions compare it: `0%..50%`."""
+    edges = (region.start_percent, region.end_percent)
+    return "..".join(make("share", edge).text for edge in edges)
 
 
 def _compressible(
@@ -154,8 +206,15 @@ def _compressible(
         )
         return None
     made = data_from("compressible", element.atoms, scope)
-    text = f"compressible {element.atoms[0].text}"
-    return CellValue(text=text, key=text, attributes=made) if made else None
+    if made is None:
+        return None
+    text = compressible_text(made["data"])
+    return CellValue(text=text, key=text, attributes=made)
+
+
+def compressible_text(data: Data) -> str:
+    """What is written, in the plan's words: `compressible 50%`."""
+    return f"compressible {make('share', data.percent).text}"
 
 
 def _single(atom: tree.Atom, what: Dimension, scope: Scope) -> CellValue | None:
@@ -169,7 +228,7 @@ def _single(atom: tree.Atom, what: Dimension, scope: Scope) -> CellValue | None:
     if what.field == "align" and atom.text == "size":
         return CellValue(text="size", key="size", attributes={"align_bytes": None})
     quantity = scope.quantity(atom, "a value of an axis")
-    return quantity and _of_quantity(quantity, atom, what, scope)
+    return _of_quantity(quantity, atom, what, scope) if quantity else None
 
 
 def _workload(atom: tree.Atom, scope: Scope) -> CellValue | None:
@@ -201,8 +260,7 @@ def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
             "data is random, zeros or compressible 50%",
         )
         return None
-    made = data_from(atom.text, (), scope)
-    return made and CellValue(text=atom.text, key=atom.text, attributes=made)
+    return CellValue(text=atom.text, key=atom.text, attributes=data_of(atom.text))
 
 
 def _of_quantity(
@@ -232,7 +290,9 @@ def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
     if len({end.kind for end in ends}) > 1:
         raise QuantityError("the ends of a range are of one kind")
     if first.value > last.value:
-        raise QuantityError("a range goes upwards", f"{last.text}..{first.text}")
+        raise QuantityError(
+            "a range goes upwards", f"did you mean {last.text}..{first.text}?"
+        )
     step = ends[2].value if kind == "stepped" else 0
     if kind == "stepped" and not step:
         raise QuantityError("the step is more than 0")
@@ -250,15 +310,20 @@ def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
 
 def _numbers(first: float, last: float, step: float) -> list[int | float]:
     """First to last, by addition of `step` or, where it is 0, by doubling."""
-    numbers: list[int | float] = [first]
-    while True:
-        index = len(numbers)
-        number = round(first + index * step, 9) if step else first * 2**index
-        if number > last * (1 + 1e-12):
-            return numbers
-        if index >= MOST_VALUES:
-            raise QuantityError(f"the range has more than {MOST_VALUES:_} values")
+    if step and (last - first) / step > MOST_VALUES:
+        raise QuantityError(f"the range has more than {MOST_VALUES:_} values")
+    numbers: list[int | float] = []
+    number: int | float = first
+    while number <= last * (1 + 1e-12):
         numbers.append(int(number) if number == int(number) else number)
+        index = len(numbers)
+        number = _rounded(first + index * step if step else first * 2**index)
+    return numbers
+
+
+def _rounded(number: int | float) -> int | float:
+    """Sums of decimal fractions, without the noise of binary ones."""
+    return number if isinstance(number, int) else round(number, MOST_DECIMALS)
 
 
 def _check_twice(

@@ -36,7 +36,8 @@ class Builder(Transformer[Token, tree.File]):
         """The place of a rule; an empty one stands at the start."""
         if meta.empty:
             return Span(self.source, 0, 0)
-        return Span(self.source, meta.start_pos, meta.end_pos)
+        end = min(meta.end_pos, len(self.source.text))
+        return Span(self.source, min(meta.start_pos, end), end)
 
     def word(self, token: Token) -> tree.Word:
         """A token with its place."""

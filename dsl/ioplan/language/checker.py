@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 from ioplan.language import tree
 from ioplan.language.diagnostic import PlanError
-from ioplan.language.findings import Findings
+from ioplan.language.findings import EnoughFound, Findings
 from ioplan.language.module import Loader, Module, library_roots, place, read_text
+from ioplan.language.parser import too_deep
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.preconditions import defined as checked_precondition
 from ioplan.language.scope import Parameters, Scope
-from ioplan.language.source import Source
+from ioplan.language.source import Source, Span
 from ioplan.language.tests import TestChecker
 from ioplan.language.workloads import defined as checked_workload
 
@@ -36,50 +38,40 @@ def check(
     time_scale: float = 1.0,
     path: Path | None = None,
 ) -> CheckedPlan:
-    """Check a plan's text. Raises PlanError with all errors."""
+    """Check a plan's text.
+
+    Raises PlanError with all errors, or the first hundred; ValueError for a time
+    scale that is none.
+    """
+    if not 0 < time_scale < inf:
+        raise ValueError(f"a time scale is a number above 0, not {time_scale}")
     findings = Findings()
     try:
-        plan = _checked(source, roots, settings, time_scale, path, findings)
+        main = Loader(roots, findings).module(source, path)
+        plan = _checked(main, settings, time_scale, findings)
+    except EnoughFound:
+        raise PlanError(findings.errors) from None
     except RecursionError:
-        findings.error("the plan is nested too deeply", place_of(source))
-        plan = None
-    if findings.errors or plan is None:
+        raise PlanError([*findings.errors, too_deep(source)]) from None
+    if findings.errors:
         raise PlanError(findings.errors)
     return plan
 
 
-def place_of(source: Source) -> tree.Span:
-    """The start of a text."""
-    return tree.Span(source, 0, min(1, len(source.text)))
-
-
 def _checked(
-    source: Source,
-    roots: tuple[Path, ...],
-    settings: Mapping[str, str],
-    time_scale: float,
-    path: Path | None,
-    findings: Findings,
-) -> CheckedPlan | None:
-    main = Loader(roots, findings).module(source, path)
+    main: Module, settings: Mapping[str, str], time_scale: float, findings: Findings
+) -> CheckedPlan:
     parameters = Parameters(findings)
     parameters.override(main, settings)
     _check_definitions(main, parameters, time_scale, set())
     tests = _tests(main, Scope(main, parameters), time_scale)
-    if not tests:
-        findings.missing(
-            "the plan has no test",
-            place(main),
-            place(main) if not main.file.damaged else main.file.damaged[0],
-            'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
-        )
     return CheckedPlan.model_construct(
         title=_title(main, findings),
-        file=source.name,
+        file=main.source.name,
         parameters=_parameters(main, parameters),
         tests=tests,
         time_scale=time_scale,
-        text=source.text,
+        text=main.source.text,
     )
 
 
@@ -96,7 +88,7 @@ def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:
     for name in main.names(tree.Param):
         found = main.find(name)
         if found and isinstance(found[0], tree.Param):
-            value = parameters.value(*found)
+            value = parameters.value(found[0], found[1])
             made[name] = value.text if value else ""
     return made
 
@@ -108,6 +100,8 @@ def _check_definitions(
     if id(module) in seen:
         return
     seen.add(id(module))
+    for _, used in module.used:
+        _check_definitions(used, parameters, time_scale, seen)
     scope = Scope(module, parameters)
     for item in module.file.items:
         if isinstance(item, tree.Param):
@@ -116,32 +110,28 @@ def _check_definitions(
             checked_workload(item, module, scope)
         elif isinstance(item, tree.Precondition):
             checked_precondition(item, module, scope, time_scale)
-    for _, used in module.used:
-        _check_definitions(used, parameters, time_scale, seen)
 
 
 def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
-    tests: list[Test] = []
-    seen: dict[str, tree.Word] = {}
-    for item in main.file.items:
-        if not isinstance(item, tree.Test):
-            continue
-        if item.title.text in seen:
-            scope.findings.error(
-                f"two tests are called {item.title.text!r}", item.title.span
-            )
-        seen[item.title.text] = item.title
-        made = TestChecker(item, scope, time_scale).check()
-        if made:
-            tests.append(made)
-        else:
-            seen[item.title.text] = item.title
-    if seen and not tests:
-        return _none_whole(scope)
-    return tuple(tests)
+    """The tests without errors."""
+    nodes = [item for item in main.file.items if isinstance(item, tree.Test)]
+    if not nodes:
+        scope.findings.missing(
+            "the plan has no test",
+            place(main),
+            Span(main.source, 0, len(main.source.text)),
+            'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
+        )
+    _check_titles(nodes, scope.findings)
+    checked = [TestChecker(node, scope, time_scale).check() for node in nodes]
+    return tuple(test for test in checked if test)
 
 
-def _none_whole(scope: Scope) -> tuple[Test, ...]:
-    """Tests there are, but none without an error, which is said already."""
-    assert scope.findings.found
-    return (Test.model_construct(title=""),)
+def _check_titles(nodes: list[tree.Test], findings: Findings) -> None:
+    seen: set[str] = set()
+    for title in (node.title for node in nodes):
+        if not title.text.strip():
+            findings.error("a test needs a title", title.span)
+        elif title.text in seen:
+            findings.error(f"two tests are called {title.text!r}", title.span)
+        seen.add(title.text)

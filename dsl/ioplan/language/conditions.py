@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ioplan.language import tree
+from ioplan.language.axes import compressible_text, region_text, values_of
 from ioplan.language.plan import Axis, CellValue, Comparison, Condition, Junction
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity
 from ioplan.language.scope import Scope
+from ioplan.language.source import Span
+from ioplan.language.workloads import data_from, region_of
 from ioplan.suggest import did_you_mean
 
 FIELD_KINDS: dict[str, tuple[Kind, ...]] = {
@@ -18,7 +19,6 @@ FIELD_KINDS: dict[str, tuple[Kind, ...]] = {
     "align": ("size",),
     "read": ("share",),
     "trim": ("share",),
-    "rate": ("iops", "bandwidth"),
 }
 
 
@@ -38,7 +38,7 @@ def condition(
 def _comparison(
     node: tree.Comparison, axes: tuple[Axis, ...], scope: Scope
 ) -> Comparison | None:
-    values = list(_values(node.name.text, axes))
+    values = values_of(node.name.text, axes)
     if not values:
         _no_axis(node.name, axes, scope)
         return None
@@ -55,14 +55,9 @@ def _comparison(
     return Comparison(axis=node.name.text, operator=node.operator.text, value=key)
 
 
-def _values(name: str, axes: tuple[Axis, ...]) -> Iterator[CellValue]:
-    for axis in axes:
-        if name in axis.names:
-            position = axis.names.index(name)
-            yield from (row[position] for row in axis.values)
-
-
 def _no_axis(word: tree.Word, axes: tuple[Axis, ...], scope: Scope) -> None:
+    if word.text in scope.open.broken:
+        return
     names = [name for axis in axes for name in axis.names]
     varied = f"varied are: {', '.join(names)}" if names else "nothing is varied"
     scope.findings.unknown(
@@ -77,22 +72,44 @@ def _key(
     node: tree.Comparison, values: list[CellValue], scope: Scope
 ) -> int | float | str | None:
     """What the cell's key is compared with."""
-    texts = {value.key for value in values if isinstance(value.key, str)}
-    if node.value.kind == "name" and texts:
-        return _word(node.value, texts, scope)
+    texts = list(dict.fromkeys(v.key for v in values if isinstance(v.key, str)))
+    if isinstance(node.value, tree.Element):
+        if texts:
+            return _text(node.value, texts, scope)
+        scope.findings.error(
+            f"{node.name.text} is compared with one value",
+            node.value.span,
+            f"for example {values[0].text}",
+        )
+        return None
+    if texts and node.value.kind == "name" and not scope.param(node.value.text):
+        return _word(node.value.text, node.value.span, texts, scope)
     quantity = scope.closed().quantity(node.value, "a condition's value")
     if quantity is None or not _same_kind(node, quantity, values, scope):
         return None
     return quantity.value
 
 
-def _word(atom: tree.Atom, texts: set[str], scope: Scope) -> str | None:
-    if atom.text in texts:
-        return atom.text
+def _text(element: tree.Element, texts: list[str], scope: Scope) -> str | None:
+    """`0%..50%` or `compressible 50%`, as the axis writes it."""
+    closed, atoms = scope.closed(), element.atoms
+    if element.kind == "span":
+        region = region_of(atoms[0], atoms[1], element.span, closed)
+        text = region and region_text(region["region"])
+    else:
+        data = data_from("compressible", atoms, closed)
+        text = data and compressible_text(data["data"])
+    return _word(text, element.span, texts, scope) if text else None
+
+
+def _word(text: str, span: Span, texts: list[str], scope: Scope) -> str | None:
+    if text in texts:
+        return text
+    shown = ", ".join(texts[:12]) + (", …" if len(texts) > 12 else "")
     scope.findings.error(
-        f"the axis has no value {atom.text!r}{did_you_mean(atom.text, texts)}",
-        atom.span,
-        f"its values are: {', '.join(sorted(texts)[:12])}",
+        f"the axis has no value {text!r}{did_you_mean(text, texts)}",
+        span,
+        f"its values are: {shown}" if texts else "",
     )
     return None
 
@@ -102,16 +119,22 @@ def _same_kind(
 ) -> bool:
     field = node.name.text.rpartition(".")[2]
     first = values[0].quantity
-    kinds = (first.kind,) if first else FIELD_KINDS.get(field, ())
+    kinds = (first.kind,) if first else _field_kinds(field, values)
     if quantity.kind in kinds:
         return True
-    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds) or "a name"
+    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds) or "one of its values"
     scope.findings.error(
         f"{node.name.text} is {wanted}, not {KIND_NAMES[quantity.kind]}",
         node.value.span,
         f"for example {values[0].text}",
     )
     return False
+
+
+def _field_kinds(field: str, values: list[CellValue]) -> tuple[Kind, ...]:
+    """What a field is compared with; the two kinds of rate cannot be compared."""
+    rate = (values[0].attributes or {}).get("rate")
+    return (rate[0],) if rate else FIELD_KINDS.get(field, ())
 
 
 def _check_reached(
@@ -124,7 +147,7 @@ def _check_reached(
     if node.operator.text == "==" and all(value.key != key for value in values):
         shown = ", ".join(value.text for value in values[:12])
         scope.findings.error(
-            f"{node.name.text} is never {node.value.text} in this test",
+            f"{node.name.text} is never {node.value.span.text} in this test",
             node.value.span,
             f"its values are: {shown}{', …' if len(values) > 12 else ''}",
         )

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from ioplan.language.source import Span
 
-CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), 127)}
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+SHOWN_COLUMNS = 160
+LEAD_COLUMNS = 60
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,17 @@ class Diagnostic:
         line_number, column = self.span.source.position(self.span.start)
         line = self.span.source.line(line_number)
         margin = " " * len(str(line_number))
-        before, marked = _marked(line, column, self.span)
+        line, shown_column = _window(line, column)
+        before, marked = _marked(line, shown_column, self.span)
         rows = [
-            f"{self.severity}: {self.message}",
-            f" {margin}--> {self.span.source.name}:{line_number}:{column}",
+            f"{self.severity}: {_printable(self.message)}",
+            f" {margin}--> {_printable(self.span.source.name)}:{line_number}:{column}",
             f" {margin} |",
             f" {line_number} | {_printable(line)}".rstrip(),
             f" {margin} | {' ' * before}{'^' * max(1, marked)}",
         ]
         if self.help:
-            rows.append(f" {margin} = help: {self.help}")
+            rows.append(f" {margin} = help: {_printable(self.help)}")
         return "\n".join(rows)
 
     def as_json(self) -> dict[str, Any]:
@@ -77,23 +80,39 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def _printable(text: str) -> str:
     """A line that cannot play with the terminal; tabs take one column."""
-    return text.replace("\t", " ").translate(CONTROL)
+    return "".join(map(_shown, text))
+
+
+def _shown(char: str) -> str:
+    if char == "\t" or (char.isascii() and char.isprintable()):
+        return char if char != "\t" else " "
+    hidden = unicodedata.category(char) in INVISIBLE
+    return "\N{REPLACEMENT CHARACTER}" if hidden else char
+
+
+def _window(line: str, column: int) -> tuple[str, int]:
+    """What is shown of an overlong line, and the mark's column in it."""
+    if len(line) <= SHOWN_COLUMNS:
+        return line, column
+    start = max(0, min(column - 1 - LEAD_COLUMNS, len(line) - SHOWN_COLUMNS))
+    end = start + SHOWN_COLUMNS
+    before, after = "…" if start else "", "…" if end < len(line) else ""
+    return before + line[start:end] + after, column - start + len(before)
 
 
 def _marked(line: str, column: int, span: Span) -> tuple[int, int]:
     """The terminal columns before the mark, and those under it."""
     before = line[: column - 1]
-    under = line[column - 1 : column - 1 + span.end - span.start]
+    under = line[column - 1 : column - 1 + span.end - span.start].rstrip("…")
     return _width(before), _width(under.rstrip())
 
 
 def _width(text: str) -> int:
     """Terminal columns: wide characters take two, combining ones none."""
-    return sum(
-        0
-        if unicodedata.combining(char)
-        else 2
-        if unicodedata.east_asian_width(char) in "WF"
-        else 1
-        for char in text
-    )
+    return sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from ioplan.language.diagnostic import Diagnostic, in_order
 from ioplan.language.source import Span
+
+MOST_FOUND = 100
+
+
+class EnoughFound(Exception):
+    """Nobody reads on; ends a check."""
 
 
 class Findings:
@@ -12,10 +22,22 @@ class Findings:
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
         self.damaged: list[Span] = []
+        self._muted = False
+        self._lost: set[str] = set()
+
+    def lose(self, spans: Iterable[Span]) -> None:
+        """Remember places that were not understood, and the words in them."""
+        for span in spans:
+            self.damaged.append(span)
+            self._lost.update(re.findall(r"\w+", span.text))
 
     def error(self, message: str, span: Span, help: str = "") -> None:
-        """Note an error."""
+        """Note an error. Raises EnoughFound."""
+        if self._muted:
+            return
         self.found.append(Diagnostic(message, span, help))
+        if len(self.found) >= MOST_FOUND:
+            raise EnoughFound
 
     def missing(self, message: str, where: Span, inside: Span, help: str = "") -> None:
         """Note that something lacks, unless it may stand in a damaged place."""
@@ -24,9 +46,17 @@ class Findings:
 
     def unknown(self, name: str, message: str, span: Span, help: str = "") -> None:
         """Note an unknown name, unless a damaged place may define it."""
-        last = name.rpartition(".")[2]
-        if not any(last in damaged.text.split() for damaged in self.damaged):
+        if name.rpartition(".")[2] not in self._lost:
             self.error(message, span, help)
+
+    @contextmanager
+    def unsaid(self) -> Iterator[None]:
+        """Note nothing meanwhile: it is said elsewhere."""
+        muted, self._muted = self._muted, True
+        try:
+            yield
+        finally:
+            self._muted = muted
 
     @property
     def errors(self) -> list[Diagnostic]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ioplan.language import tree, written
+from ioplan.language.comments import Comment, comments_of
 from ioplan.language.diagnostic import PlanError
 from ioplan.language.parser import parse, too_deep
 from ioplan.language.source import Source
@@ -19,7 +20,6 @@ WIDTH = 88
 STEP = "  "
 CONTINUED = "    "
 TEST_COLUMNS, REPEAT_COLUMNS = 6, 4
-COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|(#[^\n]*)')
 LIST = re.compile(r"^(.*?\{) (.*?) (\}.*)$")
 
 
@@ -49,16 +49,6 @@ class Line:
         """The rows with the blank line before and the comment behind them."""
         before = "\n" if self.blank else ""
         return before + "\n".join(self.rows) + " " * self.pad + self.comment
-
-
-@dataclass(frozen=True)
-class Comment:
-    """A comment, and whether code stands before it on its row."""
-
-    text: str
-    start: int
-    end: int
-    trailing: bool
 
 
 @dataclass
@@ -155,20 +145,6 @@ def _add_statement(lines: Lines, node: tree.Statement, depth: int, width: int) -
 
 
 # comments
-
-
-def comments_of(text: str) -> list[Comment]:
-    """All comments of a text; a `#` inside a string is none."""
-    return [
-        Comment(found[1].rstrip(), found.start(1), found.end(1), _trailing(text, found))
-        for found in COMMENT.finditer(text)
-        if found[1]
-    ]
-
-
-def _trailing(text: str, found: re.Match[str]) -> bool:
-    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-    return bool(before.strip())
 
 
 def _with_comments(lines: Lines) -> Iterator[Line]:
@@ -271,7 +247,7 @@ def _at_one_column(group: list[Line]) -> Iterator[Line]:
 def wrapped(pieces: list[str], indent: str) -> list[str]:
     """The rows of a statement: one, or as many as its width needs."""
     whole = indent + " ".join(pieces)
-    if len(whole) <= WIDTH or len(pieces) == 1 and '"' in whole:
+    if len(whole) <= WIDTH or (len(pieces) == 1 and '"' in whole):
         return [whole]
     rows = [indent]
     for piece in pieces:

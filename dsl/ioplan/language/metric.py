@@ -24,7 +24,9 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "iops_per_watt": ("1/s per W", "number"),
     "temperature": ("°C", "number"),
 }
-PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
+HOST = ("cpu", "iops_per_cpu", "watts", "iops_per_watt", "temperature")
+"""Measured for the whole run: a stream or a direction has none of its own."""
+PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 
 
 class MetricError(ValueError):
@@ -77,4 +79,6 @@ def parse_metric(text: str, streams: Collection[str] = ()) -> Metric:
     if rest not in METRICS and not PERCENTILE.fullmatch(rest):
         known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
         raise MetricError(f"there is no metric {rest!r}{did_you_mean(rest, known)}")
+    if rest in HOST and rest != text:
+        raise MetricError(f"{rest!r} is measured for the whole run, so write it alone")
     return Metric(name=rest, stream=stream, direction=direction)

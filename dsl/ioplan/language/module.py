@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ioplan.language import tree
@@ -17,6 +18,13 @@ MOST_BYTES = 4 << 20
 MOST_FILES = 100
 
 Definition = tree.Param | tree.Workload | tree.Precondition
+TAKEN: dict[type, tuple[str, ...]] = {
+    tree.Param: ("size", "random", "sequential", "verify"),
+    tree.Workload: ("random", "sequential"),
+    tree.Precondition: ("purge", "write", "idle"),
+}
+"""Words that the grammar reads as its own where such a name could be used."""
+MOST_NAMES = 500
 
 
 def installed_plans() -> Path:
@@ -60,7 +68,7 @@ class Module:
 
     def suggestion(self, name: str, *kinds: type) -> str:
         """`, did you mean …?`, or nothing."""
-        return did_you_mean(name, self.names(*kinds))
+        return did_you_mean(name, islice(self.names(*kinds), MOST_NAMES))
 
 
 class Loader:
@@ -76,7 +84,7 @@ class Loader:
         """Parse a source, then the files that it uses."""
         file, errors = parse(source)
         self.findings.found += errors
-        self.findings.damaged += file.damaged
+        self.findings.lose(file.damaged)
         module = Module(source, file)
         if path:
             self.loaded[path] = module
@@ -96,6 +104,7 @@ class Loader:
 
     def _define_one(self, module: Module, item: Definition) -> None:
         name = item.name
+        self._check_name(item)
         earlier = module.own.get(name.text)
         if earlier:
             line, _ = module.source.position(earlier.span.start)
@@ -105,6 +114,22 @@ class Loader:
                 "give it another name",
             )
         module.own.setdefault(name.text, item)
+
+    def _check_name(self, item: Definition) -> None:
+        """A name that could never be used is a slip of the pen."""
+        name = item.name
+        if "." in name.text:
+            self.findings.error(
+                f"{name.text!r} has a dot, as only the names of used files do",
+                name.span,
+                f"for example {name.text.replace('.', '_')}",
+            )
+        if name.text in TAKEN[type(item)]:
+            self.findings.error(
+                f"{name.text!r} means something else where a name could stand",
+                name.span,
+                "give it another name",
+            )
 
     def _use(self, module: Module, use: tree.Use) -> None:
         path = self._find(use)
@@ -140,6 +165,13 @@ class Loader:
     def _find(self, use: tree.Use) -> Path | None:
         """The file, if it is inside one of the roots."""
         text = use.path.text
+        if not text:
+            self.findings.error(
+                "a file to use needs a name",
+                use.path.span,
+                'for example use "std/workloads.ioplan"',
+            )
+            return None
         if not _inside(text):
             self.findings.error(
                 f"{text!r} leaves the plan's folder",

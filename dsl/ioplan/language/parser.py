@@ -15,11 +15,14 @@ from lark.exceptions import VisitError
 
 from ioplan.language import tree
 from ioplan.language.builder import Builder
+from ioplan.language.comments import without_comments
 from ioplan.language.diagnostic import Diagnostic
 from ioplan.language.source import Source, Span
-from ioplan.suggest import nearest
+from ioplan.suggest import did_you_mean, nearest
 
 MOST_ERRORS = 30
+MOST_PARSED = 500_000
+"""Characters, over all repairs: about two seconds."""
 ITEM_WORDS = ("plan", "use", "param", "workload", "precondition", "test")
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
@@ -37,6 +40,12 @@ OPENERS = {
     *(name.upper() for name in STATEMENT_WORDS),
     *("RBRACE", "$END"),
 }
+CLAUSE_WORDS = (
+    *("size", "read", "sizes", "qd", "threads", "rate", "region", "align", "data"),
+    *("hotspots", "zipf", "pareto", "normal", "trim", "sync", "verify"),
+    *("for", "warmup", "until", "at most", "over", "range", "slope"),
+)
+CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
 WORD_END = r"\b"
 PLAIN = {
     "BOUND": "a name and '='",
@@ -66,7 +75,7 @@ def grammar() -> Lark:
 
 def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
     """The tree of what could be parsed, and every syntax error."""
-    text = source.text
+    text = without_comments(source.text) + " " * MOST_ERRORS  # room for closing braces
     found: list[Diagnostic] = []
     damaged: list[Span] = []
     while True:
@@ -78,17 +87,31 @@ def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
             text, blanked = _repair(source, text, error)
         except (RecursionError, VisitError):
             found.append(too_deep(source))
-            return tree.File(source, (), (Span(source, 0, len(text)),)), found
+            return _nothing(source), found
         damaged.append(blanked)
-        if len(found) >= MOST_ERRORS or blanked.start == blanked.end:
-            return tree.File(source, (), (Span(source, 0, len(text)),)), found
+        enough = len(found) >= MOST_ERRORS or len(found) * len(text) > MOST_PARSED
+        if enough or blanked.start == blanked.end:
+            return _nothing(source), found
+
+
+def _nothing(source: Source) -> tree.File:
+    """A file of which nothing could be understood."""
+    return tree.File(source, (), (Span(source, 0, len(source.text)),))
+
+
+def _span(source: Source, start: int, end: int) -> Span:
+    """A place of the source; the room behind it belongs to its end."""
+    last = len(source.text)
+    return Span(source, min(start, last), min(end, last))
 
 
 def too_deep(source: Source) -> Diagnostic:
     """What to say of a text whose blocks or conditions no stack can hold."""
     where = Span(source, 0, min(1, len(source.text)))
     return Diagnostic(
-        "the plan is nested too deeply", where, "write the condition with fewer 'not'"
+        "the plan is nested too deeply",
+        where,
+        "nest fewer blocks, brackets and definitions",
     )
 
 
@@ -102,18 +125,34 @@ def diagnose(source: Source, text: str, error: UnexpectedInput) -> Diagnostic:
         span = Span(source, max(0, last - 1), last)
         what = "the text" if start >= len(text.rstrip()) else "this"
         return Diagnostic(f"{what} ends too early", span, _may_stand(expected))
-    span = Span(source, start, end)
+    span = _span(source, start, end)
     if _open_block(text, start, error):
         return Diagnostic(
             f"the block before {_shown(word)} is not closed", span, "put a } before it"
         )
     if word.startswith('"') and word.count('"') == 1:
         return Diagnostic('a text has no closing "', span, 'end it with " on its line')
+    clause = _unknown_clause(source, text, start)
+    if clause:
+        return clause
     keywords = [name[1:-1] for name in expected if name.startswith("'")]
     meant = nearest(word, keywords) if word[:1].isalpha() else None
     hint = f", did you mean {meant!r}?" if meant else ""
     return Diagnostic(
         f"{_shown(word)} cannot stand here{hint}", span, _may_stand(expected)
+    )
+
+
+def _unknown_clause(source: Source, text: str, at: int) -> Diagnostic | None:
+    """A word with a value behind it is a clause, if there is one of that name."""
+    before = CLAUSE_START.search(text, 0, at)
+    if not before or before[1] in CLAUSE_WORDS or not text[at].isalnum():
+        return None
+    near = did_you_mean(before[1], CLAUSE_WORDS)
+    return Diagnostic(
+        f"there is no clause {before[1]!r}{near}",
+        Span(source, before.start(1), before.end(1)),
+        f"clauses: {' '.join(CLAUSE_WORDS)}",
     )
 
 
@@ -188,20 +227,24 @@ def _repair(source: Source, text: str, error: UnexpectedInput) -> tuple[str, Spa
         at = len(text[:at].rstrip()) - 1
         end = at + 1
     start, stop = _statement(text, at, end)
-    return _blank(text, start, stop), Span(source, start, stop)
+    return _blank(text, start, stop), _span(source, start, stop)
 
 
 def _open_block(text: str, at: int, error: UnexpectedInput) -> bool:
     """Whether an item begins, or the text ends, where a `}` was due."""
-    ends = at >= len(text) or ITEM_START.match(text, _line_start(text, at)) is not None
-    return ends and "RBRACE" in _accepted(error)
+    ends = (
+        at >= len(text.rstrip())
+        or ITEM_START.match(text, _line_start(text, at)) is not None
+    )
+    room = text[len(text[:at].rstrip()) :][:1].isspace()
+    return ends and room and "RBRACE" in _accepted(error)
 
 
 def _closed(source: Source, text: str, at: int) -> tuple[str, Span]:
     """Put the missing `}` in the place of a blank before the next item."""
-    before = at - 1 if at and text[at - 1].isspace() else at
-    closed = text[:before] + "}" + text[max(at, before + 1) :]
-    return closed, Span(source, max(0, before - 1), max(1, at))
+    before = len(text[:at].rstrip())
+    closed = text[:before] + "}" + text[before + 1 :]
+    return closed, _span(source, max(0, before - 1), before + 1)
 
 
 def _accepted(error: UnexpectedInput) -> set[str]:
@@ -229,7 +272,7 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
         if text[start:stop].strip() and _balanced(text[start:stop]):
             return start, stop
     if ITEM_START.match(text, start):
-        return (at, end) if text[at] == "}" else (start, limit)
+        return (at, end) if text[at : at + 1] == "}" else (start, limit)
     return at, max(end, at + 1)
 
 

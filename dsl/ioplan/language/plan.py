@@ -51,9 +51,9 @@ class StreamTemplate(Checked):
     """
 
     name: str = "main"
-    attributes: dict[str, Any] = {}
-    refs: dict[str, str] = {}
-    spans: dict[str, Span] = Field(default={}, exclude=True, repr=False)
+    attributes: dict[str, Any] = Field(default_factory=dict)
+    refs: dict[str, str] = Field(default_factory=dict)
+    spans: dict[str, Span] = Field(default_factory=dict, exclude=True, repr=False)
 
 
 class WorkloadTemplate(Checked):

@@ -21,6 +21,7 @@ from ioplan.language.timing import amount_of, metric_of, only, steady_rule
 from ioplan.language.workloads import Timing, merged, split, workload
 from ioplan.workload import Workload
 
+MOST_STEPS = 100
 WRITE_TIMING = ("passes", "for", "until", "at most", "over", "range", "slope")
 
 
@@ -33,6 +34,37 @@ def precondition(
         _no_precondition(word, scope, found is not None)
         return None
     return defined(found[0], found[1], scope, time_scale)
+
+
+def depends(name: str, scope: Scope) -> list[str]:
+    """The axes of a test that a precondition would depend on."""
+    if scope.open.params:
+        with scope.findings.unsaid():
+            _touch_all(name, scope, set())
+    return sorted(scope.open.used)
+
+
+def _touch_all(name: str, scope: Scope, seen: set[int]) -> None:
+    found = scope.module.find(name)
+    if not found or not isinstance(found[0], tree.Precondition) or id(found[0]) in seen:
+        return
+    seen.add(id(found[0]))
+    inside = scope.within(found[1])
+    for step in found[0].steps:
+        if isinstance(step, tree.Named):
+            _touch_all(step.name.text, inside, seen)
+        elif isinstance(step, tree.Idle):
+            inside.amount(step.pause)
+        elif isinstance(step, tree.Write):
+            _touch(step, inside)
+
+
+def _touch(step: tree.Write, scope: Scope) -> None:
+    clauses, timing = split(step.spec, scope)
+    workload(clauses, step.spec, scope)
+    for clause in timing.values():
+        for atom in clause.atoms:
+            scope.amount(atom)
 
 
 def _no_precondition(word: tree.Word, scope: Scope, known: bool) -> None:
@@ -51,16 +83,30 @@ def _no_precondition(word: tree.Word, scope: Scope, known: bool) -> None:
 def defined(
     node: tree.Precondition, module: Module, scope: Scope, time_scale: float
 ) -> Precondition | None:
-    """A precondition from its definition."""
-    inside = Scope(module, scope.parameters)
+    """A precondition from its definition, made once; no axis decides in it."""
+    made = scope.parameters.preconditions
+    if id(node) not in made:
+        made[id(node)] = None  # ends a circle
+        made[id(node)] = _defined(node, Scope(module, scope.parameters), time_scale)
+    return made[id(node)]
+
+
+def _defined(
+    node: tree.Precondition, inside: Scope, time_scale: float
+) -> Precondition | None:
     steps: list[PrepareStep] = []
     for step in node.steps:
         made = _steps(step, node, inside, time_scale)
         if made is None:
             return None
         steps += made
+        if len(steps) > MOST_STEPS:
+            inside.findings.error(
+                f"the precondition has more than {MOST_STEPS} steps", step.span
+            )
+            return None
     if not steps:
-        scope.findings.missing(
+        inside.findings.missing(
             "a precondition needs a step",
             node.name.span,
             node.span,
@@ -127,22 +173,32 @@ def _written(
     base: WorkloadTemplate, added: StreamTemplate, step: tree.Write, scope: Scope
 ) -> Workload | None:
     """What is written: reads have no place here, so the mix need not be said."""
-    added = added.model_copy(
-        update={"attributes": {"read_percent": 0.0, **added.attributes}}
-    )
-    streams = tuple(merged(stream, added) for stream in base.streams)
-    template = WorkloadTemplate(streams=streams)
+    streams = tuple(_writing(merged(stream, added)) for stream in base.streams)
+    template = WorkloadTemplate(name=base.name, streams=streams)
     errors = len(scope.findings.found)
-    check_streams(template, added, (), step.span, scope)
+    check_streams(template, StreamTemplate(), (), step.span, scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
-            span = stream.spans.get("mix", step.span)
-            scope.findings.error(
-                "a precondition's write does not read", span, "leave the mix out"
-            )
+            _reads(stream, step, scope)
     if len(scope.findings.found) > errors:
         return None
     return workload_of(template, StreamTemplate(), {})
+
+
+def _writing(stream: StreamTemplate) -> StreamTemplate:
+    """A stream that writes, unless it says otherwise."""
+    attributes = {"read_percent": 0.0, **stream.attributes}
+    return stream.model_copy(update={"attributes": attributes})
+
+
+def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
+    mix = stream.spans.get("mix", step.span)
+    here = mix.source is step.span.source and mix.overlaps(step.span)
+    scope.findings.error(
+        "a precondition's write does not read",
+        mix if here else step.span,
+        "leave the mix out" if here else "add to it: read 0%",
+    )
 
 
 def _limits(
@@ -192,6 +248,8 @@ def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, object]
         )
         return None
     every = scope.of_kind(until.atoms[0], "'every'", "time")
+    if isinstance(every, Quantity) and not every.value:
+        scope.findings.error("'every' is more than 0", until.atoms[0].span)
     if metric is None or not isinstance(every, Quantity):
         return None
     if not isinstance(most, Quantity):

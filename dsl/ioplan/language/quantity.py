@@ -46,7 +46,10 @@ KIND_NAMES: dict[Kind, str] = {
     "number": "a number",
 }
 MOST_DIGITS = 18
-WRITTEN = re.compile(r"(\d[\d_]*(?:\.\d[\d_]*)?)[ \t]*(.*)", re.S)
+MOST_DECIMALS = 9
+MOST_VALUE = (1 << 63) - 1
+"""What bytes and nanoseconds may come to: 8 EiB, 292 years."""
+WRITTEN = re.compile(r"([0-9][0-9_]*(?:\.[0-9][0-9_]*)?)[ \t]*(.*)", re.S)
 
 
 class QuantityError(ValueError):
@@ -121,11 +124,18 @@ def _number(digits: str) -> Decimal:
         raise QuantityError(
             "the number is too long", f"a number has at most {MOST_DIGITS} digits"
         )
+    if len(digits.partition(".")[2]) > MOST_DECIMALS:
+        raise QuantityError(
+            "the number is too exact",
+            f"a number has at most {MOST_DECIMALS} digits after its point",
+        )
     return Decimal(digits)
 
 
 def _exact(kind: Kind, value: Decimal, text: str) -> int | float:
     """Bytes and nanoseconds are whole; the rest may have fractions."""
+    if value > MOST_VALUE:
+        raise QuantityError(f"{_squeezed(text)} is more than any device or test has")
     if value == value.to_integral_value():
         return int(value)
     if kind in ("size", "time"):
@@ -147,7 +157,8 @@ def _squeezed(text: str) -> str:
 
 def _plain(value: float) -> str:
     """A number without needless digits."""
-    return str(int(value)) if value == int(value) else repr(round(value, 9))
+    whole = value == int(value)
+    return str(int(value)) if whole else format(Decimal(repr(value)), "f")
 
 
 def _written(kind: Kind, value: int | float) -> str:
@@ -158,7 +169,7 @@ def _written(kind: Kind, value: int | float) -> str:
     if kind == "share":
         return f"{_plain(value)}%"
     if kind == "mix":
-        return f"{_plain(value)}/{_plain(100 - value)}"
+        return f"{_plain(value)}/{_plain(round(100 - value, MOST_DECIMALS))}"
     if kind == "iops":
         return f"{_grouped(value)} iops"
     if kind == "bandwidth":

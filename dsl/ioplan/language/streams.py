@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from ioplan.language.fields import AXIS_FIELDS, slot
 from ioplan.language.plan import Axis, CellValue, StreamTemplate, WorkloadTemplate
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
@@ -25,9 +26,10 @@ def check_streams(
             whole = merged(stream, override)
             given = _given(stream.name, axes)
             _check_complete(whole, given, template, where, scope)
+            _check_decided_once(whole, given, where, scope)
             _check_pattern(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
-            _check_effect(whole, given, where, scope)
+            _check_effect(stream, override, given, scope)
 
 
 def alternatives(
@@ -46,7 +48,11 @@ def stream_names(base: WorkloadTemplate, axes: tuple[Axis, ...]) -> set[str]:
 def _given(stream: str, axes: tuple[Axis, ...]) -> set[str]:
     """The fields that axes decide for a stream."""
     names = (name.rpartition(".") for axis in axes for name in axis.names)
-    return {field for prefix, _, field in names if prefix in ("", stream)}
+    return {
+        field
+        for prefix, _, field in names
+        if prefix in ("", stream) and field in AXIS_FIELDS
+    }
 
 
 def _values(field: str, stream: str, axes: tuple[Axis, ...]) -> list[CellValue]:
@@ -77,11 +83,25 @@ def _check_complete(
         )
 
 
+def _check_decided_once(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """A field is not left to a name and varied by itself."""
+    slots = {slot(field) for field in given}
+    for field, name in stream.refs.items():
+        if slot(field) in slots:
+            scope.findings.error(
+                f"{name!r} would decide {field!r}, which is varied by itself",
+                stream.spans.get(slot(field), where),
+                "vary one of them",
+            )
+
+
 def _check_pattern(
     stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
 ) -> None:
     """A distribution of random I/O needs random I/O."""
-    patterns = [v.key for v in _values("pattern", stream.name, axes)]
+    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
     sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
     open_kinds = [k for k in RANDOM_ONLY if k in stream.refs]
     if sequential and ("distribution" in stream.attributes or open_kinds):
@@ -149,15 +169,20 @@ def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
 
 
 def _check_effect(
-    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+    base: StreamTemplate, override: StreamTemplate, given: set[str], scope: Scope
 ) -> None:
-    """Nothing is dropped silently: clauses about writing need something written."""
+    """Nothing is dropped silently: clauses about writing need something written.
+
+    A workload that says what it writes may well be run read-only.
+    """
+    stream = merged(base, override)
     reads = stream.attributes.get("read_percent")
-    varied = {"read", "trim"} & given or {"read", "mix"} & set(stream.refs)
+    varied = {"read", "trim"} & given or {"read", "mix", "trim"} & set(stream.refs)
     if reads != 100 or varied or stream.attributes.get("trim_percent"):
         return
     for field in ("data", "sync"):
-        if field in stream.spans:
+        said_here = field in override.spans or "mix" not in override.spans
+        if field in stream.spans and said_here:
             scope.findings.error(
                 f"{field!r} means nothing to a workload that only reads",
                 stream.spans[field],

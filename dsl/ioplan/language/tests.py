@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice, product
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 from ioplan.language import tree
-from ioplan.language.axes import axis_of, dimension, name_kinds
+from ioplan.language.axes import Dimension, axis_of, dimension, opened_by, values_of
 from ioplan.language.conditions import condition
 from ioplan.language.fields import AXIS_FIELDS, count, of_kind
+from ioplan.language.matrix import MOST_CELLS, Matrix, cell_text
+from ioplan.language.metric import Metric
 from ioplan.language.plan import (
     After,
-    Axis,
-    CellValue,
     Chart,
     Condition,
     Expectation,
@@ -24,16 +24,18 @@ from ioplan.language.plan import (
     StepTemplate,
     Test,
 )
-from ioplan.language.preconditions import one_line, precondition
+from ioplan.language.preconditions import depends, one_line, precondition
 from ioplan.language.quantity import Quantity
-from ioplan.language.scope import Scope
+from ioplan.language.scope import Open, Scope
+from ioplan.language.source import Span
 from ioplan.language.streams import check_streams, stream_names
-from ioplan.language.support import check_support
+from ioplan.language.support import check_support, has_direction
 from ioplan.language.timing import amount_of, metric_of, only, steady_rule
 from ioplan.language.workloads import TIMING, Timing, split, workload
 from ioplan.suggest import did_you_mean
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = MOST_CELLS
+MOST_ROUNDS = 100_000
 CHARTS = (
     *("lines", "bars", "heatmap", "scatter", "percentiles", "histogram"),
     *("table", "cumulative", "bands"),
@@ -48,12 +50,14 @@ class TestChecker:
 
     def __init__(self, node: tree.Test, scope: Scope, time_scale: float) -> None:
         self.node, self.time_scale = node, time_scale
-        varies = self.all(tree.Vary)
-        self.scope = Scope(
-            scope.module, scope.parameters, name_kinds(varies, scope), set()
-        )
         self.findings = scope.findings
-        self.axes: tuple[Axis, ...] = ()
+        self.before = len(self.findings.found)
+        self.varies = self.all(tree.Vary)
+        axes = [axis_of(vary, scope) for vary in self.varies]
+        self.axes = tuple(axis for axis in axes if axis)
+        opened = opened_by(self.axes, self.varies, scope)
+        self.scope = Scope(scope.module, scope.parameters, opened)
+        self.matrix = Matrix(self.axes)
         self.streams: set[str] = set()
         self.runs: list[RunTemplate] = []
 
@@ -71,51 +75,99 @@ class TestChecker:
 
     def check(self) -> Test | None:
         """The checked test, or None after errors."""
-        before = len(self.findings.found)
-        self.axes = tuple(a for a in map(self._axis, self.all(tree.Vary)) if a)
         self._check_axis_names()
         steps = self._steps(self._step_nodes(self.node.statements))
+        self._check_size(steps)
+        skips = tuple(self._skips())
+        self.matrix = Matrix(self.axes, skips)
+        self._check_left()
         made = Test.model_construct(
             title=self.node.title.text,
             after=self._after(),
             axes=self.axes,
             steps=tuple(steps),
-            skip=tuple(self._skips()),
+            skip=skips,
             rounds=self._rounds(),
             expectations=tuple(self._expectations()),
             charts=tuple(self._charts()),
             text=self.node.span.text,
         )
         self._check_used()
-        self._check_whole(made)
-        return made if len(self.findings.found) == before else None
+        self._check_runs()
+        return made if self.complete else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the matrix is known, so that its cells can be judged."""
+        return not self.scope.open.broken and self.matrix.size <= MOST_CELLS
 
     # the matrix
 
-    def _axis(self, vary: tree.Vary) -> Axis | None:
-        return axis_of(vary, self.scope)
-
     def _check_axis_names(self) -> None:
-        seen: set[str] = set()
-        for vary in self.all(tree.Vary):
-            for word in vary.names:
-                if word.text in seen:
-                    self.findings.error(f"{word.text!r} is varied twice", word.span)
-                seen.add(word.text)
+        seen: list[Dimension] = []
+        for word in self._varied():
+            what = dimension(word)
+            same = [d for d in seen if d.decides(what)]
+            if same:
+                earlier = f" by {same[0].name!r}" if same[0].name != what.name else ""
+                self.findings.error(
+                    f"{what.name!r} is varied twice{earlier}", word.span
+                )
+            seen.append(what)
+
+    def _varied(self) -> list[tree.Word]:
+        return [word for vary in self.varies for word in vary.names]
+
+    def _check_left(self) -> None:
+        if self.whole and not any(True for _ in self.matrix.cells()):
+            skips = self.all(tree.Skip)
+            self.findings.error("no cell of this test is left", skips[-1].span)
+
+    def _check_met(self, when: Condition | None, node: tree.Node | None) -> None:
+        """A condition that no cell meets is a slip of the pen."""
+        if not (when and node and self.whole):
+            return
+        if not any(True for _ in self.matrix.cells(when)):
+            self.findings.error("no cell of this test meets the condition", node.span)
 
     def _check_used(self) -> None:
         """An axis is a field, or a name that a step uses."""
-        for vary in self.all(tree.Vary):
-            for word in vary.names:
-                what = dimension(word)
-                if what.field is None and word.text not in self.scope.used:
-                    self._unused(word)
-                elif what.stream and what.stream not in self.streams:
-                    near = did_you_mean(what.stream, self.streams)
-                    self.findings.error(
-                        f"there is no stream {what.stream!r} in this test{near}",
-                        word.span,
-                    )
+        for word in self._varied():
+            what = dimension(word)
+            if what.field is None and word.text not in self.scope.open.used:
+                self._unused(word)
+            elif what.stream:
+                self._check_stream(what.stream, word, None)
+
+    def _check_stream(
+        self, stream: str, word: tree.Word, when: Condition | None
+    ) -> None:
+        """A stream that is named exists in every cell that is meant."""
+        if stream not in self.streams:
+            near = did_you_mean(stream, self.streams)
+            message = f"there is no stream {stream!r} in this test{near}"
+            self.findings.unknown(stream, message, word.span)
+        elif self.whole and not self.scope.open.broken:
+            lacking = self._lacking(stream, when)
+            if lacking is not None:
+                self.findings.error(
+                    f"the workload {lacking!r} has no stream {stream!r}",
+                    word.span,
+                    f"leave its cells out: when workload != {lacking}",
+                )
+
+    def _lacking(self, stream: str, when: Condition | None) -> str | None:
+        """The varied workload of a cell that lacks a stream."""
+        if "workload" not in self.matrix.names:
+            return None
+        lacking = {
+            value.text
+            for value in values_of("workload", self.axes)
+            if value.workload and stream not in {s.name for s in value.workload.streams}
+        }
+        cells = self.matrix.cells(when) if lacking else iter(())
+        found = (cell["workload"].text for cell in cells)
+        return next((name for name in found if name in lacking), None)
 
     def _unused(self, word: tree.Word) -> None:
         near = did_you_mean(word.text, AXIS_FIELDS)
@@ -129,6 +181,7 @@ class TestChecker:
     def _skips(self) -> Iterator[Condition]:
         for skip in self.all(tree.Skip):
             made = condition(skip.condition, self.axes, self.scope)
+            self._check_met(made, skip.condition)
             if made:
                 yield made
 
@@ -152,18 +205,16 @@ class TestChecker:
         steps = self._steps(list(node.steps))
         if not node.steps:
             self.findings.missing("a repeat needs a step", node.span, node.span)
-        if isinstance(times, Quantity):
-            counted = self.scope.parameters.guarded(
-                node.times.span,
-                lambda: count(times, "the number of repeats", MOST_RUNS),
-            )
-            if counted is None:
-                return None
-        return times and RepeatTemplate(times=times, steps=tuple(steps))
+        if times is None:
+            return None
+        self.scope.judged(times, node.times.span, _repeats)
+        return RepeatTemplate(times=times, steps=tuple(steps))
 
     def _idle(self, node: tree.Idle) -> IdleTemplate | None:
         pause = self.scope.of_kind(node.pause, "a pause", "time")
-        return pause and IdleTemplate(pause=pause, text=one_line(node.span.text))
+        if pause is None:
+            return None
+        return IdleTemplate(pause=pause, text=one_line(node.span.text))
 
     def _run(self, node: tree.Run) -> RunTemplate | None:
         clauses, timing = split(node.spec, self.scope)
@@ -208,11 +259,25 @@ class TestChecker:
         if node.before_each:
             self._check_each(node.before_each)
         each = node.before_each.text if node.before_each else None
-        return made and After(precondition=made, before_each=each)
+        self._check_fixed(node.name)
+        return After(precondition=made, before_each=each) if made else None
+
+    def _check_fixed(self, word: tree.Word) -> None:
+        """A state is one state: no axis decides what a precondition does."""
+        opened = Open(params=self.scope.open.params, names=self.scope.open.names)
+        inside = Scope(self.scope.module, self.scope.parameters, opened)
+        for name in depends(word.text, inside):
+            self.findings.error(
+                f"the precondition {word.text!r} uses {name!r}, which this test varies",
+                word.span,
+                "a precondition is the same for all cells",
+            )
+
+    def _names(self) -> list[str]:
+        return [word.text for word in self._varied()]
 
     def _check_each(self, word: tree.Word) -> None:
-        names = [name for axis in self.axes for name in axis.names]
-        known = [*names, "run", "round"]
+        known = [*self._names(), "run", "round"]
         if word.text not in known:
             near = did_you_mean(word.text, known)
             self.findings.unknown(
@@ -254,10 +319,10 @@ class TestChecker:
                 "rounds need to know when to give up", node.span, "add: at most 25"
             )
             return None
-        metric = metric_of(until.words[0], tuple(self.streams), self.scope)
         at_most = self._count_of(most)
-        when = until.condition and condition(until.condition, self.axes, self.scope)
-        if metric is None or at_most is None or (until.condition and not when):
+        when, usable = self._when(until.condition)
+        metric = self._metric(until.words[0], when)
+        if metric is None or at_most is None or not usable:
             return None
         rule = steady_rule(timing, metric, self.scope)
         if at_most < rule.window:
@@ -269,42 +334,58 @@ class TestChecker:
         self._check_tracked(made, until.span)
         return made
 
+    def _when(self, node: tree.Condition | None) -> tuple[Condition | None, bool]:
+        """A condition, and whether it is right; no condition is."""
+        if node is None:
+            return None, True
+        made = condition(node, self.axes, self.scope)
+        self._check_met(made, node)
+        return made, made is not None
+
+    def _metric(self, word: tree.Word, when: Condition | None) -> Metric | None:
+        """A metric, of a stream and a direction that there are."""
+        metric = metric_of(word, tuple(self.streams), self.scope)
+        if metric and metric.stream:
+            self._check_stream(metric.stream, word, when)
+        if metric and self.whole and not self._has(metric, when):
+            self.findings.error(
+                f"no run of this test has {metric.direction}s to measure",
+                word.span,
+            )
+        return metric
+
+    def _has(self, metric: Metric, when: Condition | None) -> bool:
+        """Whether any run that is meant has I/O of the metric's direction."""
+        if metric.direction is None or not self.complete:
+            return True
+        cells = self.matrix.cells(when)
+        return any(
+            has_direction(run, cell, metric) for cell in cells for run in self.runs
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the runs are free of errors, so that they can be bound."""
+        return len(self.findings.found) == self.before
+
     def _count_of(self, clause: tree.Clause) -> int | None:
         quantity = self.scope.quantity(clause.atoms[0], "'at most'")
-        return quantity and self.scope.parameters.guarded(
-            clause.atoms[0].span, lambda: count(quantity, "'at most'", 100_000)
+        if quantity is None:
+            return None
+        return self.scope.parameters.guarded(
+            clause.atoms[0].span, lambda: count(quantity, "'at most'", MOST_ROUNDS)
         )
 
-    def _check_tracked(self, rounds: Rounds, span: tree.Span) -> None:
+    def _check_tracked(self, rounds: Rounds, span: Span) -> None:
         """One cell is tracked, and the plan says which."""
-        tracked = list(islice(self._cells_where(rounds.when), 2))
-        if len(tracked) == 1:
+        tracked = list(islice(self.matrix.cells(rounds.when), 2))
+        if len(tracked) == 1 or not tracked or not self.whole:
             return
         self.findings.error(
-            "rounds track one cell; here they track "
-            + ("several" if tracked else "none"),
+            "rounds track one cell; here they track several",
             span,
-            "name it: until steady iops when size == 4KiB and read == 0%",
+            f"name it: until steady {rounds.rule.metric} when {cell_text(tracked[0])}",
         )
-
-    def _cells_where(self, when: Condition | None) -> Iterator[dict[str, CellValue]]:
-        skips = list(self._quiet_skips())
-        for rows in islice(product(*(a.values for a in self.axes)), MOST_RUNS):
-            cell = {
-                name: value
-                for axis, row in zip(self.axes, rows, strict=True)
-                for name, value in zip(axis.names, row, strict=True)
-            }
-            if (when is None or when.holds(cell)) and not any(
-                skip.holds(cell) for skip in skips
-            ):
-                yield cell
-
-    def _quiet_skips(self) -> Iterator[Condition]:
-        noted = len(self.findings.found)
-        skips = list(self._skips())
-        del self.findings.found[noted:]  # said already
-        return iter(skips)
 
     # what must hold, and what is shown
 
@@ -312,16 +393,20 @@ class TestChecker:
         for node in self.all(tree.Expect):
             made = self._expectation(node)
             if made:
-                check_support(
-                    made, node, self.runs, self.axes, self.scope, self.time_scale
-                )
+                self._check_support(made, node)
                 yield made
 
+    def _check_support(self, made: Expectation, node: tree.Expect) -> None:
+        """A plan whose times were scaled is a rehearsal; there the verdict tells."""
+        if self.time_scale == 1 and self.whole and self.complete:
+            cells = self.matrix.cells(made.when)
+            check_support(made.metric, node, self.runs, cells, self.scope)
+
     def _expectation(self, node: tree.Expect) -> Expectation | None:
-        metric = metric_of(node.metric, tuple(self.streams), self.scope)
-        when = node.condition and condition(node.condition, self.axes, self.scope)
+        when, usable = self._when(node.condition)
+        metric = self._metric(node.metric, when)
         limit = self.scope.quantity(node.limit, "an expectation's limit")
-        if metric is None or limit is None or (node.condition and not when):
+        if metric is None or limit is None or not usable:
             return None
         kind = "share" if node.of_baseline else metric.kind
         what = "a part of the baseline" if node.of_baseline else str(metric)
@@ -330,7 +415,9 @@ class TestChecker:
         checked = self.scope.parameters.guarded(
             node.limit.span, lambda: of_kind(limit, what, kind)
         )
-        return checked and Expectation(
+        if checked is None:
+            return None
+        return Expectation(
             metric=metric,
             operator=node.operator.text,
             limit=float(checked.value),
@@ -353,9 +440,8 @@ class TestChecker:
                 node.kind.span,
                 f"charts: {' '.join(CHARTS)}",
             )
-        metrics = [
-            metric_of(word, tuple(self.streams), self.scope) for word in node.metrics
-        ]
+        when, usable = self._when(node.condition)
+        metrics = [self._metric(word, when) for word in node.metrics]
         for word in (*node.by, *node.per):
             self._check_chart_axis(word)
         for scale in node.scales:
@@ -363,8 +449,7 @@ class TestChecker:
                 self.findings.error(
                     "a scale is log x, log y or linear and log", scale.span
                 )
-        when = node.condition and condition(node.condition, self.axes, self.scope)
-        if any(m is None for m in metrics) or (node.condition and not when):
+        if any(metric is None for metric in metrics) or not usable:
             return None
         return Chart(
             kind=node.kind.text,
@@ -377,8 +462,7 @@ class TestChecker:
         )
 
     def _check_chart_axis(self, word: tree.Word) -> None:
-        names = [name for axis in self.axes for name in axis.names]
-        known = [*names, "time", "round", "iops", "bytes"]
+        known = [*self._names(), "time", "round", "iops", "bytes"]
         if word.text not in known:
             self.findings.unknown(
                 word.text,
@@ -390,31 +474,40 @@ class TestChecker:
 
     # the whole
 
-    def _check_whole(self, test: Test) -> None:
-        nodes = self._step_nodes(self.node.statements)
-        if not nodes:
+    def _check_runs(self) -> None:
+        if not any(isinstance(node, tree.Run) for node in _flat(self.node.statements)):
             self.findings.missing(
-                "the test has no step",
+                "the test runs nothing",
                 self.node.title.span,
                 self.node.span,
                 "add for example: run random 4KiB 100/0 for 1min",
             )
-        cells = 1
-        for axis in test.axes:
-            cells *= len(axis.values)
-        runs = cells * sum(_most_runs(step) for step in test.steps)
-        if runs > MOST_RUNS:
+
+    def _check_size(self, steps: list[StepTemplate]) -> None:
+        runs = self.matrix.size * sum(self._most_runs(step) for step in steps)
+        if runs > MOST_RUNS or self.matrix.size > MOST_CELLS:
+            shown = f"{runs:_}" if runs < 10**15 else "far too many"
             self.findings.error(
-                f"the test has {runs:_} runs, more than {MOST_RUNS:_}",
+                f"the test has {shown} runs, more than {MOST_RUNS:_}",
                 self.node.title.span,
                 "vary less, or repeat less",
             )
 
+    def _most_runs(self, step: StepTemplate) -> int:
+        if not isinstance(step, RepeatTemplate):
+            return 1
+        values = self.scope.values_of(step.times)
+        times = max((int(value.value) for value in values), default=1)
+        return times * sum(self._most_runs(inner) for inner in step.steps)
 
-def _most_runs(step: StepTemplate) -> int:
-    if not isinstance(step, RepeatTemplate):
-        return 1
-    inner = sum(_most_runs(s) for s in step.steps)
-    if isinstance(step.times, Quantity):
-        return int(step.times.value) * inner
-    return inner
+
+def _repeats(quantity: Quantity) -> int:
+    return count(quantity, "the number of repeats", MOST_RUNS)
+
+
+def _flat(nodes: Iterable[tree.Node]) -> Iterator[tree.Node]:
+    """Steps, and those inside repeats."""
+    for node in nodes:
+        yield node
+        if isinstance(node, tree.Repeat):
+            yield from _flat(node.steps)

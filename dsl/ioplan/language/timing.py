@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ioplan.language import tree
 from ioplan.language.fields import of_kind, percent
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.plan import Amount, SteadyRule
-from ioplan.language.quantity import Quantity, QuantityError
+from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.scope import Scope
 from ioplan.language.workloads import Timing
 
@@ -24,35 +26,42 @@ def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> 
             )
 
 
-def amount_of(timing: Timing, kind: str, scope: Scope, *kinds: str) -> Amount | None:
+def amount_of(timing: Timing, kind: str, scope: Scope, *kinds: Kind) -> Amount | None:
     """The amount of a clause, if it is said."""
     clause = timing.get(kind)
     if clause is None:
         return None
-    amount = scope.of_kind(clause.atoms[0], f"{kind!r}", *kinds)  # type: ignore[arg-type]
-    if isinstance(amount, Quantity) and not amount.value:
-        scope.findings.error(f"{kind!r} is more than 0", clause.span)
-        return None
+    amount = scope.of_kind(clause.atoms[0], f"{kind!r}", *kinds)
+    if amount is not None:
+        scope.judged(amount, clause.span, _some(kind))
     return amount
+
+
+def _some(kind: str) -> Callable[[Quantity], Quantity]:
+    def judge(quantity: Quantity) -> Quantity:
+        if not quantity.value:
+            raise QuantityError(f"{kind!r} is more than 0")
+        return quantity
+
+    return judge
 
 
 def steady_rule(timing: Timing, metric: Metric, scope: Scope) -> SteadyRule:
     """SNIA's rule, or what the plan says instead of it."""
-    rule = {"metric": metric}
-    for field, kind, read in (
-        ("window", "over", _window),
-        ("range_percent", "range", _limit),
-        ("slope_percent", "slope", _limit),
-    ):
-        value = _read(timing, kind, read, scope)
-        if value is not None:
-            rule[field] = value
-    return SteadyRule.model_validate(rule)
+    said = {
+        "window": _read(timing, "over", _window, scope),
+        "range_percent": _read(timing, "range", _limit, scope),
+        "slope_percent": _read(timing, "slope", _limit, scope),
+    }
+    changed = {field: value for field, value in said.items() if value is not None}
+    return SteadyRule.model_validate({"metric": metric, **changed})
 
 
-def _read(timing: Timing, kind: str, read, scope: Scope):  # type: ignore[no-untyped-def]
+def _read(
+    timing: Timing, kind: str, read: Callable[[Quantity], float], scope: Scope
+) -> float | None:
     clause = timing.get(kind)
-    quantity = clause and scope.quantity(clause.atoms[0], f"{kind!r}")
+    quantity = scope.quantity(clause.atoms[0], f"{kind!r}") if clause else None
     if clause is None or quantity is None:
         return None
     return scope.parameters.guarded(clause.atoms[0].span, lambda: read(quantity))

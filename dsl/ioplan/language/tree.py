@@ -57,11 +57,11 @@ class Spec(Node):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Node):
-    """`qd == 32`."""
+    """`qd == 32`, `region == 0%..50%`."""
 
     name: Word
     operator: Word
-    value: Atom
+    value: Atom | Element
 
 
 @dataclass(frozen=True, slots=True)

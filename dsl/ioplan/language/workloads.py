@@ -11,12 +11,11 @@ from ioplan.language.fields import (
     Attributes,
     data_of,
     io_size,
-    of_kind,
     percent,
     slot,
 )
 from ioplan.language.module import Module
-from ioplan.language.plan import Ref, StreamTemplate, WorkloadTemplate
+from ioplan.language.plan import Amount, Ref, StreamTemplate, WorkloadTemplate
 from ioplan.language.quantity import Quantity, QuantityError
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
@@ -28,9 +27,9 @@ TIMING = ("for", "warmup", "until", "at most", "over", "range", "slope", "passes
 RANDOM_ONLY = ("hotspots", "zipf", "pareto", "normal")
 ONE_QUANTITY = ("size", "read", "trim", "qd", "threads", "align", "sync")
 HOW_LONG = {
-    "size": "for {}",
     "time": "for {}",
     "number": "qd {}",
+    "passes": ", {}",
     "share": "read {}",
     "iops": "rate {}",
     "bandwidth": "rate {}",
@@ -92,13 +91,8 @@ def _kind(clause: tree.Clause, scope: Scope) -> str:
     atom = clause.atoms[0]
     if atom.kind == "quantity":
         return "passes" if "pass" in atom.text else "value"
-    found = scope.module.find(atom.text) if atom.kind == "name" else None
-    if atom.text in scope.open_names:
-        return "passes" if scope.open_names[atom.text] == "passes" else "value"
-    if found and isinstance(found[0], tree.Param):
-        value = scope.parameters.value(*found)
-        return "passes" if value and value.kind == "passes" else "value"
-    return "value"
+    named_kind = scope.kind_of_name(atom.text) if atom.kind == "name" else None
+    return "passes" if named_kind == "passes" else "value"
 
 
 def _twice(scope: Scope, what: str, span: Span, earlier: Span) -> None:
@@ -135,7 +129,7 @@ def named(word: tree.Word, before: Span, scope: Scope) -> WorkloadTemplate | Non
     if found is None or not isinstance(found[0], tree.Workload):
         _no_workload(word, scope, found is not None)
         return None
-    definition, module = found
+    definition, module = found[0], found[1]
     if module is scope.module and definition.span.end > before.start:
         scope.findings.error(
             f"the workload {word.text!r} is defined later, or by itself",
@@ -143,7 +137,7 @@ def named(word: tree.Word, before: Span, scope: Scope) -> WorkloadTemplate | Non
             "define it before it is used",
         )
         return None
-    return defined(definition, module, Scope(module, scope.parameters))
+    return defined(definition, module, scope.within(module))
 
 
 def _no_workload(word: tree.Word, scope: Scope, known: bool) -> None:
@@ -162,7 +156,16 @@ def _no_workload(word: tree.Word, scope: Scope, known: bool) -> None:
 def defined(
     definition: tree.Workload, module: Module, scope: Scope
 ) -> WorkloadTemplate | None:
-    """A workload from its definition."""
+    """A workload from its definition; made once, unless a param of it varies."""
+    if scope.open.params:
+        return _defined(definition, scope)
+    made = scope.parameters.workloads
+    if id(definition) not in made:
+        made[id(definition)] = _defined(definition, Scope(module, scope.parameters))
+    return made[id(definition)]
+
+
+def _defined(definition: tree.Workload, scope: Scope) -> WorkloadTemplate | None:
     name = definition.name.text
     if definition.spec:
         streams = _streams_of(definition.spec, scope)
@@ -251,18 +254,9 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
     if clause.kind != "value":
         return slot(clause.kind)
     atom = clause.atoms[0]
-    kind = "mix" if atom.kind == "mix" else "size"
     if atom.kind == "name":
-        kind = scope.open_names.get(atom.text, "") or _param_kind(atom, scope)
-    return slot(kind) if kind in ("size", "mix") else "size"
-
-
-def _param_kind(atom: tree.Atom, scope: Scope) -> str:
-    found = scope.module.find(atom.text)
-    if found and isinstance(found[0], tree.Param):
-        value = scope.parameters.value(*found)
-        return value.kind if value else "size"
-    return "size"
+        return "mix" if scope.kind_of_name(atom.text) == "mix" else "size"
+    return "mix" if atom.kind == "mix" else "size"
 
 
 def _check_together(draft: Draft, scope: Scope) -> None:
@@ -281,11 +275,13 @@ def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     if amount is None:
         return
     kind = scope.kind_of(amount)
+    if kind is None:
+        return
     if kind in ("size", "mix"):
-        _apply(kind, amount, clause.span, scope, draft)
+        _apply(kind, amount, clause, scope, draft)
         return
     text = amount.text if isinstance(amount, Quantity) else amount.name
-    help = HOW_LONG.get(kind, "").format(text)
+    help = HOW_LONG[kind].format(text)
     if kind == "number":
         scope.findings.error(
             f"{text} has no unit",
@@ -299,14 +295,14 @@ def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 
 
 def _apply(
-    field: str, amount: Quantity | Ref, span: Span, scope: Scope, draft: Draft
+    field: str, amount: Amount, clause: tree.Clause, scope: Scope, draft: Draft
 ) -> None:
     """Set a field that one quantity decides, now or by an axis."""
+    span = clause.span
+    made = scope.judged(amount, clause.atoms[0].span, FIELDS[field])
     if isinstance(amount, Ref):
         draft.refer(field, amount.name, span)
-        return
-    made = scope.parameters.guarded(span, lambda: FIELDS[field](amount))
-    if made is not None:
+    elif made is not None:
         draft.put(field, made, span)
 
 
@@ -315,29 +311,22 @@ def _one(field: str) -> Callable[[tree.Clause, Scope, Draft], None]:
 
     def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
         amount = scope.amount(clause.atoms[0])
-        if amount is None:
-            return
-        if isinstance(amount, Ref):
-            draft.refer(field, amount.name, clause.span)
-            return
-        span = clause.atoms[0].span
-        made = scope.parameters.guarded(span, lambda: FIELDS[field](amount))
-        if made is not None:
-            draft.put(field, made, clause.span)
+        if amount is not None:
+            _apply(field, amount, clause, scope, draft)
 
     return apply
 
 
 def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """Whose depth it is goes with the number: an override says both anew."""
     _one("qd")(clause, scope, draft)
-    if clause.words:
-        draft.attributes["qd_scope"] = clause.words[0].text
+    draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """How I/Os arrive goes with the rate: an override says both anew."""
     _one("rate")(clause, scope, draft)
-    if clause.words:
-        draft.attributes["arrivals"] = "poisson"
+    draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
 
 
 def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
@@ -456,7 +445,7 @@ def _hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
     shares = [scope.quantity(atom, "a share of a hotspot") for atom in pair]
     made = [
-        share and scope.parameters.guarded(atom.span, lambda s=share: _positive(s))
+        scope.judged(share, atom.span, _positive) if share else None
         for share, atom in zip(shares, pair, strict=True)
     ]
     io_share, space_share = made
@@ -505,26 +494,11 @@ def one_sided(stream: StreamTemplate, given: set[str]) -> str | None:
         return None
     has: dict[str, Any] = stream.attributes
     reads = has.get("read_percent")
-    mix_open = reads is None
-    if "write_sizes" not in has and (mix_open or reads < 100 or "trim_percent" in has):
+    if {"read", "mix"} & {*stream.refs, *given}:
+        reads = None
+    writes = reads is None or reads < 100 or "trim_percent" in has or "trim" in given
+    if "write_sizes" not in has and writes:
         return "write"
-    if "read_sizes" not in has and (mix_open or reads > 0):
+    if "read_sizes" not in has and (reads is None or reads > 0):
         return "read"
     return None
-
-
-__all__ = [
-    "RANDOM_ONLY",
-    "Timing",
-    "data_from",
-    "defined",
-    "drafted",
-    "lacks",
-    "merged",
-    "named",
-    "of_kind",
-    "one_sided",
-    "region_of",
-    "split",
-    "workload",
-]

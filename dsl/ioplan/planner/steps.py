@@ -94,5 +94,3 @@ class RoundsOf:
 
 Step = Prepare | Run | Idle | RoundsOf
 SingleStep = Prepare | Run | Idle
-
-

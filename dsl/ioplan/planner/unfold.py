@@ -73,7 +73,9 @@ class Unfolding:
         each = after.before_each
         if self.previous is None or (each == "round" and first):
             return True
-        return each in cell and self.previous[each].key != cell[each].key
+        if each is None or each not in cell:
+            return False
+        return self.previous[each].key != cell[each].key
 
     def _prepare(self) -> Iterator[Prepare]:
         """What is still to be done for the state that the test starts from."""

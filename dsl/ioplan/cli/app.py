@@ -1,0 +1,242 @@
+"""The command line. Thin: each command calls one function of the package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ioplan import __version__
+from ioplan.backends import BackendError, find, names
+from ioplan.cli.checking import check_plans, format_plans
+from ioplan.cli.failure import UsageError, reported
+from ioplan.cli.listing import plan_json, plan_table
+from ioplan.cli.reading import checked, size
+from ioplan.cli.running import Options
+from ioplan.cli.running import run as run_plan
+from ioplan.cli.showing import show_session
+from ioplan.lab.target import capacity_of
+from ioplan.report.tables import session_table
+from ioplan.results.export import export as export_session
+from ioplan.results.schema import record_schema
+from ioplan.results.store import Store, default_path
+
+DEFAULT_CAPACITY_BYTES = 10**12
+
+app = typer.Typer(
+    name="ioplan",
+    help="Storage test plans as text: precondition, sweep, measure, judge.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan's file.")]
+PlanPaths = Annotated[list[Path], typer.Argument(metavar="PLAN…", help="Plans.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Give a param another value."),
+]
+ScaleTime = Annotated[
+    float, typer.Option("--scale-time", help="Multiply every duration.")
+]
+StorePath = Annotated[
+    Path | None,
+    typer.Option("--store", help="The results store; else IOPLAN_STORE, else XDG."),
+]
+SessionKey = Annotated[
+    str, typer.Argument(metavar="SESSION", help="An id, its beginning, or 'last'.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"ioplan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show it."),
+    ] = False,
+) -> None:
+    """Storage test plans as text: precondition, sweep, measure, judge."""
+
+
+@app.command()
+def check(
+    plans: PlanPaths,
+    settings: Settings = None,
+    format: Annotated[str, typer.Option(help="text, or json for editors.")] = "text",
+) -> None:
+    """Tell whether plans are right, and if not, all that is wrong with them."""
+    with reported():
+        raise typer.Exit(check_plans(plans, settings or [], format))
+
+
+@app.command()
+def fmt(
+    plans: PlanPaths,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only tell; exit with 1 if one is not.")
+    ] = False,
+) -> None:
+    """Write plans in the one layout; comments stay."""
+    with reported():
+        raise typer.Exit(format_plans(plans, check))
+
+
+@app.command()
+def plan(
+    plan: PlanPath,
+    target: Annotated[str | None, typer.Option(help="Take its capacity.")] = None,
+    capacity: Annotated[str | None, typer.Option(help="For example 1TB.")] = None,
+    settings: Settings = None,
+    scale_time: ScaleTime = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every step.")] = False,
+) -> None:
+    """Show what would happen: steps in order, time, bytes, drive writes."""
+    with reported():
+        made = checked(plan, settings or [], scale_time)
+        if target and capacity:
+            raise UsageError("say --target or --capacity, not both")
+        bytes_ = capacity_of(target) if target else size(capacity, "--capacity")
+        if as_json:
+            plan_json(made, bytes_ or DEFAULT_CAPACITY_BYTES)
+        else:
+            console = Console(highlight=False)
+            plan_table(console, made, bytes_ or DEFAULT_CAPACITY_BYTES, everything)
+
+
+@app.command()
+def run(
+    plan: PlanPath,
+    target: Annotated[
+        str | None, typer.Option(help="A file or a block device.")
+    ] = None,
+    create: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Make the scratch file if it is missing."),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="What does the I/O.")] = "io_uring",
+    settings: Settings = None,
+    scale_time: ScaleTime = 1.0,
+    store: StorePath = None,
+    overwrite: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH", help="Allow to destroy what is on this very target."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="SESSION", help="For 'of baseline'.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines.")] = False,
+) -> None:
+    """Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 130 stopped."""
+    with reported():
+        if quiet and as_json:
+            raise UsageError("say --quiet or --json, not both")
+        options = Options(
+            plan=plan,
+            store=store or default_path(),
+            target=target,
+            create=create,
+            backend=backend,
+            settings=settings or [],
+            scale_time=scale_time,
+            overwrite=overwrite or [],
+            baseline=baseline,
+            quiet=quiet,
+            json=as_json,
+        )
+        raise typer.Exit(run_plan(options))
+
+
+@app.command("ls")
+def list_sessions(
+    store: StorePath = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines.")] = False,
+) -> None:
+    """List sessions, the newest first."""
+    with reported(), Store.open(store or default_path()) as found:
+        sessions = [(one, found.count(one.id)) for one in found.sessions()]
+        if not as_json:
+            Console().print(session_table(sessions))
+            return
+        for one, runs in sessions:
+            fields = one.model_dump(mode="json", exclude={"plan_text", "host"})
+            print(json.dumps({**fields, "runs": runs}))
+
+
+@app.command()
+def show(
+    session: SessionKey = "last",
+    test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
+    store: StorePath = None,
+) -> None:
+    """Show a session's results as tables and charts."""
+    with reported(), Store.open(store or default_path()) as found:
+        show_session(Console(highlight=False), found, session, test)
+
+
+@app.command()
+def export(
+    session: SessionKey = "last",
+    format: Annotated[str, typer.Option(help="json, jsonl, csv or parquet.")] = "json",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Else stdout.")
+    ] = None,
+    series: Annotated[
+        bool, typer.Option("--series", help="A row for each interval.")
+    ] = False,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="With histograms (json only).")
+    ] = False,
+    store: StorePath = None,
+) -> None:
+    """Export a session's records."""
+    with reported(), Store.open(store or default_path()) as found:
+        export_session(
+            found,
+            session,
+            format,
+            output or sys.stdout.buffer,
+            detail=detail,
+            series=series,
+        )
+
+
+@app.command()
+def backends() -> None:
+    """List what can do the I/O here, and why something cannot."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("backend", "version", "usable", "remarks"):
+        table.add_column(heading, overflow="fold")
+    for name in names():
+        try:
+            found = find(name).availability()
+        except BackendError as error:
+            table.add_row(name, "", "no", str(error))
+            continue
+        table.add_row(
+            name, found.version, "yes" if found.usable else "no", found.reason
+        )
+    Console().print(table)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a run's record."""
+    print(json.dumps(record_schema(), indent=2))

@@ -1,0 +1,59 @@
+"""`ioplan check` and `ioplan fmt`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from ioplan.cli.failure import HELD, USAGE, UsageError
+from ioplan.cli.reading import checked
+from ioplan.language.diagnostic import PlanError, in_order
+from ioplan.language.formatter import format_text
+from ioplan.language.module import read_text
+
+DIFFERENT = 1
+
+
+def check_plans(plans: list[Path], settings: list[str], format: str) -> int:
+    """Check each plan and say what is wrong; returns the exit code."""
+    if format not in ("text", "json"):
+        raise UsageError(f"--format is text or json, not {format!r}")
+    code, found = HELD, []
+    for path in plans:
+        try:
+            checked(path, settings)
+        except PlanError as error:
+            code = USAGE
+            found += in_order(error.diagnostics)
+    if format == "json":
+        print(json.dumps([one.as_json() for one in found], indent=2))
+    elif found:
+        print("\n\n".join(one.render() for one in found), file=sys.stderr)
+        print(f"\n{len(found)} error{'s' * (len(found) > 1)}", file=sys.stderr)
+    return code
+
+
+def format_plans(plans: list[Path], check: bool) -> int:
+    """Rewrite each plan, or tell which would change; returns the exit code."""
+    code = HELD
+    for path in plans:
+        text = _text(path)
+        formatted = format_text(text, str(path))
+        if formatted == text:
+            continue
+        code = DIFFERENT if check else HELD
+        if check:
+            print(f"{path} would be written otherwise")
+        else:
+            path.write_text(formatted, encoding="utf-8", newline="")
+            print(f"{path} is written anew")
+    return code
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot read {str(path)!r}: {why}") from error

@@ -1,0 +1,55 @@
+"""Errors as the user sees them, and the exit code of each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from ioplan.backends import BackendError
+from ioplan.lab.target import TargetError
+from ioplan.language.diagnostic import PlanError
+from ioplan.results.export import ExportError
+from ioplan.results.store_error import StoreError
+
+HELD, EXPECTATION_FAILED, USAGE, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be."""
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn what goes wrong into one message and an exit code; no traceback."""
+    try:
+        yield
+    except PlanError as error:
+        _say(str(error))
+        raise typer.Exit(USAGE) from None
+    except (UsageError, TargetError, BackendError, ExportError, StoreError) as error:
+        _say(f"error: {error}")
+        raise typer.Exit(USAGE) from None
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads on; Python must not complain either
+        raise typer.Exit(0) from None
+    except typer.Exit:
+        raise
+    except Exception as error:  # a defect of ioplan: said so, and in one line
+        if os.environ.get("IOPLAN_DEBUG"):
+            raise
+        _say(
+            f"error: ioplan itself failed: {type(error).__name__}: {error}\n"
+            f"set IOPLAN_DEBUG=1 to see where, and please report it"
+        )
+        raise typer.Exit(RUN_FAILED) from None
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,72 @@
+"""Plain lines, for output that is no terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from ioplan.planner.steps import Idle, Prepare, Run, Step
+from ioplan.report.tables import latencies, prepare_line, verdict_line
+from ioplan.report.units import bandwidth_text, iops_text, time_text
+from ioplan.results.record import RunRecord, Steady, Verdict
+from ioplan.results.session import Session
+from ioplan.runner.watcher import Watcher
+
+
+class Lines(Watcher):
+    """A line for each step that has ended."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.test = ""
+        self.number = 0
+        self.left_s = 0.0
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line, wrapped nowhere."""
+        self.console.print(Text(text, style=style), soft_wrap=True, highlight=False)
+
+    def begins(self, session: Session, total_s: float) -> None:
+        self.left_s = total_s
+        self.say(
+            f"{session.plan} on {session.target}, {session.backend}; "
+            f"about {time_text(total_s)}; session {session.id}"
+        )
+
+    def note(self, text: str) -> None:
+        self.say(text, "dim")
+
+    def step(self, step: Step, number: int) -> None:
+        self.number = number
+        if step.test.title != self.test:
+            self.test = step.test.title
+            self.say(f"{self.test}, about {time_text(self.left_s)} left", "bold")
+        if isinstance(step, Idle | Prepare):
+            self.say(f"  {self.number:>3}  {step}", "dim")
+        assert isinstance(step, Idle | Prepare | Run)
+
+    def record(self, record: RunRecord) -> None:
+        if record.asked.kind == "prepare":
+            self.say(f"       {prepare_line(record)}", "dim")
+            return
+        cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+        mean, p99, *_ = latencies(record.total)
+        self.say(
+            f"  {self.number:>3}  {cell or 'run':<30} {iops_text(record.total.iops):>7}"
+            f" IOPS {bandwidth_text(record.total.bandwidth_bytes_per_s):>6} MB/s"
+            f"  mean {mean}  p99 {p99}"
+        )
+        for warning in record.warnings:
+            self.say(f"       warning: {warning}", "yellow")
+
+    def steady(self, steady: Steady, round: int) -> None:
+        how = "steady" if steady.reached else f"not steady yet: {steady.why}"
+        self.say(f"       round {round}: {how}", "dim")
+
+    def verdict(self, record: RunRecord, verdict: Verdict) -> None:
+        styles = {"held": "green", "failed": "red"}
+        style = styles.get(verdict.outcome, "yellow")
+        self.say(f"       {verdict_line(record, verdict)}", style)
+
+    def left(self, left_s: float) -> None:
+        self.left_s = left_s

@@ -1,0 +1,57 @@
+"""Plans and values from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ioplan.cli.failure import UsageError
+from ioplan.language.checker import check_file
+from ioplan.language.plan import CheckedPlan
+from ioplan.language.quantity import QuantityError, parse, size_text
+
+PAGE_BYTES = 4096
+
+
+def checked(path: Path, settings: list[str], time_scale: float = 1.0) -> CheckedPlan:
+    """The checked plan. Raises PlanError and UsageError."""
+    if not 0 < time_scale <= 1000:
+        raise UsageError("--scale-time is a factor above 0, for example 0.01")
+    try:
+        return check_file(path, pairs(settings), time_scale)
+    except OSError as error:
+        raise UsageError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def pairs(settings: list[str]) -> dict[str, str]:
+    """NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--set takes NAME=VALUE, not {setting!r}")
+        if name.strip() in found:
+            raise UsageError(f"--set says {name.strip()!r} twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def size(text: str | None, option: str) -> int | None:
+    """A size in bytes that is a whole number of pages."""
+    if text is None:
+        return None
+    try:
+        quantity = parse(text)
+    except QuantityError as error:
+        help = f"; {error.help}" if error.help else ""
+        raise UsageError(f"{option}: {error}{help}") from None
+    if quantity.kind != "size" or not quantity.value:
+        raise UsageError(f"{option} takes a size, for example 1GiB, not {text!r}")
+    if int(quantity.value) % PAGE_BYTES:
+        above = size_text(-(-int(quantity.value) // PAGE_BYTES) * PAGE_BYTES)
+        raise UsageError(
+            f"{option}: {quantity.value} B is not a multiple of the block of "
+            f"{PAGE_BYTES} B; write for example {above}"
+        )
+    return int(quantity.value)

@@ -1,0 +1,55 @@
+"""The cells of a test: every combination of its axes that is not skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from ioplan.language.plan import Axis, CellValue, Condition
+
+MOST_CELLS = 100_000
+
+Cell = dict[str, CellValue]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Axes, the first outermost, and what leaves cells out.
+
+    A matrix that is too large has no cells: the test is refused for its size.
+    """
+
+    axes: tuple[Axis, ...]
+    skips: tuple[Condition, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many cells there are before any is left out."""
+        return prod(len(axis.values) for axis in self.axes)
+
+    @property
+    def names(self) -> list[str]:
+        """What is varied."""
+        return [name for axis in self.axes for name in axis.names]
+
+    def cells(self, when: Condition | None = None) -> Iterator[Cell]:
+        """The cells of which a condition is true."""
+        if self.size > MOST_CELLS:
+            return
+        for rows in product(*(axis.values for axis in self.axes)):
+            cell = {
+                name: value
+                for axis, row in zip(self.axes, rows, strict=True)
+                for name, value in zip(axis.names, row, strict=True)
+            }
+            if when is not None and not when.holds(cell):
+                continue
+            if not any(skip.holds(cell) for skip in self.skips):
+                yield cell
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as conditions would name it: `qd == 1 and size == 4KiB`."""
+    return " and ".join(f"{name} == {value.text}" for name, value in cell.items())

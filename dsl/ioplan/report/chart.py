@@ -1,0 +1,196 @@
+"""A chart in the terminal for each test: lines over an axis, or a run over time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotext
+
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
+from ioplan.report.units import metric_text
+from ioplan.results.record import Interval, RunDetail, RunRecord
+from ioplan.runner.figures import Sample, figure
+
+HEIGHT = 15
+MARKERS = "abcdefghi"
+"""Each line is drawn with its letter; as many lines as letters."""
+
+Details = Callable[[RunRecord], RunDetail]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points to draw, with the name for the legend."""
+
+    name: str
+    xs: list[float]
+    ys: list[float]
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Where it is drawn."""
+
+    width: int = 78
+    color: bool = True
+
+
+def terminal_charts(
+    test: Test, records: Sequence[RunRecord], details: Details, canvas: Canvas
+) -> list[str]:
+    """The charts that the plan asks for, or the one that its axes suggest."""
+    charts = test.charts or (_by_axes(test),)
+    drawn = (_draw(chart, records, details, canvas) for chart in charts)
+    return [text for text in drawn if text]
+
+
+def plain(text: str) -> str:
+    """Without colours and without blanks at the ends of lines."""
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return "\n".join(line.rstrip() for line in bare.splitlines())
+
+
+def _by_axes(test: Test) -> Chart:
+    """IOPS by the last axis, a line for each value of the one before it."""
+    names = [name for axis in test.axes for name in axis.names[:1]]
+    return Chart(
+        kind="lines" if names else "scatter",
+        metrics=(Metric(name="iops"),),
+        by=tuple(names[-1:]) or ("time",),
+        per=tuple(names[-2:-1]),
+        when=None,
+        scales=(),
+        text="",
+    )
+
+
+def _draw(
+    chart: Chart, records: Sequence[RunRecord], details: Details, canvas: Canvas
+) -> str:
+    """The first metric of a chart line; the report has all of them."""
+    metric = chart.metrics[0]
+    records = [r for r in records if _chosen(chart, r)]
+    if chart.by[:1] == ("time",):
+        return _over_time(metric, records, details, canvas)
+    axis = chart.by[0] if chart.by else ""
+    known = [r for r in records if axis in r.asked.cell]
+    if len({r.asked.cell[axis] for r in known}) < 2:
+        return ""
+    per = (chart.per or chart.by[1:2])[:1]
+    return _lines(metric, known, (axis, *per), details, canvas)
+
+
+def _chosen(chart: Chart, record: RunRecord) -> bool:
+    """Charts with a condition are the report's; here they show everything."""
+    return chart.when is None or bool(record.asked.cell)
+
+
+def _lines(
+    metric: Metric,
+    records: Sequence[RunRecord],
+    axes: tuple[str, ...],
+    details: Details,
+    canvas: Canvas,
+) -> str:
+    """Evenly spaced values of the axis, as a doubling axis wants it."""
+    axis, per = axes[0], axes[1:]
+    ticks = list(dict.fromkeys(r.asked.cell[axis] for r in records))
+    curves = []
+    for name, points in _series(records, axis, per).items():
+        values = {
+            float(ticks.index(tick)): figure(
+                metric, [Sample(r, details(r)) for r in found]
+            ).value
+            for tick, found in points.items()
+        }
+        known = {x: y for x, y in values.items() if y is not None}
+        curves.append(Curve(name, list(known), list(known.values())))
+    others = [name for name in records[0].asked.cell if name not in axes]
+    title = f"{metric} by {axis}{' per ' + per[0] if per else ''}{_rest(others)}"
+    return _rendered(title, metric, curves, ticks, canvas)
+
+
+def _rest(others: list[str]) -> str:
+    return f" (all {', '.join(others)} together)" if others else ""
+
+
+def _series(
+    records: Sequence[RunRecord], axis: str, per: tuple[str, ...]
+) -> dict[str, dict[str, list[RunRecord]]]:
+    """Line name -> value of the axis -> the runs of that point."""
+    series: dict[str, dict[str, list[RunRecord]]] = {}
+    for record in records:
+        cell = record.asked.cell
+        name = f"{per[0]} {cell.get(per[0], '')}" if per else ""
+        if name in series or len(series) < len(MARKERS):
+            series.setdefault(name, {}).setdefault(cell[axis], []).append(record)
+    return series
+
+
+def _over_time(
+    metric: Metric, records: Sequence[RunRecord], details: Details, canvas: Canvas
+) -> str:
+    series = details(records[-1]).series if records else ()
+    points = [(point.t_s, _at(metric, point)) for point in series]
+    known = [(t, v) for t, v in points if v is not None]
+    if len(known) < 2:
+        return ""
+    curve = Curve("", [t for t, _ in known], [v for _, v in known])
+    return _rendered(f"{metric} over time, in seconds", metric, [curve], None, canvas)
+
+
+def _at(metric: Metric, point: Interval) -> float | None:
+    """A metric of one interval, where the series has it."""
+    moved: dict[str, Any] = {"iops": point.ios, "bandwidth": point.bytes}
+    if metric.name in moved:
+        parts = moved[metric.name]
+        wanted = [v for d, v in parts.items() if metric.direction in (None, d)]
+        return sum(wanted) / point.length_s if point.length_s else None
+    kept = {
+        "mean": point.mean_ns,
+        "max": float(point.max_ns),
+        "p50": point.p50_ns,
+        "p99": point.p99_ns,
+        "p99.9": point.p99_9_ns,
+    }
+    return kept.get(metric.name)
+
+
+def _rendered(
+    title: str,
+    metric: Metric,
+    curves: list[Curve],
+    ticks: list[str] | None,
+    canvas: Canvas,
+) -> str:
+    """The y axis begins at 0 and is labelled in the metric's unit."""
+    top = max((y for curve in curves for y in curve.ys), default=0.0)
+    if not top:
+        return ""
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(canvas.width, HEIGHT)
+    plotext.title(title)
+    for curve, letter in zip(curves, MARKERS, strict=False):
+        marker = "braille" if len(curves) == 1 else letter
+        draw = plotext.plot if ticks else plotext.scatter
+        draw(curve.xs, curve.ys, marker=marker)
+    if ticks:
+        plotext.xticks(list(range(len(ticks))), ticks)
+    plotext.ylim(0, top)
+    marks = [top * part / 4 for part in range(5)]
+    plotext.yticks(marks, [metric_text(mark, metric.unit) for mark in marks])
+    drawn = str(plotext.build())
+    return (drawn if canvas.color else plain(drawn)) + _legend(curves)
+
+
+def _legend(curves: list[Curve]) -> str:
+    """Below the chart, where it hides nothing."""
+    if len(curves) == 1:
+        return ""
+    pairs = zip(MARKERS, curves, strict=False)
+    return "\n" + "   ".join(f"{letter} {curve.name}" for letter, curve in pairs)

@@ -1,0 +1,128 @@
+"""Records as tables for the terminal; 80 columns when there is room for no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ioplan.report.units import (
+    bandwidth_text,
+    bytes_text,
+    iops_text,
+    latency_text,
+    metric_text,
+    time_text,
+)
+from ioplan.results.record import DirectionResult, RunRecord, Verdict
+from ioplan.results.session import Session
+
+MOST_ROWS = 64
+SHOWN = (99.0, 99.9)
+
+
+def session_table(sessions: Iterable[tuple[Session, int]]) -> Table:
+    """Sessions with the number of their runs, newest first."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("session", "plan", "target", "backend"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("runs", justify="right")
+    table.add_column("status")
+    for session, runs in sessions:
+        cells = (session.id, session.plan, session.target, session.backend)
+        table.add_row(*map(escape, cells), str(runs), session.status)
+    return table
+
+
+def run_table(records: Sequence[RunRecord]) -> Table:
+    """The runs of one test: a row a cell, a column an axis."""
+    axes = list(dict.fromkeys(axis for r in records for axis in r.asked.cell))
+    extra = _extra(records)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in (*axes, *extra):
+        table.add_column(escape(heading), justify="right")
+    for heading in ("IOPS", "MB/s", "mean", "p99", "p99.9", "max"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for record in records[:MOST_ROWS]:
+        place = [escape(record.asked.cell.get(axis, "")) for axis in axes]
+        table.add_row(*place, *_places(record, extra), *_figures(record))
+    return table
+
+
+def _extra(records: Sequence[RunRecord]) -> list[str]:
+    """Columns for what is told apart by more than its cell."""
+    found = []
+    if len({r.asked.step for r in records}) > 1:
+        found.append("step")
+    if any(r.asked.iteration for r in records):
+        found.append("repeat")
+    if any(r.asked.round for r in records):
+        found.append("round")
+    return found
+
+
+def _places(record: RunRecord, extra: list[str]) -> list[str]:
+    asked = record.asked
+    values = {
+        "step": asked.step + 1,
+        "repeat": asked.iteration,
+        "round": asked.round,
+    }
+    return [str(values[name]) for name in extra]
+
+
+def _figures(record: RunRecord) -> list[str]:
+    if record.status != "ok" and not record.total.ios:
+        return [record.status, "", "", "", "", ""]
+    mark = "" if record.status == "ok" else " !"
+    return [
+        iops_text(record.total.iops) + mark,
+        bandwidth_text(record.total.bandwidth_bytes_per_s),
+        *latencies(record.total),
+    ]
+
+
+def latencies(result: DirectionResult) -> list[str]:
+    """Mean, p99, p99.9 and max; a percentile without support is in brackets."""
+    latency = result.latency
+    if latency is None:
+        return ["–"] * 4
+    by_percent = {p.percent: p for p in latency.percentiles}
+    shown = []
+    for percent in SHOWN:
+        found = by_percent.get(percent)
+        text = latency_text(found.latency_ns if found else None)
+        shown.append(text if found is None or found.supported else f"({text})")
+    return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
+
+
+def prepare_line(record: RunRecord) -> str:
+    """One line on a preparation."""
+    stream = record.asked.workload.streams[0]
+    size = stream.write_sizes[0].size_bytes
+    state = record.asked.after.name if record.asked.after else ""
+    text = (
+        f"{state}: {stream.pattern} {size} B writes, {bytes_text(record.total.bytes)} "
+        f"in {time_text(record.run_s)}, "
+        f"{bandwidth_text(record.total.bandwidth_bytes_per_s)} MB/s"
+    )
+    if record.steady:
+        text += ", steady" if record.steady.reached else f", {record.steady.why}"
+    return text
+
+
+def verdict_line(record: RunRecord, verdict: Verdict) -> str:
+    """One line on an expectation, with the cell it was judged on."""
+    cell = " ".join(f"{axis}={value}" for axis, value in record.asked.cell.items())
+    actual = metric_text(verdict.actual, verdict.unit)
+    why = f" ({verdict.why})" if verdict.why else ""
+    where = f" [{cell}]" if cell else ""
+    return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
+
+
+def final_rounds(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """Of rounds, the last one; of anything else, all."""
+    last = max((r.asked.round for r in records), default=0)
+    return [r for r in records if r.asked.round == last]

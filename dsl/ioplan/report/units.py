@@ -1,0 +1,77 @@
+"""Figures as people read them: three digits and a unit."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    if value == 0:
+        return "0"
+    places = max(0, 2 - floor(log10(abs(value))))
+    return f"{value:.{places}f}" if places < 6 else f"{value:.2g}"
+
+
+def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    """The value in the largest of the units that it reaches."""
+    for factor, unit in steps:
+        if abs(value) >= factor * 0.9995:
+            return f"{digits(value / factor)}{unit}"
+    return f"{digits(value / steps[-1][0])}{steps[-1][1]}"
+
+
+def iops_text(iops: float) -> str:
+    """I/Os per second: 950, 12.3k, 1.20M."""
+    return scaled(iops, ((1e6, "M"), (1e3, "k"), (1.0, "")))
+
+
+def bandwidth_text(bytes_per_s: float) -> str:
+    """MB/s, decimal, as data sheets have it."""
+    return digits(bytes_per_s / 1e6)
+
+
+def latency_text(latency_ns: float | None) -> str:
+    """ns, us, ms or s."""
+    if latency_ns is None:
+        return "–"
+    return scaled(latency_ns, ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns")))
+
+
+def bytes_text(count: float) -> str:
+    """Decimal bytes: 1.20 TB."""
+    return scaled(
+        count, ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B"))
+    )
+
+
+def time_text(seconds: float) -> str:
+    """A duration: 0.25 s, 45 s, 3 min 20 s, 7 h 05 min, 3 d 4 h."""
+    if seconds < 10:
+        return f"{digits(round(seconds, 3))} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return _pair(whole, 60, "min", "s")
+    if whole < 86400:
+        return _pair(whole // 60, 60, "h", "min")
+    return _pair(whole // 3600, 24, "d", "h")
+
+
+def _pair(value: int, base: int, large: str, small: str) -> str:
+    high, low = divmod(value, base)
+    return f"{high} {large} {low:02d} {small}" if low else f"{high} {large}"
+
+
+def metric_text(value: float | None, unit: str) -> str:
+    """A metric's value in its unit."""
+    if value is None:
+        return "–"
+    if unit == "ns":
+        return latency_text(value)
+    if unit == "B/s":
+        return f"{bandwidth_text(value)} MB/s"
+    if unit == "1/s":
+        return iops_text(value)
+    return f"{digits(value)} {unit}".strip()

@@ -1,0 +1,66 @@
+"""Gathers the runs of each cell until its expectations can be judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from ioplan.language.plan import Expectation, RepeatTemplate, Test
+from ioplan.planner.steps import Run
+from ioplan.results.record import RunDetail, RunRecord, Verdict
+from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.figures import Figure, Sample
+from ioplan.runner.verdicts import NO_BASELINE, judge
+
+Key = tuple[tuple[tuple[str, str], ...], int]
+
+
+class Expecting:
+    """The expectations of one test.
+
+    A cell that is run once is judged at once; one that is run in rounds is judged
+    on the last rounds, as many as the steady window has, and a repeated one on
+    all its repeats, together and at the end.
+    """
+
+    def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
+        self.test, self.baseline = test, baseline
+        window = test.rounds.rule.window if test.rounds else None
+        self.later: dict[Key, deque[tuple[Run, RunRecord, Sample]]] = defaultdict(
+            lambda: deque(maxlen=window)
+        )
+        repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
+        self.at_end = test.rounds is not None or repeats
+
+    def finished(
+        self, run: Run, record: RunRecord, detail: RunDetail
+    ) -> tuple[Verdict, ...]:
+        """Verdicts that can be given now that a run is over."""
+        if not any(self._concerned(run)):
+            return ()
+        sample = Sample(record, detail)
+        if not self.at_end:
+            return tuple(self._judged(run, [sample]))
+        key = (tuple(sorted(run.cell_text.items())), run.index)
+        self.later[key].append((run, record, sample))
+        return ()
+
+    def at_last(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
+        """Verdicts on cells that were run several times, each with its last run."""
+        for runs in self.later.values():
+            run, record, _ = runs[-1]
+            yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))
+
+    def _concerned(self, run: Run) -> Iterator[Expectation]:
+        for expectation in self.test.expectations:
+            if expectation.when is None or expectation.when.holds(run.cell):
+                yield expectation
+
+    def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:
+        for expectation in self._concerned(run):
+            yield judge(expectation, samples, self._earlier(expectation, run))
+
+    def _earlier(self, expectation: Expectation, run: Run) -> Figure:
+        if self.baseline is None or not expectation.of_baseline:
+            return NO_BASELINE
+        return self.baseline.figure(expectation.metric, run.run_id)

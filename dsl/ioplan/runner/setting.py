@@ -1,0 +1,30 @@
+"""Everything that a session of runs has in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ioplan.backends import Backend, Drive
+from ioplan.language.plan import CheckedPlan
+from ioplan.results.session import Session
+from ioplan.results.store import Store
+from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.watcher import Watcher
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is run, on what, by what, and where to the results go.
+
+    `writes` tells whether any step of the plan writes: if none does, the target
+    is opened for reading only in all of them.
+    """
+
+    plan: CheckedPlan
+    backend: Backend
+    drive: Drive
+    store: Store
+    session: Session
+    writes: bool
+    watcher: Watcher = field(default_factory=Watcher)
+    baseline: BaselineSession | None = None

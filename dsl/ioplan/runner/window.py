@@ -1,0 +1,63 @@
+"""Judges a write that goes on until it is steady, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ioplan.job import SECOND_NS, Progress
+from ioplan.language.plan import SteadyRule
+from ioplan.results.measure import Measurement
+from ioplan.results.record import DirectionResult, Steady, StreamResult
+from ioplan.runner.figures import Sample, figure
+from ioplan.runner.steady import assess
+from ioplan.workload import Direction
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a run, with what a metric needs."""
+
+    run_s: float
+    total: DirectionResult
+    directions: dict[Direction, DirectionResult]
+    streams: tuple[StreamResult, ...]
+    cpu_percent: float = 0.0
+
+
+class SteadyWatch:
+    """Collects intervals into windows of `every_ns`, and their values."""
+
+    def __init__(
+        self, rule: SteadyRule, every_ns: int, told: Callable[[Steady, int], None]
+    ) -> None:
+        self.rule, self.every_ns, self.told = rule, every_ns, told
+        self.values: list[float] = []
+        self.last: Steady | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.part, self.part_ns = Measurement(), 0
+
+    def add(self, progress: Progress) -> bool:
+        """Take an interval; True once the values are steady."""
+        if progress.warmup:
+            return False
+        self.part.add(progress)
+        self.part_ns += progress.interval_ns
+        if self.part_ns < self.every_ns:
+            return False
+        self.values.append(self._value() or 0.0)
+        self._begin()
+        self.last = assess(self.rule, self.values)
+        self.told(self.last, len(self.values))
+        return self.last.reached
+
+    def _value(self) -> float | None:
+        part = Part(
+            self.part_ns / SECOND_NS,
+            self.part.total,
+            self.part.directions,
+            self.part.streams,
+        )
+        return figure(self.rule.metric, [Sample(part, self.part.detail)]).value

@@ -1,0 +1,66 @@
+"""Builds `ioplan-engine` with cargo and puts it into the wheel.
+
+Without cargo the package still installs; the io_uring backend then says that
+the engine was not built and how to build it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+CRATE = Path("plugins/io_uring/engine")
+PLACE = Path("plugins/io_uring/ioplan_io_uring/bin/ioplan-engine")
+
+
+class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Hatchling's custom build hook."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the engine before the wheel is put together."""
+        if self.target_name != "wheel":
+            return
+        engine = self._built()
+        if engine is None:
+            self.app.display_warning(
+                "cargo was not found: ioplan installs without its io_uring engine"
+            )
+            return
+        build_data["tag"] = f"py3-none-{_platform()}"
+        build_data["pure_python"] = False
+        if version == "editable":
+            self._place(engine)
+        else:
+            included = build_data["force_include"]
+            included[str(engine)] = "ioplan_io_uring/bin/ioplan-engine"
+
+    def _built(self) -> Path | None:
+        """The binary, or None where there is no cargo. A failing build is an error."""
+        cargo = shutil.which("cargo") or shutil.which(
+            "cargo", path=str(Path.home() / ".cargo" / "bin")
+        )
+        if cargo is None:
+            return None
+        crate = Path(self.root) / CRATE
+        subprocess.run([cargo, "build", "--release", "--locked"], cwd=crate, check=True)
+        target = Path(os.environ.get("CARGO_TARGET_DIR") or crate / "target")
+        return target / "release" / "ioplan-engine"
+
+    def _place(self, engine: Path) -> None:
+        """An editable install finds the binary beside the package's source."""
+        place = Path(self.root) / PLACE
+        place.parent.mkdir(exist_ok=True)
+        fresh = place.with_suffix(".new")
+        shutil.copy2(engine, fresh)
+        fresh.replace(place)
+
+
+def _platform() -> str:
+    """The wheel's platform tag, for example linux_x86_64."""
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
