@@ -1,4 +1,6 @@
-"""Coverage-guided fuzzing of the language: python tests/fuzz/fuzz_plan.py -max_total_time=360
+"""Coverage-guided fuzzing of the language.
+
+    python tests/fuzz/fuzz_plan.py -max_total_time=360
 
 Starts from all plans and golden cases; libFuzzer's options are passed on. A
 finding is left as `crash-…`; once understood it becomes a test in test_fuzz.py.

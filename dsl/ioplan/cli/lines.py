@@ -21,6 +21,7 @@ class Lines(Watcher):
         self.test = ""
         self.number = 0
         self.left_s = 0.0
+        self.told_mode = False
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
@@ -46,6 +47,7 @@ class Lines(Watcher):
         assert isinstance(step, Idle | Prepare | Run)
 
     def record(self, record: RunRecord) -> None:
+        self._tell_mode(record)
         if record.asked.kind == "prepare":
             self.say(f"       {prepare_line(record)}", "dim")
             return
@@ -59,14 +61,22 @@ class Lines(Watcher):
         for warning in record.warnings:
             self.say(f"       warning: {warning}", "yellow")
 
+    def _tell_mode(self, record: RunRecord) -> None:
+        """Once, where the backend did not work as it would by itself."""
+        backend = record.backend
+        if backend.reason and not self.told_mode:
+            self.say(f"       {backend.mode} mode: {backend.reason}", "yellow")
+            self.told_mode = True
+
     def steady(self, steady: Steady, round: int) -> None:
         how = "steady" if steady.reached else f"not steady yet: {steady.why}"
         self.say(f"       round {round}: {how}", "dim")
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
-        styles = {"held": "green", "failed": "red"}
-        style = styles.get(verdict.outcome, "yellow")
-        self.say(f"       {verdict_line(record, verdict)}", style)
+        """What held is said once, at the end."""
+        if verdict.outcome != "held":
+            style = "red" if verdict.outcome == "failed" else "yellow"
+            self.say(f"       {verdict_line(record, verdict)}", style)
 
     def left(self, left_s: float) -> None:
         self.left_s = left_s

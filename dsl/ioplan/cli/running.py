@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.progress import Progress
 
 from ioplan.backends import Backend, BackendError, Drive, Gap, TargetRequest, find
 from ioplan.cli.failure import (
@@ -20,7 +21,9 @@ from ioplan.cli.jsonlines import JsonLines
 from ioplan.cli.lines import Lines
 from ioplan.cli.live import LiveLines
 from ioplan.cli.reading import checked, size
+from ioplan.lab.target import make_scratch
 from ioplan.language.plan import CheckedPlan
+from ioplan.language.quantity import size_text
 from ioplan.planner.jobs import misfits, run_job, writes
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
@@ -65,8 +68,8 @@ def run(options: Options) -> int:
         writes=writes(unfold(plan)),
     )
     console = Console(quiet=options.quiet or options.json)
-    if request.create_bytes and not backend.virtual_time:
-        console.print(f"scratch file: {request.path}", style="dim", highlight=False)
+    if request.path and request.create_bytes and not backend.virtual_time:
+        _make_scratch(Path(request.path), request.create_bytes, console)
     with Store.open(options.store) as store:
         drive = backend.open(request)
         try:
@@ -74,6 +77,21 @@ def run(options: Options) -> int:
             return _run_on(drive, plan, backend, store, options, console)
         finally:
             drive.close()
+
+
+def _make_scratch(path: Path, size_bytes: int, console: Console) -> None:
+    """Make the target if it is missing, with a bar, since a large one takes long."""
+    if path.exists():
+        return
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("making the scratch file", total=size_bytes)
+        make_scratch(
+            path, size_bytes, lambda done: progress.update(task, completed=done)
+        )
+    text = f"made the scratch file {path}, {size_text(size_bytes)} of random data"
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def usable(name: str) -> Backend:

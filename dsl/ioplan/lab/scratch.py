@@ -20,7 +20,11 @@ class ScratchError(OSError):
     """A scratch file cannot be made."""
 
 
-def create_scratch(path: Path, size_bytes: int, notify: Callable[[str], None]) -> None:
+Done = Callable[[int], None]
+"""Told how many bytes are written so far."""
+
+
+def create_scratch(path: Path, size_bytes: int, done: Done) -> None:
     """Make a marked file full of random data.
 
     It is written, not only allocated: reading blocks that were never written
@@ -31,10 +35,7 @@ def create_scratch(path: Path, size_bytes: int, notify: Callable[[str], None]) -
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         _mark(fd, path)
-        notify(
-            f"making the scratch file {path}, {size_text(size_bytes)} of random data"
-        )
-        _fill(fd, size_bytes)
+        _fill(fd, size_bytes, done)
         os.fsync(fd)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -54,7 +55,7 @@ def _check_room(path: Path, size_bytes: int) -> None:
         )
 
 
-def _fill(fd: int, size_bytes: int) -> None:
+def _fill(fd: int, size_bytes: int, done: Done) -> None:
     """Random blocks, each with its number in it, so that no two are the same."""
     noise = bytearray(os.urandom(CHUNK_BYTES))
     for offset in range(0, size_bytes, CHUNK_BYTES):
@@ -62,6 +63,7 @@ def _fill(fd: int, size_bytes: int) -> None:
         part = memoryview(noise)[: min(CHUNK_BYTES, size_bytes - offset)]
         while part:
             part = part[os.write(fd, part) :]
+        done(min(offset + CHUNK_BYTES, size_bytes))
 
 
 def _sidecar(path: Path) -> Path:

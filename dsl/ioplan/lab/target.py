@@ -12,11 +12,10 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.lab.scratch import create_scratch, is_scratch
+from ioplan.lab.scratch import Done, create_scratch, is_scratch
 
 BLKGETSIZE64 = 0x80081272
 BLKSSZGET = 0x1268
@@ -26,6 +25,16 @@ BLOCK_CANDIDATES = (512, 1024, 2048, 4096)
 
 class TargetError(Exception):
     """A target cannot be used; the text says why and what to do."""
+
+
+def make_scratch(path: Path, size_bytes: int, done: Done) -> None:
+    """Make a scratch file where there is none. Raises TargetError."""
+    if not path.absolute().parent.is_dir():
+        raise TargetError(_missing(path))
+    try:
+        create_scratch(path, size_bytes, done)
+    except OSError as error:
+        raise TargetError(f"cannot make {str(path)!r}: {_reason(error)}") from None
 
 
 class Target:
@@ -41,11 +50,8 @@ class Target:
             self.fd = -1
 
 
-Notify = Callable[[str], None]
-
-
-def open_target(request: TargetRequest, notify: Notify = lambda _: None) -> Target:
-    """Open what the user named. Raises TargetError."""
+def open_target(request: TargetRequest) -> Target:
+    """Open what the user named; it exists. Raises TargetError."""
     if request.path is None:
         raise TargetError(
             "no target is named: add --target PATH, and --create SIZE to make a "
@@ -53,8 +59,6 @@ def open_target(request: TargetRequest, notify: Notify = lambda _: None) -> Targ
         )
     path = Path(request.path)
     try:
-        if request.create_bytes and not path.exists():
-            create_scratch(path, request.create_bytes, notify)
         return _open(path.resolve(strict=True), request)
     except FileNotFoundError:
         raise TargetError(_missing(path)) from None
@@ -72,6 +76,8 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _missing(path: Path) -> str:
+    if not path.absolute().parent.is_dir():
+        return f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
     return (
         f"there is no target {str(path)!r}; to make a scratch file there, "
         f"add for example --create 1GiB"

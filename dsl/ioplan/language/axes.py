@@ -22,6 +22,7 @@ from ioplan.suggest import did_you_mean
 from ioplan.workload import Data, Region
 
 MOST_VALUES = 10_000
+STEPS: dict[Kind, str] = {"size": "4KiB", "time": "10s", "share": "10%"}
 PATTERNS = ("random", "sequential")
 
 
@@ -87,15 +88,18 @@ def _quantities(name: str, axes: tuple[Axis, ...]) -> tuple[Quantity, ...]:
 
 
 def axis_of(vary: tree.Vary, scope: Scope) -> Axis | None:
-    """The axis, or None after errors."""
+    """The axis, or None after errors.
+
+    In the scope, what other axes decide is open in definitions only.
+    """
     dimensions = [dimension(word) for word in vary.names]
-    rows = list(_rows(vary, dimensions, scope.closed()))
-    if not rows or any(value is None for row in rows for value in row):
+    rows = list(_rows(vary, dimensions, scope))
+    if not rows or any(value is None for _, row in rows for value in row):
         return None
-    values = tuple(tuple(value for value in row if value) for row in rows)
+    values = tuple(tuple(value for value in row if value) for _, row in rows)
     if not _of_one_kind(vary, values, scope):
         return None
-    _check_twice(vary, values, scope)
+    _check_twice([element for element, _ in rows], values, scope)
     return Axis(names=tuple(d.name for d in dimensions), values=values)
 
 
@@ -125,18 +129,20 @@ def _kind_of(value: CellValue) -> Kind | None:
 Row = tuple[CellValue | None, ...]
 
 
-def _rows(vary: tree.Vary, dimensions: list[Dimension], scope: Scope) -> Iterator[Row]:
+def _rows(
+    vary: tree.Vary, dimensions: list[Dimension], scope: Scope
+) -> Iterator[tuple[tree.Element, Row]]:
     for element in vary.elements:
         if len(dimensions) > 1:
-            yield _together(element, dimensions, scope)
+            yield element, _together(element, dimensions, scope)
         elif element.kind == "together":
             scope.findings.error(
                 "one axis takes single values, not tuples", element.span
             )
-            yield (None,)
+            yield element, (None,)
         else:
             for value in _values(element, dimensions[0], scope):
-                yield (value,)
+                yield element, (value,)
 
 
 def _together(element: tree.Element, dimensions: list[Dimension], scope: Scope) -> Row:
@@ -175,7 +181,7 @@ def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | N
         scope.findings.error(
             "a range needs to know its steps",
             element.span,
-            "add: doubling, or: step 10%",
+            f"add: doubling, or: step {_step(element.atoms[0], scope)}",
         )
         return None
     if element.kind != "span":
@@ -210,6 +216,13 @@ def _compressible(
         return None
     text = compressible_text(made["data"])
     return CellValue(text=text, key=text, attributes=made)
+
+
+def _step(atom: tree.Atom, scope: Scope) -> str:
+    """A step that would fit a range."""
+    with scope.findings.unsaid():
+        first = scope.amount(atom)
+    return STEPS.get(scope.kind_of(first) or "number", "1") if first else "1"
 
 
 def compressible_text(data: Data) -> str:
@@ -287,8 +300,7 @@ def _range(element: tree.Element, scope: Scope) -> list[Quantity] | None:
 
 def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
     first, last = ends[0], ends[1]
-    if len({end.kind for end in ends}) > 1:
-        raise QuantityError("the ends of a range are of one kind")
+    _check_ends(ends)
     if first.value > last.value:
         raise QuantityError(
             "a range goes upwards", f"did you mean {last.text}..{first.text}?"
@@ -306,6 +318,19 @@ def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
             f"write {first.text}..{reached}",
         )
     return [make(first.kind, number) for number in numbers]
+
+
+def _check_ends(ends: list[Quantity]) -> None:
+    """Both ends, and the step, are of one kind."""
+    with_unit = [end for end in ends if end.kind != "number"]
+    without = [end for end in ends if end.kind == "number"]
+    if with_unit and without:
+        raise QuantityError(
+            f"{without[0].text} has no unit, but {with_unit[0].text} has one",
+            "each number of a range has its unit, as in 4KiB..64KiB",
+        )
+    if len({end.kind for end in ends}) > 1:
+        raise QuantityError("the numbers of a range are of one kind")
 
 
 def _numbers(first: float, last: float, step: float) -> list[int | float]:
@@ -327,13 +352,13 @@ def _rounded(number: int | float) -> int | float:
 
 
 def _check_twice(
-    vary: tree.Vary, rows: tuple[tuple[CellValue, ...], ...], scope: Scope
+    elements: list[tree.Element], rows: tuple[tuple[CellValue, ...], ...], scope: Scope
 ) -> None:
     seen: set[tuple[int | float | str, ...]] = set()
-    for row in rows:
+    for element, row in zip(elements, rows, strict=True):
         key = tuple(value.key for value in row)
         if key in seen:
             text = ", ".join(value.text for value in row)
-            scope.findings.error(f"the value {text} stands twice", vary.span)
+            scope.findings.error(f"the value {text} stands twice", element.span)
             return
         seen.add(key)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ioplan.language.fields import FIELDS, Attributes
+from ioplan.language.fields import FIELDS, Attributes, slot
 from ioplan.language.plan import (
     Amount,
     CellValue,
@@ -33,9 +33,10 @@ def workload_of(
 
 def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
     attributes = {**base.attributes, **override.attributes}
-    for refs in (base.refs, override.refs):
-        for field, name in refs.items():
-            attributes.update(_converted(field, cell[name].quantity))
+    said = {*override.spans, *map(slot, override.refs)}
+    kept = {f: n for f, n in base.refs.items() if slot(f) not in said}
+    for field, name in (*kept.items(), *override.refs.items()):
+        attributes.update(_converted(field, cell[name].quantity))
     for axis, value in cell.items():
         if value.attributes is not None and _concerns(axis, base.name):
             attributes.update(value.attributes)

@@ -122,9 +122,12 @@ def _same_kind(
     kinds = (first.kind,) if first else _field_kinds(field, values)
     if quantity.kind in kinds:
         return True
-    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds) or "one of its values"
+    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
+    actual = KIND_NAMES[quantity.kind]
     scope.findings.error(
-        f"{node.name.text} is {wanted}, not {KIND_NAMES[quantity.kind]}",
+        f"{node.name.text} is {wanted}, not {actual}"
+        if kinds
+        else f"{node.name.text} is compared with one of its values, not {actual}",
         node.value.span,
         f"for example {values[0].text}",
     )

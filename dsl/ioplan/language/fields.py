@@ -25,6 +25,8 @@ MOST_IO_BYTES = 1 << 30
 MOST_QD = 65536
 MOST_THREADS = 4096
 
+MOST_SYNC = 1_000_000_000
+
 Attributes = dict[str, Any]
 
 
@@ -144,7 +146,7 @@ FIELDS: dict[str, Callable[[Quantity], Attributes]] = {
     "rate": _rate,
     "align": _align,
     "trim": _trim,
-    "sync": lambda q: {"sync_every": count(q, "sync every", 2**31)},
+    "sync": lambda q: {"sync_every": count(q, "'sync every'", MOST_SYNC)},
     "zipf": _zipf,
     "pareto": _pareto,
     "normal": _normal,

@@ -17,11 +17,16 @@ class EnoughFound(Exception):
 
 
 class Findings:
-    """Diagnostics in the making; `damaged` places were not understood at all."""
+    """Diagnostics in the making; `damaged` places were not understood at all.
+
+    `noted` also counts what was found but need not be said: where it grew, what
+    was checked is not to be relied on.
+    """
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
         self.damaged: list[Span] = []
+        self.noted = 0
         self._muted = False
         self._lost: set[str] = set()
 
@@ -33,6 +38,7 @@ class Findings:
 
     def error(self, message: str, span: Span, help: str = "") -> None:
         """Note an error. Raises EnoughFound."""
+        self.noted += 1
         if self._muted:
             return
         self.found.append(Diagnostic(message, span, help))
@@ -43,11 +49,15 @@ class Findings:
         """Note that something lacks, unless it may stand in a damaged place."""
         if not any(span.overlaps(inside) for span in self.damaged):
             self.error(message, where, help)
+        else:
+            self.noted += 1
 
     def unknown(self, name: str, message: str, span: Span, help: str = "") -> None:
-        """Note an unknown name, unless a damaged place may define it."""
-        if name.rpartition(".")[2] not in self._lost:
+        """Note an unknown name, unless a damaged place may define or use it."""
+        if not {name.rpartition(".")[2], "use"} & self._lost:
             self.error(message, span, help)
+        else:
+            self.noted += 1
 
     @contextmanager
     def unsaid(self) -> Iterator[None]:

@@ -64,6 +64,10 @@ class Metric(Model):
 def parse_metric(text: str, streams: Collection[str] = ()) -> Metric:
     """`p99`, `read.p99.999`, `reader.iops`. Raises MetricError."""
     stream, direction, rest = None, None, text
+    if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
+        raise MetricError(
+            f"there is no percentile {text!r}; the highest is p99 with 6 more digits"
+        )
     while "." in rest and not PERCENTILE.fullmatch(rest):
         first, _, rest = rest.partition(".")
         if first in DIRECTIONS and direction is None:

@@ -24,7 +24,12 @@ TAKEN: dict[type, tuple[str, ...]] = {
     tree.Precondition: ("purge", "write", "idle"),
 }
 """Words that the grammar reads as its own where such a name could be used."""
-MOST_NAMES = 500
+MOST_NAMES = 200
+
+
+def sort_of(definition: Definition) -> str:
+    """What kind of thing a name is, for messages."""
+    return f"a {type(definition).__name__.lower()}"
 
 
 def installed_plans() -> Path:
@@ -126,7 +131,7 @@ class Loader:
             )
         if name.text in TAKEN[type(item)]:
             self.findings.error(
-                f"{name.text!r} means something else where a name could stand",
+                f"{name.text!r} is a word of the language",
                 name.span,
                 "give it another name",
             )
@@ -207,14 +212,16 @@ class Loader:
         self, module: Module, used: Module, use: tree.Use, alias: str | None
     ) -> None:
         """A name must not come from two files."""
-        for name in used.own:
-            full = f"{alias}.{name}" if alias else name
-            if module.find(full):
-                self.findings.error(
-                    f"{full!r} comes from {use.path.text!r} and is defined already",
-                    use.span,
-                    f"give the file a prefix: use {use.path.span.text} as NAME",
-                )
+        full = (f"{alias}.{name}" if alias else name for name in used.own)
+        clashes = [name for name in full if module.find(name)]
+        if not clashes:
+            return
+        others = f" (and {len(clashes) - 1} more)" if len(clashes) > 1 else ""
+        self.findings.error(
+            f"{clashes[0]!r}{others} from {use.path.text!r} is defined already",
+            use.path.span,
+            f"give the file a prefix: use {use.path.span.text} as NAME",
+        )
 
 
 def read_text(path: Path) -> str:

@@ -28,7 +28,10 @@ STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
     *("chart", "purge", "write"),
 )
-ITEM_START = re.compile(rf"^[ \t]*(?:{'|'.join(ITEM_WORDS)})\b", re.M)
+ITEM_START = re.compile(
+    r"^[ \t]*(?:(?:plan|use|test)\s*\"|(?:param|workload|precondition)\s+\w+\s*[={])",
+    re.M,
+)
 STATEMENT_START = re.compile(
     rf"^(?:\w|[ \t]*(?:{'|'.join(ITEM_WORDS + STATEMENT_WORDS)})\b"
     r"|[ \t]*\w+[ \t]*=(?!=))",
@@ -46,6 +49,7 @@ CLAUSE_WORDS = (
     *("for", "warmup", "until", "at most", "over", "range", "slope"),
 )
 CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
+SPEC_START = re.compile(r"(?:run|write|workload)\b|\w+\s*=")
 WORD_END = r"\b"
 PLAIN = {
     "BOUND": "a name and '='",
@@ -118,29 +122,58 @@ def too_deep(source: Source) -> Diagnostic:
 def diagnose(source: Source, text: str, error: UnexpectedInput) -> Diagnostic:
     """The error in words, with what may stand there instead."""
     start, end = _place(text, error)
-    expected = _expected(error)
+    at_end = start >= len(text.rstrip())
     word = text[start:end]
-    if start >= len(text.rstrip()) or _unfinished(text, start, error):
-        last = len(text[:start].rstrip())
-        span = Span(source, max(0, last - 1), last)
-        what = "the text" if start >= len(text.rstrip()) else "this"
-        return Diagnostic(f"{what} ends too early", span, _may_stand(expected))
-    span = _span(source, start, end)
     if _open_block(text, start, error):
-        return Diagnostic(
-            f"the block before {_shown(word)} is not closed", span, "put a } before it"
-        )
+        return _not_closed(source, start, end, at_end)
+    if at_end or _unfinished(text, start, error):
+        what = "the text" if at_end else "this"
+        last = _last(source, text, start, at_end)
+        return Diagnostic(f"{what} ends too early", last, _may_stand(_expected(error)))
+    span = _span(source, start, end)
     if word.startswith('"') and word.count('"') == 1:
         return Diagnostic('a text has no closing "', span, 'end it with " on its line')
-    clause = _unknown_clause(source, text, start)
-    if clause:
-        return clause
+    special = _unknown_clause(source, text, start) or _no_comma(text, word, span)
+    return special or _misplaced(word, span, _expected(error))
+
+
+def _not_closed(source: Source, start: int, end: int, at_end: bool) -> Diagnostic:
+    if at_end:
+        last = _last(source, source.text, start, at_end)
+        return Diagnostic("a block is not closed", last, "put a } at the end")
+    span = _span(source, start, end)
+    message = f"the block before {_shown(span.text)} is not closed"
+    return Diagnostic(message, span, "put a } before it")
+
+
+def _last(source: Source, text: str, start: int, at_end: bool) -> Span:
+    """The last character before the error, or of the whole text."""
+    whole = without_comments(source.text) if at_end else text[:start]
+    last = len(whole.rstrip())
+    return Span(source, max(0, last - 1), last)
+
+
+def _no_comma(text: str, word: str, span: Span) -> Diagnostic | None:
+    before = text[_line_start(text, span.start) : span.start].strip()
+    if word not in CLAUSE_WORDS or not SPEC_START.match(before) or before[-1] in ",{}":
+        return None
+    message = f"there is no comma before {word!r}"
+    return Diagnostic(message, span, f"write: , {word} …")
+
+
+def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
+    if expected == [PLAIN["BOUND"]] and word[:1].isalpha():
+        return Diagnostic(f"there is no = behind {word!r}", span, f"{word} = …")
+    names = {PLAIN["BOUND"], PLAIN["NAME"]}
+    if word[:1].isdigit() and {*expected} <= names:
+        return Diagnostic(
+            f"{word!r} is not a name", span, "a name begins with a letter"
+        )
     keywords = [name[1:-1] for name in expected if name.startswith("'")]
     meant = nearest(word, keywords) if word[:1].isalpha() else None
     hint = f", did you mean {meant!r}?" if meant else ""
-    return Diagnostic(
-        f"{_shown(word)} cannot stand here{hint}", span, _may_stand(expected)
-    )
+    message = f"{_shown(word)} cannot stand here{hint}"
+    return Diagnostic(message, span, _may_stand(expected))
 
 
 def _unknown_clause(source: Source, text: str, at: int) -> Diagnostic | None:
@@ -264,16 +297,35 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
     """
     starts = [m.start() for m in STATEMENT_START.finditer(text)]
     start = max((s for s in starts if s <= at), default=0)
+    if _begins_line(text, at):
+        start = _line_start(text, at)
     items = [m.start() for m in ITEM_START.finditer(text, at)]
     limit = min((s for s in items if s > at), default=len(text))
     closing = [m.start() for m in CLOSING.finditer(text)]
+    starts += _as_far_out(text, start, at)
     stops = [s for s in (*starts, *closing) if at < s < limit] + [limit]
     for stop in sorted(stops):
         if text[start:stop].strip() and _balanced(text[start:stop]):
             return start, stop
     if ITEM_START.match(text, start):
         return (at, end) if text[at : at + 1] == "}" else (start, limit)
-    return at, max(end, at + 1)
+    rest = text.find("\n", at)
+    return at, max(end, at + 1) if rest < 0 else max(at + 1, rest)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether a statement could begin at a place, were its keyword right."""
+    before = text[:at].rstrip(" \t")
+    named = text[at : at + 1].isalpha() and not before.rstrip().endswith(",")
+    return named and (not before or before.endswith("\n"))
+
+
+def _as_far_out(text: str, start: int, at: int) -> list[int]:
+    """Lines after a place that begin no further in than its statement."""
+    row = text[_line_start(text, start) :]
+    indent = len(row) - len(row.lstrip(" \t"))
+    outer = re.compile(rf"^[ \t]{{0,{indent}}}[A-Za-z_]", re.M)
+    return [m.start() for m in outer.finditer(text, at) if m.start() > at]
 
 
 def _balanced(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.language import tree
 from ioplan.language.bind import scaled_ns, workload_of
-from ioplan.language.module import Module
+from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import (
     Precondition,
     PrepareStep,
@@ -31,7 +31,7 @@ def precondition(
     """The precondition of that name, as a test asks for it."""
     found = scope.module.find(word.text)
     if found is None or not isinstance(found[0], tree.Precondition):
-        _no_precondition(word, scope, found is not None)
+        _no_precondition(word, scope, found[0] if found else None)
         return None
     return defined(found[0], found[1], scope, time_scale)
 
@@ -67,9 +67,11 @@ def _touch(step: tree.Write, scope: Scope) -> None:
             scope.amount(atom)
 
 
-def _no_precondition(word: tree.Word, scope: Scope, known: bool) -> None:
+def _no_precondition(word: tree.Word, scope: Scope, known: Definition | None) -> None:
     if known:
-        scope.findings.error(f"{word.text!r} is not a precondition", word.span)
+        scope.findings.error(
+            f"{word.text!r} is {sort_of(known)}, not a precondition", word.span
+        )
         return
     near = scope.module.suggestion(word.text, tree.Precondition)
     scope.findings.unknown(
@@ -152,8 +154,9 @@ def _nested(
 def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | None:
     clauses, timing = split(step.spec, scope)
     only(timing, WRITE_TIMING, "a precondition's write", scope)
+    before = scope.findings.noted
     base, added = workload(clauses, step.spec, scope)
-    if base is None:
+    if base is None or scope.findings.noted > before:
         return None
     made = _written(base, added, step, scope)
     limits = _limits(timing, step, scope, time_scale)
@@ -175,12 +178,12 @@ def _written(
     """What is written: reads have no place here, so the mix need not be said."""
     streams = tuple(_writing(merged(stream, added)) for stream in base.streams)
     template = WorkloadTemplate(name=base.name, streams=streams)
-    errors = len(scope.findings.found)
+    errors = scope.findings.noted
     check_streams(template, StreamTemplate(), (), step.span, scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
             _reads(stream, step, scope)
-    if len(scope.findings.found) > errors:
+    if scope.findings.noted > errors:
         return None
     return workload_of(template, StreamTemplate(), {})
 
@@ -211,7 +214,9 @@ def _limits(
     if len(said) != 1:
         place = timing[said[1]].span if said else step.span
         scope.findings.error(
-            "a precondition's write says once how much is written",
+            "how much is written is said twice"
+            if said
+            else "a precondition's write says how much is written",
             place,
             "2 passes, or: for 1h, or: until steady iops every 1min, at most 4 passes",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -14,7 +15,10 @@ Kind = Literal["size", "time", "share", "mix", "iops", "bandwidth", "passes", "n
 BINARY = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SIZES = {"B": 1, **BINARY, **DECIMAL}
-TIMES = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+TIMES = {
+    **{"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
+    **{"min": 60 * 10**9, "h": 3600 * 10**9},
+}
 UNITS: dict[str, tuple[Kind, int]] = {
     "": ("number", 1),
     "%": ("share", 1),
@@ -25,6 +29,12 @@ UNITS: dict[str, tuple[Kind, int]] = {
     **{f"{unit}/s": ("bandwidth", factor) for unit, factor in SIZES.items()},
     **{unit: ("time", factor) for unit, factor in TIMES.items()},
 }
+OTHER_UNITS = {
+    **{"m": "min", "minute": "min", "sec": "s", "second": "s", "hour": "h", "hr": "h"},
+    **{"µ": "us", "msec": "ms", "usec": "us", "pc": "%", "percent": "%"},
+    **{"k": "KiB", "ki": "KiB", "kib": "KiB", "mi": "MiB", "g": "GiB", "gi": "GiB"},
+}
+"""What people write elsewhere, in lower case and without a plural's s."""
 EXAMPLES: dict[Kind, str] = {
     "size": "4KiB",
     "time": "30s",
@@ -49,7 +59,7 @@ MOST_DIGITS = 18
 MOST_DECIMALS = 9
 MOST_VALUE = (1 << 63) - 1
 """What bytes and nanoseconds may come to: 8 EiB, 292 years."""
-WRITTEN = re.compile(r"([0-9][0-9_]*(?:\.[0-9][0-9_]*)?)[ \t]*(.*)", re.S)
+WRITTEN = re.compile(r"([0-9](?:_?[0-9])*(?:\.[0-9](?:_?[0-9])*)?)[ \t]*(.*)", re.S)
 
 
 class QuantityError(ValueError):
@@ -85,9 +95,7 @@ def parse(text: str) -> Quantity:
         return parse_mix(text)
     match = WRITTEN.fullmatch(text.strip())
     if not match:
-        raise QuantityError(
-            f"{text[:40]!r} is not a quantity", "write for example 4KiB"
-        )
+        raise QuantityError(f"{text[:40]!r} is not a quantity")
     digits, unit = match[1].replace("_", ""), match[2]
     if unit not in UNITS:
         raise QuantityError(f"there is no unit {unit!r}", _unit_help(match[1], unit))
@@ -101,6 +109,8 @@ def parse_mix(text: str) -> Quantity:
         reads, writes = (
             _number(part.strip().replace("_", "")) for part in text.split("/")
         )
+    except QuantityError:
+        raise
     except (ValueError, ArithmeticError):
         raise QuantityError(f"{text[:40]!r} is not a mix", MIX_HELP) from None
     if reads + writes != 100:
@@ -145,10 +155,12 @@ def _exact(kind: Kind, value: Decimal, text: str) -> int | float:
 
 
 def _unit_help(number: str, unit: str) -> str:
-    meant = nearest(unit, UNITS) or {"µs": "us", "m": "min", "K": "KiB"}.get(unit)
+    plain = unit.lower().removesuffix("s") or unit
+    meant = OTHER_UNITS.get(plain) or nearest(unit, UNITS)
     if meant:
-        return f"did you mean {number}{meant}?"
-    return "sizes: B KiB MiB GiB TiB KB MB GB TB; times: us ms s min h; also % iops"
+        gap = " " if meant in ("iops", "passes", "pass") else ""
+        return f"did you mean {number}{gap}{meant}?"
+    return "sizes: B KiB MiB GiB TiB KB MB GB TB; times: ns us ms s min h; also % iops"
 
 
 def _squeezed(text: str) -> str:
@@ -165,7 +177,7 @@ def _written(kind: Kind, value: int | float) -> str:
     if kind == "size":
         return size_text(int(value))
     if kind == "time":
-        return _in_largest(int(value), TIMES, f"{value}ns")
+        return _in_largest(int(value), TIMES) if value else "0s"
     if kind == "share":
         return f"{_plain(value)}%"
     if kind == "mix":
@@ -185,18 +197,21 @@ def _grouped(value: float) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Bytes in the largest unit that takes them whole; binary units first."""
-    binary = _in_largest(size_bytes, {"B": 1, **BINARY}, "")
-    if binary.endswith("iB") or size_bytes < 1000:
-        return binary
-    for unit, factor in reversed(DECIMAL.items()):
+    """Bytes in the unit that makes the shorter text; binary units first."""
+    binary = _in_largest(size_bytes, {"B": 1, **BINARY})
+    return min((binary, *_decimals(size_bytes)), key=len)
+
+
+def _decimals(size_bytes: int) -> Iterator[str]:
+    """In the largest decimal unit, with one digit after the point at most."""
+    for unit, factor in DECIMAL.items():
         if size_bytes >= factor and size_bytes * 10 % factor == 0:
-            return f"{_plain(size_bytes / factor)}{unit}"
-    return binary
+            yield f"{_plain(size_bytes / factor)}{unit}"
 
 
-def _in_largest(value: int, units: dict[str, int], otherwise: str) -> str:
+def _in_largest(value: int, units: dict[str, int]) -> str:
+    """A whole number of the largest unit that takes it whole."""
     for unit, factor in reversed(units.items()):
         if value and value % factor == 0:
             return f"{value // factor}{unit}"
-    return otherwise if value else f"0{next(iter(units))}"
+    return f"0{next(iter(units))}"

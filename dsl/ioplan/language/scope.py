@@ -9,7 +9,7 @@ from typing import TypeVar
 from ioplan.language import quantity, tree
 from ioplan.language.fields import of_kind
 from ioplan.language.findings import Findings
-from ioplan.language.module import Module
+from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import Amount, Precondition, Ref, WorkloadTemplate
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
 from ioplan.language.source import Source, Span
@@ -57,7 +57,7 @@ class Parameters:
         span = Span(setting, min(at, end - 1), end)
         with self.findings.unsaid():
             planned = self.value(param, module)
-        given = self.parsed(setting.text[at:], span)
+        given = self._read(setting.text[at:], span, planned)
         if planned and given and _rates(planned.kind) != _rates(given.kind):
             self.findings.error(
                 f"{param.name.text!r} is {KIND_NAMES[planned.kind]}, "
@@ -66,6 +66,14 @@ class Parameters:
                 f"the plan says {planned.text}",
             )
         return given
+
+    def _read(self, text: str, span: Span, planned: Quantity | None) -> Quantity | None:
+        try:
+            return quantity.parse(text)
+        except QuantityError as error:
+            help = f"the plan says {planned.text}" if planned else ""
+            self.findings.error(str(error), span, error.help or help)
+            return None
 
     def value(self, param: tree.Param, module: Module) -> Quantity | None:
         """The parameter's value; None after an error, which is noted once."""
@@ -83,13 +91,26 @@ class Parameters:
             earlier = found[1] is not module or found[0].span.start < param.span.start
             if earlier:
                 return self.value(found[0], found[1])
-        self.findings.unknown(
-            atom.text,
-            f"no param {atom.text!r} stands before this one"
-            f"{module.suggestion(atom.text, tree.Param)}",
-            atom.span,
-        )
+        self._no_param(atom, found, module)
         return None
+
+    def _no_param(
+        self, atom: tree.Atom, found: tuple[Definition, Module] | None, module: Module
+    ) -> None:
+        if found and isinstance(found[0], tree.Param):
+            self.findings.error(
+                f"the param {atom.text!r} is defined later, or by itself",
+                atom.span,
+                "define it before it is used",
+            )
+        elif found:
+            self.findings.error(
+                f"{atom.text!r} is {sort_of(found[0])}, not a param", atom.span
+            )
+        else:
+            near = module.suggestion(atom.text, tree.Param)
+            message = f"there is no param {atom.text!r}{near}"
+            self.findings.unknown(atom.text, message, atom.span)
 
     def parsed(self, text: str, span: Span) -> Quantity | None:
         """A quantity, or None and an error."""
@@ -177,7 +198,7 @@ class Scope:
         found = self.param(atom.text)
         if found:
             return self.parameters.value(*found)
-        self._no_value(atom, self.module.find(atom.text) is not None)
+        self._no_value(atom)
         return None
 
     def param(self, name: str) -> tuple[tree.Param, Module] | None:
@@ -214,9 +235,12 @@ class Scope:
         value = self.parameters.value(*found) if found else None
         return value.kind if value else None
 
-    def _no_value(self, atom: tree.Atom, known: bool) -> None:
+    def _no_value(self, atom: tree.Atom) -> None:
+        known = self.module.find(atom.text)
         if known:
-            self.findings.error(f"{atom.text!r} is not a value", atom.span)
+            self.findings.error(
+                f"{atom.text!r} is {sort_of(known[0])}, not a value", atom.span
+            )
             return
         names = [*self.module.names(tree.Param), *self.open.names]
         self.findings.unknown(
@@ -239,12 +263,13 @@ class Scope:
         return (amount,)
 
     def judged(
-        self, amount: Amount, span: Span, judge: Callable[[Quantity], Made]
+        self, amount: Amount, atom: tree.Atom, judge: Callable[[Quantity], Made]
     ) -> Made | None:
         """What `judge` makes of the last value, after it has seen all of them."""
         made: Made | None = None
         for value in self.values_of(amount):
-            made = self.parameters.guarded(span, _naming(judge, amount, value))
+            judged = _naming(judge, atom, value)
+            made = self.parameters.guarded(atom.span, judged)
             if made is None:
                 return None
         return made
@@ -262,36 +287,24 @@ class Scope:
     def of_kind(self, atom: tree.Atom, what: str, *kinds: Kind) -> Amount | None:
         """An amount of one of these kinds."""
         found = self.amount(atom)
-        if found is None or isinstance(found, Ref):
-            return self._open_of_kind(found, atom, what, kinds)
-        return self.parameters.guarded(atom.span, lambda: of_kind(found, what, *kinds))
-
-    def _open_of_kind(
-        self, ref: Ref | None, atom: tree.Atom, what: str, kinds: tuple[Kind, ...]
-    ) -> Ref | None:
-        kind = self.kind_of(ref) if ref else None
-        if ref and kind and kind not in kinds:
-            wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
-            self.findings.error(
-                f"{what} is {wanted}, but {ref.name!r} varies over {KIND_NAMES[kind]}",
-                atom.span,
-            )
-            return None
-        return ref
+        if found is None or not self.values_of(found):
+            return found
+        judged = self.judged(found, atom, lambda value: of_kind(value, what, *kinds))
+        return found if judged else None
 
 
 def _naming(
-    judge: Callable[[Quantity], Made], amount: Amount, value: Quantity
+    judge: Callable[[Quantity], Made], atom: tree.Atom, value: Quantity
 ) -> Callable[[], Made]:
-    """Judge a value; where an axis gave it, an error says which it was."""
+    """Judge a value; where a name stands for it, an error says which it is."""
 
     def judged() -> Made:
         try:
             return judge(value)
         except QuantityError as error:
-            if not isinstance(amount, Ref):
+            if atom.kind != "name":
                 raise
-            taken = f"{error}, but {amount.name!r} takes {value.text}"
-            raise QuantityError(taken, error.help) from None
+            which = f"{error}, but {atom.text!r} is {value.text}"
+            raise QuantityError(which, error.help) from None
 
     return judged

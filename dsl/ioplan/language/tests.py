@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ioplan.language import tree
 from ioplan.language.axes import Dimension, axis_of, dimension, opened_by, values_of
@@ -14,10 +15,13 @@ from ioplan.language.matrix import MOST_CELLS, Matrix, cell_text
 from ioplan.language.metric import Metric
 from ioplan.language.plan import (
     After,
+    Amount,
+    Axis,
     Chart,
     Condition,
     Expectation,
     IdleTemplate,
+    Ref,
     RepeatTemplate,
     Rounds,
     RunTemplate,
@@ -28,10 +32,10 @@ from ioplan.language.preconditions import depends, one_line, precondition
 from ioplan.language.quantity import Quantity
 from ioplan.language.scope import Open, Scope
 from ioplan.language.source import Span
-from ioplan.language.streams import check_streams, stream_names
+from ioplan.language.streams import alternatives, check_streams, stream_names
 from ioplan.language.support import check_support, has_direction
 from ioplan.language.timing import amount_of, metric_of, only, steady_rule
-from ioplan.language.workloads import TIMING, Timing, split, workload
+from ioplan.language.workloads import Timing, merged, split, workload
 from ioplan.suggest import did_you_mean
 
 MOST_RUNS = MOST_CELLS
@@ -51,15 +55,22 @@ class TestChecker:
     def __init__(self, node: tree.Test, scope: Scope, time_scale: float) -> None:
         self.node, self.time_scale = node, time_scale
         self.findings = scope.findings
-        self.before = len(self.findings.found)
+        self.before = self.findings.noted
         self.varies = self.all(tree.Vary)
-        axes = [axis_of(vary, scope) for vary in self.varies]
-        self.axes = tuple(axis for axis in axes if axis)
+        self.axes = self._axes(scope)
         opened = opened_by(self.axes, self.varies, scope)
-        self.scope = Scope(scope.module, scope.parameters, opened)
+        if opened.params:  # the varied workloads may depend on them
+            self.axes = self._axes(replace(scope, open=opened, elsewhere=True))
+        self.scope = replace(scope, open=opened)
         self.matrix = Matrix(self.axes)
+        self.complete = False
+        """Whether axes and steps are free of errors, so that runs can be bound."""
         self.streams: set[str] = set()
         self.runs: list[RunTemplate] = []
+
+    def _axes(self, scope: Scope) -> tuple[Axis, ...]:
+        axes = (axis_of(vary, scope) for vary in self.varies)
+        return tuple(axis for axis in axes if axis)
 
     def all(self, kind: type[Node]) -> list[Node]:
         """The statements of a kind."""
@@ -81,6 +92,8 @@ class TestChecker:
         skips = tuple(self._skips())
         self.matrix = Matrix(self.axes, skips)
         self._check_left()
+        self.complete = self.findings.noted == self.before
+        self._note_used(steps)
         made = Test.model_construct(
             title=self.node.title.text,
             after=self._after(),
@@ -94,7 +107,7 @@ class TestChecker:
         )
         self._check_used()
         self._check_runs()
-        return made if self.complete else None
+        return made if self.findings.noted == self.before else None
 
     @property
     def whole(self) -> bool:
@@ -109,11 +122,18 @@ class TestChecker:
             what = dimension(word)
             same = [d for d in seen if d.decides(what)]
             if same:
-                earlier = f" by {same[0].name!r}" if same[0].name != what.name else ""
-                self.findings.error(
-                    f"{what.name!r} is varied twice{earlier}", word.span
-                )
+                self._varied_twice(same[0], what)
             seen.append(what)
+
+    def _varied_twice(self, earlier: Dimension, what: Dimension) -> None:
+        if earlier.name == what.name:
+            self.findings.error(f"{what.name!r} is varied twice", what.word.span)
+            return
+        self.findings.error(
+            f"{what.name!r} varies what {earlier.name!r} varies already",
+            what.word.span,
+            "name the stream in both, or in neither",
+        )
 
     def _varied(self) -> list[tree.Word]:
         return [word for vary in self.varies for word in vary.names]
@@ -169,6 +189,26 @@ class TestChecker:
         found = (cell["workload"].text for cell in cells)
         return next((name for name in found if name in lacking), None)
 
+    def _note_used(self, steps: list[StepTemplate]) -> None:
+        """A name that a definition uses and a step overrides decides nothing."""
+        if not self.complete:
+            return
+        amounts: list[Amount | None] = []
+        for step in _flat(steps):
+            if isinstance(step, IdleTemplate):
+                amounts.append(step.pause)
+            elif isinstance(step, RepeatTemplate):
+                amounts.append(step.times)
+        for run in self.runs:
+            amounts += [run.run, run.limit, run.passes, run.warmup]
+        names = {amount.name for amount in amounts if isinstance(amount, Ref)}
+        self.scope.open.used = names | {n for run in self.runs for n in self._refs(run)}
+
+    def _refs(self, run: RunTemplate) -> Iterator[str]:
+        for template in alternatives(run.workload, self.axes):
+            for stream in template.streams:
+                yield from merged(stream, run.override).refs.values()
+
     def _unused(self, word: tree.Word) -> None:
         near = did_you_mean(word.text, AXIS_FIELDS)
         self.findings.unknown(
@@ -180,8 +220,7 @@ class TestChecker:
 
     def _skips(self) -> Iterator[Condition]:
         for skip in self.all(tree.Skip):
-            made = condition(skip.condition, self.axes, self.scope)
-            self._check_met(made, skip.condition)
+            made, _ = self._when(skip.condition)
             if made:
                 yield made
 
@@ -207,7 +246,7 @@ class TestChecker:
             self.findings.missing("a repeat needs a step", node.span, node.span)
         if times is None:
             return None
-        self.scope.judged(times, node.times.span, _repeats)
+        self.scope.judged(times, node.times, _repeats)
         return RepeatTemplate(times=times, steps=tuple(steps))
 
     def _idle(self, node: tree.Idle) -> IdleTemplate | None:
@@ -219,35 +258,47 @@ class TestChecker:
     def _run(self, node: tree.Run) -> RunTemplate | None:
         clauses, timing = split(node.spec, self.scope)
         only(timing, ("for", "warmup", "passes"), "a run", self.scope)
+        length = self._how_long(timing, node)
+        warmup = amount_of(timing, "warmup", self.scope, "time")
+        before = self.findings.noted
         base, override = workload(clauses, node.spec, self.scope)
         if base is None:
             return None
-        check_streams(base, override, self.axes, node.spec.span, self.scope)
+        if self.findings.noted == before and not self.scope.open.broken:
+            check_streams(base, override, self.axes, node.spec.span, self.scope)
         self.streams |= stream_names(base, self.axes)
         run = RunTemplate(
             workload=base,
             override=override,
-            warmup=amount_of(timing, "warmup", self.scope, "time"),
+            warmup=warmup,
             text=one_line(node.span.text),
             span=node.span,
         )
-        return run.model_copy(update=self._how_long(timing, node))
+        return run.model_copy(update=length)
 
     def _how_long(self, timing: Timing, node: tree.Run) -> dict[str, object]:
         lasting = amount_of(timing, "for", self.scope, "time", "size")
         passes = amount_of(timing, "passes", self.scope, "passes")
         if ("for" in timing) == ("passes" in timing):
-            self.findings.missing(
-                "a run says once how long it goes on",
-                timing["passes"].span if "passes" in timing else node.span,
-                node.span,
-                "add: for 1min, or: for 10GiB, or: 1 pass",
-            )
+            self._no_length(timing, node)
         if passes is not None:
             return {"passes": passes}
         if lasting is not None and self.scope.kind_of(lasting) == "size":
             return {"limit": lasting}
         return {"run": lasting}
+
+    def _no_length(self, timing: Timing, node: tree.Run) -> None:
+        if "for" in timing:
+            span = max(timing["for"].span, timing["passes"].span, key=lambda s: s.start)
+            message = "how long the run goes on is said twice"
+            self.findings.error(message, span, "keep one of them")
+            return
+        self.findings.missing(
+            "a run says how long it goes on",
+            node.span,
+            node.span,
+            "add: for 1min, or: for 10GiB, or: , 1 pass",
+        )
 
     # preparation and rounds
 
@@ -295,12 +346,8 @@ class TestChecker:
             return None
         timing: Timing = {}
         for clause in node.clauses:
-            if clause.kind not in TIMING:
-                self.findings.error(
-                    f"{clause.kind!r} cannot stand in rounds", clause.span
-                )
-            elif clause.kind in timing:
-                self.findings.error(f"{clause.kind} is said twice", clause.span)
+            if clause.kind in timing:
+                self.findings.error(f"{clause.kind!r} is said twice", clause.span)
             timing.setdefault(clause.kind, clause)
         only(
             timing, ("until", "at most", "over", "range", "slope"), "rounds", self.scope
@@ -338,8 +385,10 @@ class TestChecker:
         """A condition, and whether it is right; no condition is."""
         if node is None:
             return None, True
+        before = self.findings.noted
         made = condition(node, self.axes, self.scope)
-        self._check_met(made, node)
+        if self.findings.noted == before:
+            self._check_met(made, node)
         return made, made is not None
 
     def _metric(self, word: tree.Word, when: Condition | None) -> Metric | None:
@@ -352,6 +401,7 @@ class TestChecker:
                 f"no run of this test has {metric.direction}s to measure",
                 word.span,
             )
+            return None
         return metric
 
     def _has(self, metric: Metric, when: Condition | None) -> bool:
@@ -362,11 +412,6 @@ class TestChecker:
         return any(
             has_direction(run, cell, metric) for cell in cells for run in self.runs
         )
-
-    @property
-    def complete(self) -> bool:
-        """Whether the runs are free of errors, so that they can be bound."""
-        return len(self.findings.found) == self.before
 
     def _count_of(self, clause: tree.Clause) -> int | None:
         quantity = self.scope.quantity(clause.atoms[0], "'at most'")
@@ -440,10 +485,9 @@ class TestChecker:
                 node.kind.span,
                 f"charts: {' '.join(CHARTS)}",
             )
+        self._check_axes_of(node)
         when, usable = self._when(node.condition)
         metrics = [self._metric(word, when) for word in node.metrics]
-        for word in (*node.by, *node.per):
-            self._check_chart_axis(word)
         for scale in node.scales:
             if scale.text not in ("log x", "log y", "linear and log"):
                 self.findings.error(
@@ -460,6 +504,20 @@ class TestChecker:
             scales=tuple(scale.text for scale in node.scales),
             text=one_line(node.span.text),
         )
+
+    def _check_axes_of(self, node: tree.Chart) -> None:
+        seen: set[str] = set()
+        for word in (*node.by, *node.per):
+            self._check_chart_axis(word)
+            if word.text in seen:
+                self.findings.error(f"the axis {word.text!r} stands twice", word.span)
+            seen.add(word.text)
+        if node.kind.text == "heatmap" and len(node.by) != 2:
+            self.findings.error(
+                "a heatmap is drawn over two axes",
+                node.kind.span,
+                "for example chart heatmap iops by size, read",
+            )
 
     def _check_chart_axis(self, word: tree.Word) -> None:
         known = [*self._names(), "time", "round", "iops", "bytes"]
@@ -505,9 +563,9 @@ def _repeats(quantity: Quantity) -> int:
     return count(quantity, "the number of repeats", MOST_RUNS)
 
 
-def _flat(nodes: Iterable[tree.Node]) -> Iterator[tree.Node]:
-    """Steps, and those inside repeats."""
+def _flat(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Steps, of the tree or the plan, and those inside repeats."""
     for node in nodes:
         yield node
-        if isinstance(node, tree.Repeat):
+        if isinstance(node, tree.Repeat | RepeatTemplate):
             yield from _flat(node.steps)

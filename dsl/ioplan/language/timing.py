@@ -19,8 +19,9 @@ def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> 
     """Refuse clauses that cannot stand here."""
     for kind, clause in timing.items():
         if kind not in allowed:
+            shown = kind if kind not in ("value", "base") else clause.span.text
             scope.findings.error(
-                f"{kind!r} cannot stand in {where}",
+                f"{shown!r} cannot stand in {where}",
                 clause.span,
                 f"here may stand: {', '.join(allowed)}",
             )
@@ -33,7 +34,7 @@ def amount_of(timing: Timing, kind: str, scope: Scope, *kinds: Kind) -> Amount |
         return None
     amount = scope.of_kind(clause.atoms[0], f"{kind!r}", *kinds)
     if amount is not None:
-        scope.judged(amount, clause.span, _some(kind))
+        scope.judged(amount, clause.atoms[0], _some(kind))
     return amount
 
 

@@ -14,7 +14,7 @@ from ioplan.language.fields import (
     percent,
     slot,
 )
-from ioplan.language.module import Module
+from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import Amount, Ref, StreamTemplate, WorkloadTemplate
 from ioplan.language.quantity import Quantity, QuantityError
 from ioplan.language.scope import Scope
@@ -34,6 +34,15 @@ HOW_LONG = {
     "iops": "rate {}",
     "bandwidth": "rate {}",
 }
+
+
+NAMED = {
+    "mix": "the mix",
+    "size": "the size",
+    "pattern": "the pattern",
+    "distribution": "where random I/O falls",
+}
+"""Slots that are no keywords; the others are."""
 
 
 class Draft:
@@ -78,7 +87,7 @@ def split(spec: tree.Spec, scope: Scope) -> tuple[list[tree.Clause], Timing]:
         if kind not in TIMING:
             asked.append(clause)
         elif kind in timing:
-            _twice(scope, kind, clause.span, timing[kind].span)
+            _twice(scope, repr(kind), clause.span, timing[kind].span)
         else:
             timing[kind] = clause
     return asked, timing
@@ -127,7 +136,7 @@ def named(word: tree.Word, before: Span, scope: Scope) -> WorkloadTemplate | Non
     """The workload of that name, which stands earlier or in another file."""
     found = scope.module.find(word.text)
     if found is None or not isinstance(found[0], tree.Workload):
-        _no_workload(word, scope, found is not None)
+        _no_workload(word, scope, found[0] if found else None)
         return None
     definition, module = found[0], found[1]
     if module is scope.module and definition.span.end > before.start:
@@ -140,9 +149,11 @@ def named(word: tree.Word, before: Span, scope: Scope) -> WorkloadTemplate | Non
     return defined(definition, module, scope.within(module))
 
 
-def _no_workload(word: tree.Word, scope: Scope, known: bool) -> None:
+def _no_workload(word: tree.Word, scope: Scope, known: Definition | None) -> None:
     if known:
-        scope.findings.error(f"{word.text!r} is not a workload", word.span)
+        scope.findings.error(
+            f"{word.text!r} is {sort_of(known)}, not a workload", word.span
+        )
         return
     near = scope.module.suggestion(word.text, tree.Workload)
     scope.findings.unknown(
@@ -218,8 +229,9 @@ def _streams_of(spec: tree.Spec, scope: Scope) -> tuple[StreamTemplate, ...] | N
             clause.span,
             "say it where the workload runs: run NAME for 1min",
         )
+    before = scope.findings.noted
     base, added = workload(clauses, spec, scope)
-    if base is None:
+    if base is None or scope.findings.noted > before:
         return None
     return tuple(merged(stream, added) for stream in base.streams)
 
@@ -242,7 +254,7 @@ def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
     for clause in clauses:
         name = _slot_of(clause, scope)
         if name in draft.spans:
-            _twice(scope, name, clause.span, draft.spans[name])
+            _twice(scope, NAMED.get(name, repr(name)), clause.span, draft.spans[name])
             continue
         draft.spans[name] = clause.span
         CLAUSES[clause.kind](clause, scope, draft)
@@ -254,9 +266,14 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
     if clause.kind != "value":
         return slot(clause.kind)
     atom = clause.atoms[0]
-    if atom.kind == "name":
-        return "mix" if scope.kind_of_name(atom.text) == "mix" else "size"
-    return "mix" if atom.kind == "mix" else "size"
+    if atom.kind == "mix":
+        return "mix"
+    kind = scope.kind_of_name(atom.text)
+    if atom.kind != "name":
+        with scope.findings.unsaid():
+            value = scope.parameters.parsed(atom.text, atom.span)
+        kind = value.kind if value else None
+    return kind if kind in ("mix", "size") else f"value {atom.text}"
 
 
 def _check_together(draft: Draft, scope: Scope) -> None:
@@ -282,7 +299,13 @@ def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
         return
     text = amount.text if isinstance(amount, Quantity) else amount.name
     help = HOW_LONG[kind].format(text)
-    if kind == "number":
+    if kind == "passes":
+        scope.findings.error(
+            f"{text} needs a comma before it",
+            clause.span,
+            f"for example run random 4KiB 100/0, {text}",
+        )
+    elif kind == "number":
         scope.findings.error(
             f"{text} has no unit",
             clause.span,
@@ -299,7 +322,7 @@ def _apply(
 ) -> None:
     """Set a field that one quantity decides, now or by an axis."""
     span = clause.span
-    made = scope.judged(amount, clause.atoms[0].span, FIELDS[field])
+    made = scope.judged(amount, clause.atoms[0], FIELDS[field])
     if isinstance(amount, Ref):
         draft.refer(field, amount.name, span)
     elif made is not None:
@@ -445,7 +468,7 @@ def _hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
     shares = [scope.quantity(atom, "a share of a hotspot") for atom in pair]
     made = [
-        scope.judged(share, atom.span, _positive) if share else None
+        scope.judged(share, atom, _positive) if share else None
         for share, atom in zip(shares, pair, strict=True)
     ]
     io_share, space_share = made

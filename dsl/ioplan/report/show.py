@@ -15,7 +15,7 @@ from ioplan.report.tables import (
     final_rounds,
     prepare_line,
     run_table,
-    verdict_line,
+    verdict_lines,
 )
 from ioplan.results.record import RunRecord
 from ioplan.results.store import Store
@@ -51,6 +51,8 @@ def _test(records: list[RunRecord]) -> Iterator[RenderableType]:
     yield from _steady(runs)
     for record in records:
         yield from _remarks(record)
+    for outcome, line in verdict_lines(records):
+        yield Text(line, style=STYLES.get(outcome, ""))
 
 
 def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
@@ -71,9 +73,6 @@ def _remarks(record: RunRecord) -> Iterator[RenderableType]:
         yield Text(f"{record.status}: {record.message}", style="red")
     for warning in record.warnings:
         yield Text(f"warning: {warning}", style="yellow")
-    for verdict in record.verdicts:
-        style = STYLES.get(verdict.outcome, "")
-        yield Text(verdict_line(record, verdict), style=style)
 
 
 def _charts(

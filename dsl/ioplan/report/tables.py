@@ -8,6 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from ioplan.language.quantity import size_text
 from ioplan.report.units import (
     bandwidth_text,
     bytes_text,
@@ -104,7 +105,8 @@ def prepare_line(record: RunRecord) -> str:
     size = stream.write_sizes[0].size_bytes
     state = record.asked.after.name if record.asked.after else ""
     text = (
-        f"{state}: {stream.pattern} {size} B writes, {bytes_text(record.total.bytes)} "
+        f"{state}: {stream.pattern} {size_text(size)} writes, "
+        f"{bytes_text(record.total.bytes)} "
         f"in {time_text(record.run_s)}, "
         f"{bandwidth_text(record.total.bandwidth_bytes_per_s)} MB/s"
     )
@@ -120,6 +122,26 @@ def verdict_line(record: RunRecord, verdict: Verdict) -> str:
     why = f" ({verdict.why})" if verdict.why else ""
     where = f" [{cell}]" if cell else ""
     return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
+
+
+def verdict_lines(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    """Outcome and line; an expectation that held everywhere takes one line."""
+    by_line: dict[str, list[tuple[RunRecord, Verdict]]] = {}
+    for record in records:
+        for verdict in record.verdicts:
+            by_line.setdefault(verdict.expectation, []).append((record, verdict))
+    lines: list[tuple[str, str]] = []
+    for expectation, judged in by_line.items():
+        held = sum(verdict.outcome == "held" for _, verdict in judged)
+        if held:
+            where = f" in {held} of {len(judged)} cells" if len(judged) > 1 else ""
+            lines.append(("held", f"held{where}: {expectation}"))
+        lines += [
+            (verdict.outcome, verdict_line(record, verdict))
+            for record, verdict in judged
+            if verdict.outcome != "held"
+        ]
+    return lines
 
 
 def final_rounds(records: Sequence[RunRecord]) -> list[RunRecord]:

@@ -13,7 +13,9 @@ from ioplan.results.record import Interval, Status
 from ioplan.runner.interrupt import Interrupt
 
 SHORT = 0.95
-"""A run that ends by itself before this share of its time was cut short."""
+"""A run that ends by itself before this share of its time was cut short…"""
+START_NS = 50_000_000
+"""…but for what a loaded machine may take until the first I/O is issued."""
 
 Watch = Callable[[Progress, Interval | None], bool]
 """Told of each interval; returning True ends the run, as its purpose is reached."""
@@ -91,7 +93,7 @@ def _unmeasured(measurement: Measurement) -> Failure | None:
 def _is_short(job: Job, run_ns: int) -> bool:
     """Only where time alone decides the end."""
     timed = job.run_ns if job.limit_bytes is None and job.passes is None else None
-    return timed is not None and run_ns < timed * SHORT
+    return timed is not None and run_ns < timed * SHORT - START_NS
 
 
 def _checked(measurement: Measurement) -> tuple[Status, str, str]:

@@ -1,0 +1,5 @@
+"""`python -m ioplan.cli`."""
+
+from ioplan.cli import main
+
+main()

@@ -1,0 +1,31 @@
+"""Options and fixtures of all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# How long one example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("ioplan", deadline=None)
+hypothesis.settings.load_profile("ioplan")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest --renew` writes what golden tests compare; read the diff."""
+    parser.addoption("--renew", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture
+def renew(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are written instead of compared."""
+    return bool(request.config.getoption("--renew"))
+
+
+@pytest.fixture
+def store_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A results store of the test's own, which the command line finds by itself."""
+    path = tmp_path / "results.db"
+    monkeypatch.setenv("IOPLAN_STORE", str(path))
+    return path
