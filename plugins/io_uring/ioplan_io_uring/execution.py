@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ class EngineExecution:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
+            # ioplan holds a block device exclusively while the engine runs on it.
+            env={**os.environ, "IOPLAN_TARGET_HELD": "1"},
             # Ctrl-C reaches the runner, which then stops the engine in order.
             start_new_session=True,
         )

@@ -1,0 +1,177 @@
+//! When the I/Os of an open loop are meant to start.
+//!
+//! The clock of arrivals counts work: one unit for each I/O, or its bytes. An
+//! arrival is at base + work * ns_per_unit, rounded to the nearest only there, so that no error
+//! adds up (whole microseconds make a Poisson stream too fast). Poisson arrivals
+//! draw the work between two arrivals from the exponential distribution.
+
+use crate::job::{ArrivalKind, Rate};
+
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    base_ns: u64,
+    work: f64,
+    ns_per_unit: f64,
+    by_bytes: bool,
+    poisson: bool,
+    mean_bytes: f64,
+    rng: fastrand::Rng,
+}
+
+/// Beyond so many, the backlog of a Poisson stream is its expected value.
+const DRAWN_BACKLOG: u64 = 1_000_000;
+
+impl Arrivals {
+    /// One thread's part of a stream's rate. Threads with fixed arrivals take turns.
+    pub fn new(
+        rate: &Rate,
+        thread: usize,
+        threads: usize,
+        mean_bytes: f64,
+        rng: fastrand::Rng,
+    ) -> Self {
+        let by_bytes = rate.iops.is_none();
+        let per_s = rate.iops.or(rate.bytes_per_s).unwrap_or(f64::INFINITY);
+        let mut arrivals = Self {
+            base_ns: 0,
+            work: 0.0,
+            ns_per_unit: 1e9 * threads as f64 / per_s,
+            by_bytes,
+            poisson: rate.arrivals == ArrivalKind::Poisson,
+            mean_bytes,
+            rng,
+        };
+        let unit = if by_bytes { mean_bytes } else { 1.0 };
+        arrivals.work = if arrivals.poisson {
+            arrivals.gap(unit)
+        } else {
+            unit * thread as f64 / threads as f64
+        };
+        arrivals
+    }
+
+    pub fn start_at(&mut self, base_ns: u64) {
+        self.base_ns = base_ns;
+    }
+
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.base_ns + (self.work * self.ns_per_unit).round() as u64
+    }
+
+    /// The next arrival has been taken by an I/O of so many bytes.
+    #[inline]
+    pub fn advance(&mut self, bytes: u64) {
+        let unit = if self.by_bytes { bytes as f64 } else { 1.0 };
+        self.work += if self.poisson { self.gap(unit) } else { unit };
+    }
+
+    fn gap(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.rng.f64()).ln()
+    }
+
+    /// How many arrivals before `now_ns` have not been taken. By bytes, with the
+    /// mean size, for the sizes to come are not drawn yet.
+    pub fn backlog(&self, now_ns: u64) -> u64 {
+        if self.next_ns() >= now_ns {
+            return 0;
+        }
+        let unit = if self.by_bytes { self.mean_bytes } else { 1.0 };
+        let due = (now_ns - self.next_ns()) as f64 / self.ns_per_unit / unit;
+        if !self.poisson || due > DRAWN_BACKLOG as f64 {
+            return due.ceil().max(1.0) as u64;
+        }
+        let (mut copy, mut count) = (self.clone(), 0);
+        while copy.next_ns() < now_ns {
+            copy.advance(unit as u64);
+            count += 1;
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(iops: f64, arrivals: ArrivalKind) -> Rate {
+        Rate {
+            iops: Some(iops),
+            bytes_per_s: None,
+            arrivals,
+        }
+    }
+
+    fn times(arrivals: &mut Arrivals, count: usize) -> Vec<u64> {
+        let mut next = || {
+            let at_ns = arrivals.next_ns();
+            arrivals.advance(4096);
+            at_ns
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn fixed_arrivals_are_exact_and_threads_take_turns() {
+        let make = |thread| {
+            let rng = fastrand::Rng::with_seed(1);
+            Arrivals::new(&rate(3000.0, ArrivalKind::Fixed), thread, 3, 4096.0, rng)
+        };
+        let mut all: Vec<u64> = (0..3)
+            .flat_map(|t| times(&mut make(t), 1_000_000))
+            .collect();
+        all.sort_unstable();
+        for (at, &time_ns) in all.iter().enumerate() {
+            assert!(time_ns.abs_diff((at as f64 * 1e9 / 3000.0) as u64) <= 1);
+        }
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential_by_kolmogorov_and_smirnov() {
+        let (count, iops) = (100_000, 720_000.0);
+        let rng = fastrand::Rng::with_seed(2);
+        let mut arrivals = Arrivals::new(&rate(iops, ArrivalKind::Poisson), 0, 1, 0.0, rng);
+        let all = times(&mut arrivals, count + 1);
+        let mut gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        let furthest = gaps
+            .iter()
+            .enumerate()
+            .map(|(at, gap)| {
+                let expected = 1.0 - (-(gap + 0.5) * iops / 1e9).exp();
+                (expected - (at as f64 + 0.5) / count as f64).abs()
+            })
+            .fold(0.0, f64::max);
+        // 1.95 / sqrt(n) is the 99.9 % quantile.
+        assert!(furthest < 1.95 / (count as f64).sqrt(), "{furthest}");
+        let real = count as f64 / (all[count] - all[0]) as f64 * 1e9;
+        assert!((real / iops - 1.0).abs() < 0.02, "{real}");
+    }
+
+    #[test]
+    fn a_byte_rate_waits_for_large_ios() {
+        let by_bytes = Rate {
+            iops: None,
+            bytes_per_s: Some(4096e3),
+            arrivals: ArrivalKind::Fixed,
+        };
+        let mut arrivals = Arrivals::new(&by_bytes, 0, 1, 4096.0, fastrand::Rng::with_seed(1));
+        arrivals.start_at(500);
+        assert_eq!(arrivals.next_ns(), 500);
+        arrivals.advance(8192);
+        assert_eq!(arrivals.next_ns(), 2_000_500);
+    }
+
+    #[test]
+    fn the_backlog_is_what_was_due() {
+        for kind in [ArrivalKind::Fixed, ArrivalKind::Poisson] {
+            let rng = fastrand::Rng::with_seed(3);
+            let mut arrivals = Arrivals::new(&rate(1000.0, kind), 0, 1, 4096.0, rng);
+            assert_eq!(arrivals.backlog(0), 0);
+            let backlog = arrivals.backlog(10_000_000_000);
+            let taken = times(&mut arrivals, backlog as usize);
+            assert!(taken.iter().all(|&at_ns| at_ns < 10_000_000_000));
+            assert!(arrivals.next_ns() >= 10_000_000_000);
+        }
+    }
+}

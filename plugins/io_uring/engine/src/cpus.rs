@@ -1,0 +1,39 @@
+//! Which CPUs this process may use, and pinning a thread to one of them.
+
+/// The allowed CPUs in ascending order.
+pub fn allowed() -> Vec<usize> {
+    // SAFETY: cpu_set_t is a plain bit set, for which all zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is valid and of the size that is passed.
+    let rc = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) };
+    if rc != 0 {
+        return Vec::new();
+    }
+    let inside = |cpu: &usize| {
+        // SAFETY: `cpu` is below CPU_SETSIZE, the number of bits in the set.
+        unsafe { libc::CPU_ISSET(*cpu, &set) }
+    };
+    (0..libc::CPU_SETSIZE as usize).filter(inside).collect()
+}
+
+/// Pins the calling thread. A CPU that has gone away leaves it unpinned.
+pub fn pin(cpu: usize) -> bool {
+    // SAFETY: as in `allowed`; `cpu` came from there and is below CPU_SETSIZE.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_thread_can_be_pinned() {
+        let cpus = super::allowed();
+        assert!(!cpus.is_empty());
+        let cpu = cpus[0];
+        let pinned = std::thread::spawn(move || super::pin(cpu).then(super::allowed));
+        assert_eq!(pinned.join().expect("no panic"), Some(vec![cpu]));
+    }
+}

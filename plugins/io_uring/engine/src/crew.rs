@@ -1,0 +1,231 @@
+//! The threads of a run: made, pinned, and brought to the gate.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::cpus;
+use crate::event::Facts;
+use crate::failure::{Cause, Failure};
+use crate::gate::Gate;
+use crate::job::Job;
+use crate::lane::{Lane, LaneId};
+use crate::message::Message;
+use crate::shared::Shared;
+use crate::sync::{SharedLane, Slot};
+use crate::target::Target;
+use crate::worker::{self, Options};
+
+const STACK_BYTES: usize = 256 << 10;
+const MOST_SYNC_THREADS: usize = 4096;
+
+/// What every thread needs.
+#[derive(Clone)]
+pub struct Kit {
+    pub job: Arc<Job>,
+    pub shared: Arc<Shared>,
+    pub target: Arc<Target>,
+    pub gate: Arc<Gate>,
+    pub messages: Sender<Message>,
+}
+
+pub struct Crew {
+    pub lanes: Vec<LaneId>,
+    /// Empty in io_uring mode, where each lane belongs to its thread.
+    pub shared_lanes: Vec<Arc<SharedLane>>,
+    pub facts: Facts,
+    threads: usize,
+}
+
+pub fn lanes_of(job: &Job) -> Vec<LaneId> {
+    let streams = job.streams.iter().enumerate();
+    let threads = streams.flat_map(|(at, stream)| (0..stream.threads).map(move |t| (at, t)));
+    threads
+        .enumerate()
+        .map(|(lane, (stream, thread))| LaneId {
+            lane,
+            stream,
+            thread,
+        })
+        .collect()
+}
+
+fn spawn(body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let spawned = builder.spawn(body).map(drop);
+    spawned.map_err(|error| {
+        Failure::new(
+            Cause::Memory,
+            format!("the system gives no more threads ({error}); use fewer threads or a lower queue depth"),
+        )
+    })
+}
+
+fn new_lane(kit: &Kit, id: LaneId) -> Lane {
+    let slots = kit.job.streams[id.stream].qd;
+    Lane::new(
+        &kit.job,
+        id,
+        slots,
+        kit.shared.clone(),
+        kit.messages.clone(),
+    )
+}
+
+/// One pinned thread with a ring for each lane.
+pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&kit.job);
+    let cpus = cpus::allowed();
+    let pinned = lanes.len() <= cpus.len();
+    let options = Options {
+        spin: pinned,
+        discards: worker::kernel_discards(),
+    };
+    let mut used = Vec::new();
+    for &id in &lanes {
+        let cpu = pinned.then(|| cpus[id.lane % cpus.len()]);
+        used.extend(cpu);
+        let kit = kit.clone();
+        spawn(move || uring_thread(&kit, id, cpu, options))?;
+    }
+    let mut facts = Facts::new();
+    facts.insert("cpus".into(), json!(used));
+    facts.insert("pinned".into(), json!(pinned));
+    facts.insert(
+        "arrival_wait".into(),
+        json!(if pinned { "spin" } else { "sleep" }),
+    );
+    facts.insert("discard_command".into(), json!(options.discards));
+    Ok(Crew {
+        threads: lanes.len(),
+        lanes,
+        shared_lanes: Vec::new(),
+        facts,
+    })
+}
+
+fn uring_thread(kit: &Kit, id: LaneId, cpu: Option<usize>, options: Options) {
+    cpu.map(cpus::pin);
+    let lane = new_lane(kit, id);
+    let made = worker::make(&kit.job, lane, &kit.shared, &kit.target, options);
+    let outcome = made.and_then(|mut worker| {
+        let facts = worker.facts();
+        let _ = kit.messages.send(Message::Ready { facts });
+        worker.lane().begin(kit.gate.wait());
+        worker.run()
+    });
+    if let Err(failure) = outcome {
+        let _ = kit.messages.send(Message::Failed(failure));
+    }
+}
+
+/// A thread for each slot of each lane.
+pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&kit.job);
+    let threads: usize = lanes.iter().map(|id| kit.job.streams[id.stream].qd).sum();
+    if threads > MOST_SYNC_THREADS {
+        return Err(Failure::bad_job(format!(
+            "synchronous I/O needs a thread for each I/O under way: {threads} are more than {MOST_SYNC_THREADS}"
+        )));
+    }
+    let spin = threads <= cpus::allowed().len();
+    let mut shared_lanes = Vec::new();
+    for &id in &lanes {
+        let qd = kit.job.streams[id.stream].qd;
+        let lane = Arc::new(SharedLane::new(new_lane(kit, id), qd));
+        let begun = Arc::new(Mutex::new(false));
+        for slot in 0..qd {
+            let (kit, lane, begun) = (kit.clone(), lane.clone(), begun.clone());
+            spawn(move || sync_thread(&kit, id, slot, &lane, &begun, spin))?;
+        }
+        shared_lanes.push(lane);
+    }
+    let mut facts = Facts::new();
+    facts.insert("cpus".into(), json!([]));
+    facts.insert("pinned".into(), json!(false));
+    facts.insert("threads".into(), json!(threads));
+    facts.insert(
+        "arrival_wait".into(),
+        json!(if spin { "spin" } else { "sleep" }),
+    );
+    Ok(Crew {
+        lanes,
+        shared_lanes,
+        facts,
+        threads,
+    })
+}
+
+fn sync_thread(
+    kit: &Kit,
+    id: LaneId,
+    slot: usize,
+    lane: &Arc<SharedLane>,
+    begun: &Mutex<bool>,
+    spin: bool,
+) {
+    let stream = &kit.job.streams[id.stream];
+    let (shared, target) = (kit.shared.clone(), kit.target.clone());
+    match Slot::new(slot, lane.clone(), stream, shared, target, spin) {
+        Err(failure) => drop(kit.messages.send(Message::Failed(failure))),
+        Ok(slot) => {
+            let _ = kit.messages.send(Message::Ready {
+                facts: Facts::new(),
+            });
+            let schedule = kit.gate.wait();
+            let mut begun = crate::shared::lock(begun);
+            if !std::mem::replace(&mut *begun, true) {
+                crate::shared::lock(&lane.lane).begin(schedule);
+            }
+            drop(begun);
+            slot.run();
+        }
+    }
+}
+
+impl Crew {
+    /// Until every thread is ready, or one has failed.
+    pub fn await_ready(
+        &mut self,
+        shared: &Shared,
+        messages: &Receiver<Message>,
+    ) -> Result<(), Failure> {
+        let mut ready = 0;
+        while ready < self.threads {
+            match messages.recv() {
+                Ok(Message::Ready { facts }) => {
+                    ready += 1;
+                    // All rings are alike; the last one's facts stand for all.
+                    self.facts.extend(facts);
+                }
+                Ok(Message::Failed(failure)) => return Err(failure),
+                // The run begins, and is over at once.
+                Ok(Message::Signal) => shared.stop(),
+                Ok(Message::Counts { .. } | Message::Finished { .. }) => {}
+                Err(_) => return Err(Failure::new(Cause::Internal, "a thread has gone")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the counts of lanes of which no thread has come by.
+    pub fn tick(&self, now_ns: u64) {
+        let lanes = self.shared_lanes.iter();
+        lanes.for_each(|lane| crate::shared::lock(&lane.lane).tick(now_ns));
+    }
+
+    /// Finishes lanes whose threads hang in the kernel and have had their time.
+    pub fn abandon_hanging(&self, now_ns: u64) {
+        for lane in &self.shared_lanes {
+            let active = lane.active.load(Ordering::Acquire) > 0;
+            if active
+                && lane.should_give_up(now_ns)
+                && lane.active.swap(usize::MAX / 2, Ordering::AcqRel) < usize::MAX / 4
+            {
+                lane.abandon(now_ns);
+            }
+        }
+    }
+}

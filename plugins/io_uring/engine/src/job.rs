@@ -1,0 +1,252 @@
+//! One run as it is asked for: the JSON form of `ioplan.job.Job`.
+
+use serde::Deserialize;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    pub target: String,
+    pub capacity_bytes: u64,
+    pub block_bytes: u64,
+    pub streams: Vec<Stream>,
+    #[serde(default)]
+    pub warmup_ns: u64,
+    #[serde(default)]
+    pub run_ns: Option<u64>,
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
+    #[serde(default)]
+    pub passes: Option<f64>,
+    #[serde(default = "default_interval_ns")]
+    pub interval_ns: u64,
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    #[serde(default = "default_true")]
+    pub read_only: bool,
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+fn default_interval_ns() -> u64 {
+    SECOND_NS
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_true() -> bool {
+    true
+}
+
+fn default_one() -> usize {
+    1
+}
+
+fn default_name() -> String {
+    "main".to_owned()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Auto,
+    IoUring,
+    Sync,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    #[serde(default = "default_name")]
+    pub name: String,
+    pub pattern: Pattern,
+    pub read_percent: f64,
+    #[serde(default)]
+    pub trim_percent: f64,
+    pub read_sizes: Vec<SizeShare>,
+    pub write_sizes: Vec<SizeShare>,
+    #[serde(default)]
+    pub align_bytes: Option<u64>,
+    #[serde(default = "default_one")]
+    pub qd: usize,
+    #[serde(default = "default_one")]
+    pub threads: usize,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// The region as the plan has it; the two byte offsets below are what counts.
+    #[serde(default, rename = "region")]
+    pub _region: Region,
+    #[serde(default)]
+    pub distribution: Distribution,
+    #[serde(default)]
+    pub data: Data,
+    #[serde(default)]
+    pub sync_every: Option<u64>,
+    #[serde(default)]
+    pub verify: bool,
+    pub region_start_bytes: u64,
+    pub region_end_bytes: u64,
+}
+
+impl Stream {
+    pub fn reads(&self) -> bool {
+        self.read_percent > 0.0 && self.trim_percent < 100.0
+    }
+
+    pub fn writes(&self) -> bool {
+        self.read_percent < 100.0 && self.trim_percent < 100.0
+    }
+
+    pub fn trims(&self) -> bool {
+        self.trim_percent > 0.0
+    }
+
+    /// Whether the stream changes what is stored.
+    pub fn modifies(&self) -> bool {
+        self.writes() || self.trims()
+    }
+
+    /// Every size that an I/O of this stream can have.
+    pub fn used_sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        let reads = self.read_sizes.iter().filter(|_| self.reads());
+        let others = self.write_sizes.iter().filter(|_| self.modifies());
+        reads.chain(others).map(|share| share.size_bytes)
+    }
+
+    pub fn largest_bytes(&self) -> u64 {
+        self.used_sizes().max().unwrap_or(0)
+    }
+
+    /// The one size of all I/Os, if there is only one.
+    pub fn single_size_bytes(&self) -> Option<u64> {
+        let largest_bytes = self.largest_bytes();
+        self.used_sizes()
+            .all(|size_bytes| size_bytes == largest_bytes)
+            .then_some(largest_bytes)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    Random,
+    Sequential,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeShare {
+    pub size_bytes: u64,
+    pub percent: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    #[serde(default)]
+    pub iops: Option<f64>,
+    #[serde(default)]
+    pub bytes_per_s: Option<f64>,
+    #[serde(default)]
+    pub arrivals: ArrivalKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArrivalKind {
+    #[default]
+    Fixed,
+    Poisson,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    #[serde(default, rename = "start_percent")]
+    pub _start_percent: f64,
+    #[serde(default, rename = "end_percent")]
+    pub _end_percent: f64,
+}
+
+/// `Uniform {}` and not `Uniform`: serde checks the fields of struct variants only.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Distribution {
+    Uniform {},
+    Hotspots { spots: Vec<Hotspot> },
+    Zipf { theta: f64 },
+    Pareto { h: f64 },
+    Normal { deviation_percent: f64 },
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::Uniform {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hotspot {
+    pub io_percent: f64,
+    pub space_percent: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    #[serde(default)]
+    pub kind: DataKind,
+    #[serde(default)]
+    pub percent: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataKind {
+    #[default]
+    Random,
+    Zeros,
+    Compressible,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"{"target":"/dev/zero","capacity_bytes":4096,"block_bytes":512,
+        "streams":[{"pattern":"random","read_percent":100.0,
+        "read_sizes":[{"size_bytes":4096,"percent":100.0}],
+        "write_sizes":[{"size_bytes":512,"percent":100.0}],
+        "region_start_bytes":0,"region_end_bytes":4096}]}"#;
+
+    #[test]
+    fn defaults_are_those_of_the_protocol() {
+        let job: Job = serde_json::from_str(MINIMAL).expect("a minimal job");
+        assert!(job.read_only && job.seed == 1 && job.interval_ns == SECOND_NS);
+        let stream = &job.streams[0];
+        assert_eq!((stream.qd, stream.threads), (1, 1));
+        assert_eq!(stream.single_size_bytes(), Some(4096));
+        assert!(!stream.modifies());
+    }
+
+    #[test]
+    fn an_unknown_field_is_an_error() {
+        for (from, to) in [
+            ("\"target\"", "\"colour\":1,\"target\""),
+            ("\"pattern\"", "\"colour\":1,\"pattern\""),
+            (
+                "\"pattern\"",
+                "\"distribution\":{\"kind\":\"uniform\",\"colour\":1},\"pattern\"",
+            ),
+        ] {
+            let text = MINIMAL.replacen(from, to, 1);
+            let error = serde_json::from_str::<Job>(&text).expect_err("must be refused");
+            assert!(error.to_string().contains("colour"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `ioplan-engine`: one run in as JSON, its measurements out as JSON lines.
+
+mod alias;
+mod arrivals;
+mod buffers;
+mod check;
+mod clock;
+mod cpus;
+mod crew;
+mod data;
+mod errno;
+mod event;
+mod failure;
+mod gate;
+mod histogram;
+mod job;
+mod lane;
+mod message;
+mod permutation;
+mod probe;
+mod record;
+mod ring;
+mod run;
+mod scatter;
+mod schedule;
+mod seed;
+mod shared;
+mod signals;
+mod sizes;
+mod span;
+mod sync;
+mod tally;
+mod target;
+mod timeline;
+mod uring_abi;
+mod verify;
+mod walk;
+mod worker;
+mod zipf;
+
+use std::io::Read;
+
+use event::Event;
+use failure::Failure;
+use run::Outcome;
+
+const USAGE: &str = "\
+ioplan-engine: does the I/O of one run
+
+  ioplan-engine run [FILE|-]   read a job as JSON, print its events as JSON lines
+  ioplan-engine probe PATH     what can be done here and on this target, as JSON
+  ioplan-engine --version
+";
+
+const EXIT_FAILED: i32 = 1;
+const EXIT_USAGE: i32 = 2;
+
+fn main() {
+    report_panics();
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let code = match words.as_slice() {
+        ["run"] => run_job("-"),
+        ["run", file] => run_job(file),
+        ["probe", path] => probe_target(path),
+        ["--version" | "-V"] => print(&format!("ioplan-engine {}\n", record::VERSION), 0),
+        ["--help" | "-h"] => print(USAGE, 0),
+        _ => {
+            eprint!("{USAGE}");
+            EXIT_USAGE
+        }
+    };
+    // Not a return: threads that hang in the kernel are not waited for.
+    std::process::exit(code);
+}
+
+fn run_job(file: &str) -> i32 {
+    if !signals::die_with_parent() {
+        return EXIT_FAILED;
+    }
+    let outcome = read_job(file).and_then(|text| run::run(&text));
+    match outcome {
+        Ok(Outcome::Complete) => 0,
+        Ok(Outcome::Failed | Outcome::Unheard) => EXIT_FAILED,
+        Err(failure) => fail(&failure),
+    }
+}
+
+fn read_job(file: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match file {
+        "-" => std::io::stdin().read_to_string(&mut text).map(drop),
+        _ => std::fs::read_to_string(file).map(|content| text = content),
+    };
+    read.map_err(|error| Failure::bad_job(format!("the job cannot be read from {file}: {error}")))?;
+    Ok(text)
+}
+
+fn probe_target(path: &str) -> i32 {
+    match probe::probe(path) {
+        Ok(facts) => print(&format!("{}\n", serde_json::Value::from(facts)), 0),
+        Err(failure) => fail(&failure),
+    }
+}
+
+fn print(text: &str, code: i32) -> i32 {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => code,
+        Err(_) => EXIT_FAILED,
+    }
+}
+
+fn fail(failure: &Failure) -> i32 {
+    // When nobody reads it, the exit code still says it.
+    let _ = event::emit(&Event::from(failure));
+    EXIT_FAILED
+}
+
+/// A bug is told as an event as well, and ends the process at once: the other threads
+/// must not go on doing I/O.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = format!("a bug in the engine, please report it: {panic}");
+        let failure = Failure::new(failure::Cause::Internal, message.replace('\n', " "));
+        let line = serde_json::to_string(&Event::from(&failure)).unwrap_or_default() + "\n";
+        // SAFETY: `line` is valid for its length. Written past Rust's own buffer and
+        // lock, which the panicking thread may hold.
+        unsafe {
+            libc::write(1, line.as_ptr().cast(), line.len());
+            libc::_exit(EXIT_FAILED);
+        }
+    }));
+}

@@ -1,0 +1,58 @@
+//! What can be done here, and on this target. Reads one block and writes nothing.
+
+use serde_json::json;
+
+use crate::buffers::Buffers;
+use crate::errno;
+use crate::event::Facts;
+use crate::failure::{Cause, Failure};
+use crate::record::VERSION;
+use crate::ring;
+use crate::target::{self, Target};
+
+const READ_BYTES: u64 = 4096;
+
+pub fn probe(path: &str) -> Result<Facts, Failure> {
+    let mut facts = Facts::new();
+    let reason = ring::unusable_reason();
+    facts.insert("version".into(), json!(VERSION));
+    facts.insert("io_uring".into(), json!(reason.is_none()));
+    facts.insert("io_uring_reason".into(), json!(reason.unwrap_or_default()));
+    facts.insert("path".into(), json!(path));
+    let (target, direct) = match Target::open(path, false) {
+        Ok(target) => {
+            let direct = target.direct && reads(&target)?;
+            (target, direct)
+        }
+        Err(failure) if failure.cause == Cause::NoDirectIo => (Target::open_buffered(path)?, false),
+        Err(failure) => return Err(failure),
+    };
+    facts.insert("kind".into(), json!(target.kind.name()));
+    facts.insert("size_bytes".into(), json!(target.size_bytes));
+    facts.insert("block_bytes".into(), json!(target.block_bytes));
+    facts.insert("direct".into(), json!(direct));
+    facts.insert("nowait".into(), json!(nowait(&target)?));
+    Ok(facts)
+}
+
+/// Whether a direct read works; an empty target has nothing to read.
+fn reads(target: &Target) -> Result<bool, Failure> {
+    let length_bytes = READ_BYTES.max(target.block_bytes);
+    let mut buffers = Buffers::new(1, length_bytes)?;
+    let result = target::read_at(target.fd(), buffers.slice(0, length_bytes), 0);
+    Ok(result >= 0 || -result != i64::from(libc::EINVAL))
+}
+
+/// Whether the target answers without blocking. Where it does not, io_uring hands
+/// each I/O to a kernel thread.
+fn nowait(target: &Target) -> Result<bool, Failure> {
+    let length_bytes = READ_BYTES.max(target.block_bytes);
+    let mut buffers = Buffers::new(1, length_bytes)?;
+    let vector = libc::iovec {
+        iov_base: buffers.slice(0, length_bytes).as_mut_ptr().cast(),
+        iov_len: length_bytes as usize,
+    };
+    // SAFETY: one iovec that describes `buffers`, which outlives the call.
+    let rc = unsafe { libc::preadv2(target.fd(), &vector, 1, 0, libc::RWF_NOWAIT) };
+    Ok(rc >= 0 || errno::last() == libc::EAGAIN)
+}

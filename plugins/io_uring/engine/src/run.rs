@@ -1,0 +1,342 @@
+//! One run: job in, events out.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::buffers;
+use crate::check;
+use crate::clock::Calibration;
+use crate::crew::{self, Crew, Kit};
+use crate::errno;
+use crate::event::{self, Cpu, Event, Facts};
+use crate::failure::{Cause, Failure};
+use crate::gate::Gate;
+use crate::job::{Job, Mode, Stream};
+use crate::message::{LaneEnd, Message};
+use crate::record;
+use crate::ring;
+use crate::schedule::Schedule;
+use crate::shared::{END_DRAIN_NS, Shared};
+use crate::signals;
+use crate::target::Target;
+use crate::timeline::Timeline;
+
+/// How often the main thread looks for threads that hang.
+const LOOK_NS: u64 = 100_000_000;
+/// What a thread may be late after it should have given up.
+const HANG_NS: u64 = 500_000_000;
+
+/// How the run went, after its events have been printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Complete,
+    Failed,
+    /// Nobody reads the events any more.
+    Unheard,
+}
+
+pub fn run(text: &str) -> Result<Outcome, Failure> {
+    let calibration = Calibration::start();
+    let job: Job = serde_json::from_str(text).map_err(|error| {
+        Failure::bad_job(format!("the job is not what the engine knows: {error}"))
+    })?;
+    check::check(&job)?;
+    signals::block();
+    signals::exact_timers();
+    let writable = job.streams.iter().any(Stream::modifies);
+    let target = Target::open(&job.target, writable)?;
+    target.check(&job)?;
+    let (mode, reason) = choose_mode(job.mode)?;
+    require_memory(&job)?;
+    let (sender, receiver) = mpsc::channel();
+    signals::forward(sender.clone());
+    let kit = Kit {
+        shared: Arc::new(Shared::new(calibration.finish(), job.limit_bytes)),
+        job: Arc::new(job),
+        target: Arc::new(target),
+        gate: Arc::default(),
+        messages: sender,
+    };
+    let mut crew = match mode {
+        Mode::Sync => crew::sync(&kit)?,
+        _ => crew::uring(&kit)?,
+    };
+    crew.await_ready(&kit.shared, &receiver)?;
+    let started = Event::Started {
+        mode: if mode == Mode::Sync {
+            "sync"
+        } else {
+            "io_uring"
+        },
+        reason,
+        facts: record::started_facts(&kit, &crew),
+    };
+    if event::emit(&started).is_err() {
+        return Ok(Outcome::Unheard);
+    }
+    let mut run = Run::begin(&kit, crew);
+    run.follow(&receiver);
+    Ok(run.conclude())
+}
+
+/// The mode, and the reason when it is not the one that is best.
+fn choose_mode(asked: Mode) -> Result<(Mode, String), Failure> {
+    if asked == Mode::Sync {
+        return Ok((Mode::Sync, "the job asks for it".to_owned()));
+    }
+    match (ring::unusable_reason(), asked) {
+        (None, _) => Ok((Mode::IoUring, String::new())),
+        (Some(reason), Mode::Auto) => Ok((Mode::Sync, reason)),
+        (Some(reason), _) => Err(Failure::new(
+            Cause::IoUringForbidden,
+            format!("the job asks for io_uring, but {reason}; allow it, or use mode auto or sync"),
+        )),
+    }
+}
+
+fn require_memory(job: &Job) -> Result<(), Failure> {
+    let bytes = job.streams.iter().map(|stream| {
+        let both = if stream.reads() && stream.writes() {
+            2
+        } else {
+            1
+        };
+        let slots = (stream.qd * stream.threads * both) as u64;
+        slots.saturating_mul(stream.largest_bytes())
+    });
+    buffers::require(bytes.fold(0, u64::saturating_add))
+}
+
+struct Run {
+    job: Arc<Job>,
+    shared: Arc<Shared>,
+    gate: Arc<Gate>,
+    crew: Crew,
+    schedule: Schedule,
+    timeline: Timeline,
+    ends: Vec<Option<LaneEnd>>,
+    cpu_before: Option<Cpu>,
+    stopped: bool,
+    failure: Option<Failure>,
+    heard: bool,
+}
+
+impl Run {
+    fn begin(kit: &Kit, crew: Crew) -> Self {
+        let job = kit.job.clone();
+        let now_ns = kit.shared.clock.now_ns();
+        let schedule = Schedule::new(now_ns, job.warmup_ns, job.run_ns, job.interval_ns);
+        kit.shared
+            .give_up_by(schedule.end_ns.saturating_add(END_DRAIN_NS));
+        let names = job
+            .streams
+            .iter()
+            .map(|stream| stream.name.clone())
+            .collect();
+        let stream_of_lane = crew.lanes.iter().map(|id| id.stream).collect();
+        let cpu_before = (job.warmup_ns == 0).then(record::cpu_now);
+        kit.gate.open(schedule);
+        Self {
+            job,
+            shared: kit.shared.clone(),
+            gate: kit.gate.clone(),
+            ends: vec![None; crew.lanes.len()],
+            crew,
+            schedule,
+            timeline: Timeline::new(schedule, names, stream_of_lane),
+            cpu_before,
+            stopped: kit.shared.stopped(),
+            failure: None,
+            heard: true,
+        }
+    }
+
+    /// Until all lanes have ended.
+    fn follow(&mut self, messages: &Receiver<Message>) {
+        while self.ends.iter().any(Option::is_none) {
+            let now_ns = self.shared.clock.now_ns();
+            if now_ns >= self.schedule.start_ns && self.cpu_before.is_none() {
+                self.cpu_before = Some(record::cpu_now());
+            }
+            while let Some(line) = self.timeline.due(now_ns) {
+                self.emit(&line);
+            }
+            let mut wake_ns = self.timeline.wake_ns().min(now_ns + LOOK_NS);
+            if self.cpu_before.is_none() {
+                wake_ns = wake_ns.min(self.schedule.start_ns);
+            }
+            let wait = Duration::from_nanos(wake_ns.saturating_sub(now_ns).max(1));
+            match messages.recv_timeout(wait) {
+                Ok(message) => self.take(message),
+                Err(_) => self.look_around(),
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Counts {
+                lane,
+                interval,
+                reported,
+                backlog_ios,
+                counts,
+            } => self
+                .timeline
+                .add(lane, interval, reported, backlog_ios, &counts),
+            Message::Finished { lane, end } => self.ends[lane] = Some(end),
+            Message::Signal => {
+                self.stopped = true;
+                self.shared.stop();
+            }
+            Message::Failed(failure) => {
+                self.failure.get_or_insert(failure);
+                self.shared.stop();
+            }
+            Message::Ready { .. } => {}
+        }
+    }
+
+    /// No message came: are threads hanging?
+    fn look_around(&mut self) {
+        self.crew.tick(self.shared.clock.now_ns());
+        self.look_for_hanging();
+    }
+
+    /// Threads in sync mode cannot leave the kernel by themselves. One in io_uring mode
+    /// can, and is beyond help when it does not.
+    fn look_for_hanging(&mut self) {
+        let now_ns = self.shared.clock.now_ns();
+        self.crew.abandon_hanging(now_ns);
+        if now_ns < self.shared.give_up_ns().saturating_add(HANG_NS) {
+            return;
+        }
+        let hanging = LaneEnd {
+            end_ns: now_ns,
+            over_ns: now_ns,
+            lost_ios: 1,
+            ..LaneEnd::default()
+        };
+        for end in self.ends.iter_mut().filter(|end| end.is_none()) {
+            *end = Some(hanging.clone());
+        }
+    }
+
+    fn emit(&mut self, event: &Event) {
+        if self.heard && event::emit(event).is_err() {
+            self.heard = false;
+            self.shared.stop();
+        }
+    }
+
+    /// The last lines, the result, and the failure if it is one.
+    fn conclude(mut self) -> Outcome {
+        let cpu_after = record::cpu_now();
+        let ends: Vec<LaneEnd> = self.ends.iter().flatten().cloned().collect();
+        let end_ns = ends.iter().map(|end| end.end_ns).max().unwrap_or(0);
+        for line in self.timeline.rest(end_ns) {
+            self.emit(&line);
+        }
+        let runs_ns = self.runs_ns(&ends);
+        let result = Event::Result {
+            run_ns: runs_ns.iter().copied().max().unwrap_or(0),
+            stopped: self.stopped,
+            streams: self.timeline.total_reports(),
+            cpu: record::cpu_between(self.cpu_before, cpu_after),
+            warnings: self.warnings(&ends),
+            facts: self.result_facts(&runs_ns),
+        };
+        self.emit(&result);
+        let failure = self.failure.take().or_else(|| self.io_failure());
+        if let Some(failure) = &failure {
+            self.emit(&Event::from(failure));
+        }
+        // The gate is held to here: a thread may still be about to wait at it.
+        drop(self.gate);
+        match (self.heard, failure) {
+            (false, _) => Outcome::Unheard,
+            (true, Some(_)) => Outcome::Failed,
+            (true, None) => Outcome::Complete,
+        }
+    }
+
+    fn io_failure(&self) -> Option<Failure> {
+        let (error, errors) = self.shared.fatal_error()?;
+        let what = errno::describe(error.errno);
+        Some(Failure::new(
+            Cause::of_io(error.errno),
+            format!(
+                "{}: {errors} I/Os failed, the first a {} of {} bytes at offset {}: {what}; \
+                 see the kernel's log (dmesg) for the device's own words",
+                self.job.target, error.direction, error.size_bytes, error.offset_bytes
+            ),
+        ))
+    }
+
+    /// Each stream's time: see engine.md, "run_ns".
+    fn runs_ns(&self, ends: &[LaneEnd]) -> Vec<u64> {
+        let streams = self.job.streams.iter().enumerate();
+        let lanes = self.crew.lanes.iter().zip(ends);
+        let of = |stream: usize| {
+            let lanes = lanes.clone().filter(move |(id, _)| id.stream == stream);
+            lanes.map(|(_, end)| end.clone()).collect::<Vec<_>>()
+        };
+        streams
+            .map(|(at, stream)| {
+                let by_passes = self.job.passes.is_some();
+                record::stream_run_ns(stream, &of(at), self.schedule.start_ns, by_passes)
+            })
+            .collect()
+    }
+
+    fn warnings(&self, ends: &[LaneEnd]) -> Vec<String> {
+        let totals = self.timeline.totals();
+        let directions = totals.iter().flat_map(|counts| &counts.directions);
+        let errors: u64 = directions.map(|counts| counts.errors).sum();
+        let wrong: u64 = totals.iter().map(|counts| counts.verify_errors).sum();
+        let lost: u64 = ends.iter().map(|end| end.lost_ios).sum();
+        let backlog: u64 = ends.iter().map(|end| end.backlog_ios).sum();
+        let drift_ppm = self.shared.clock.drift_ppm();
+        let off = drift_ppm.abs() > 500.0;
+        [
+            (
+                errors > 0,
+                format!("{errors} I/Os failed; their latencies are not counted"),
+            ),
+            (
+                wrong > 0,
+                format!("{wrong} blocks were not what was last written"),
+            ),
+            (
+                lost > 0,
+                format!("{lost} I/Os had not come back when the run was given up"),
+            ),
+            (
+                backlog > 0,
+                format!("the target fell behind the rate by {backlog} I/Os"),
+            ),
+            (
+                off,
+                format!("the clock went off the system's by {drift_ppm:.0} ppm"),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(holds, text)| holds.then_some(text))
+        .collect()
+    }
+
+    fn result_facts(&self, runs_ns: &[u64]) -> Facts {
+        let mut facts = self.shared.error_facts();
+        let named = self.job.streams.iter().zip(runs_ns);
+        let streams: Facts = named
+            .map(|(stream, run_ns)| (stream.name.clone(), json!({"run_ns": run_ns})))
+            .collect();
+        facts.insert("streams".into(), streams.into());
+        let drift_ppm = (self.shared.clock.drift_ppm() * 100.0).round() / 100.0;
+        facts.insert("clock_drift_ppm".into(), json!(drift_ppm));
+        facts
+    }
+}
