@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+
 from command import Done, ioplan, plan_file
 
 ROOT = Path(__file__).parent.parent
@@ -84,7 +85,9 @@ def test_baseline(tmp_path: Path, store_path: Path) -> None:
     second = ioplan("run", path, *SIM, "--json", "--baseline", "last")
     assert second.code == 0
     assert {v["outcome"] for v in second.of("verdict")} == {"held"}
-    assert all(v["limit"] == pytest.approx(v["actual"] * 0.95) for v in second.of("verdict"))
+    assert all(
+        v["limit"] == pytest.approx(v["actual"] * 0.95) for v in second.of("verdict")
+    )
 
 
 def test_scale_time_multiplies_every_duration(reads: Path, store_path: Path) -> None:
@@ -103,9 +106,7 @@ def test_set_changes_a_param(reads: Path, store_path: Path) -> None:
 def test_plan_fits_80_columns_and_adds_up(tmp_path: Path) -> None:
     done = ioplan("plan", ROOT / "examples/review.ioplan", "--capacity", "64GiB")
     assert done.code == 0 and narrow(done)
-    listed = json.loads(
-        ioplan("plan", ROOT / "examples/review.ioplan", "--json").out
-    )
+    listed = json.loads(ioplan("plan", ROOT / "examples/review.ioplan", "--json").out)
     singles = [s["estimated_s"] * s.get("rounds_at_most", 1) for s in listed["steps"]]
     assert sum(singles) == pytest.approx(listed["total"]["run_s"], rel=1e-6)
 

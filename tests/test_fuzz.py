@@ -90,6 +90,7 @@ HUGE = {
         f"vary {name} in 1..4000 step 1 " for name in ("qd", "threads", "sync")
     )
     + RUN,
+    "square": f"{RUN} vary qd in 1..1000 step 1 vary threads in 1..1000 step 1",
     "pairs": "run random 4KiB, threads 1, qd 1 total for 1min "
     "vary qd in 1..300 step 1 vary threads in 1..300 step 1 "
     "vary read in 100% expect p99.999 < 1ms when not (qd == 1 and threads == 99) "

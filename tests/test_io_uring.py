@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from command import ioplan, plan_file
 from ioplan_io_uring.engine import engine_path
 
@@ -232,8 +233,17 @@ def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
     subprocess.run(mount, check=True)
     try:
-        text = SWEEP.replace("qd in 1, 8", "qd in 1..60 step 1").replace("200ms", "30ms")
-        arguments = ["--target", scratch, "--create", "16MiB", "--store", place / "r.db"]
+        text = SWEEP.replace("qd in 1, 8", "qd in 1..60 step 1").replace(
+            "200ms", "30ms"
+        )
+        arguments = [
+            "--target",
+            scratch,
+            "--create",
+            "16MiB",
+            "--store",
+            place / "r.db",
+        ]
         done = ioplan("run", plan_file(tmp_path, text), *arguments, "--json")
         assert done.code in (2, 3) and "full" in done.err
         told = len(done.of("record"))

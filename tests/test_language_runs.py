@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from command import Done, ioplan, plan_file
 
 REVIEW = Path(__file__).parent.parent / "examples/review.ioplan"

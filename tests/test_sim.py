@@ -141,7 +141,7 @@ def test_totals_are_the_sums_of_the_measured_intervals() -> None:
         drive(), MIX, WRITE, run_ns=3_300_000_000, warmup_ns=1_500_000_000
     )
     assert [one.warmup for one in series] == [True] * 2 + [False] * 4
-    assert [one.t_ns for one in series[:2]] == [-SECOND_NS // 2, 0]
+    assert [one.t_ns for one in series[:2]] == [SECOND_NS, 3 * SECOND_NS // 2]
     for place, total in enumerate(result.streams):
         parts = [one.streams[place] for one in series if not one.warmup]
         for direction, one in total.directions.items():

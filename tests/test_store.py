@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -348,11 +349,40 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         Store.open(tmp_path / "meta.db")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_without_the_right_to_write(store: Store, path: Path) -> None:
+@pytest.fixture
+def ordinary_user() -> Iterator[None]:
+    """Root may write everywhere, so it becomes nobody for a while."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(before)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def locked_file(store: Store, path: Path, open_folder: Path) -> Path:
     store.close()
-    path.chmod(0o400)
-    with pytest.raises(StoreError, match="is read-only"), Store.open(path) as locked:
+    copy = open_folder / "results.db"
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o444)
+    return copy
+
+
+def test_a_file_without_the_right_to_write(
+    locked_file: Path, ordinary_user: None
+) -> None:
+    with (
+        pytest.raises(StoreError, match="is read-only"),
+        Store.open(locked_file) as locked,
+    ):
         locked.begin(session("20261123-other"))
 
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
 
+from command import ioplan, plan_file
 from ioplan.backends import TargetRequest
 from ioplan.lab.purge import purge
 from ioplan.lab.scratch import MARK
