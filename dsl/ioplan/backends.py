@@ -37,12 +37,18 @@ class Availability(Model):
 
 
 class TargetRequest(Model):
-    """What the user said of the target, before any backend has looked at it."""
+    """What the user said of the target, before any backend has looked at it.
+
+    `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
+    `folder` is the session's, for what a backend keeps beside the record.
+    """
 
     path: str | None = None
     create_bytes: int | None = None
     overwrite: tuple[str, ...] = ()
     writes: bool = False
+    options: dict[str, Any] = {}
+    folder: str | None = None
 
 
 class TargetFacts(Model):
@@ -58,12 +64,16 @@ class TargetFacts(Model):
 class Gap(Model):
     """Something in a job that a backend cannot do exactly.
 
-    `stream` and `field` name the place in the workload, `reason` what is missing.
+    `stream` and `field` name the place in the workload, in the language's words:
+    size mix qd threads rate region distribution align data trim sync verify
+    pattern, or for warmup passes. `reason` says what is missing, `instead` what
+    would be done in its place; where that is empty, nothing can be.
     """
 
     stream: str
     field: str
     reason: str
+    instead: str = ""
 
 
 class Execution(Protocol):
@@ -115,6 +125,9 @@ class Backend(Protocol):
 
     def availability(self) -> Availability:
         """Whether it can run on this machine."""
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        """What the backend's own program would be told, for people to read."""
 
     def open(self, request: TargetRequest) -> Drive:
         """Open a target. Raises ioplan.lab.target.TargetError or BackendError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetFacts, TargetRequest
 from ioplan.job import SECOND_NS, Job
@@ -58,6 +59,10 @@ class IoUringBackend:
             reason = f"in sync mode: {found.get('io_uring_reason', '')}"
         version = str(found.get("version", ""))
         return Availability(usable=True, version=version, reason=reason)
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        """The job as the engine reads it."""
+        return job.model_dump_json(indent=2)
 
     def open(self, request: TargetRequest) -> IoUringDrive:
         """Open a file or a block device. Raises TargetError, BackendError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from zlib import crc32
 
 import ioplan
@@ -29,6 +30,10 @@ class SimBackend:
     def availability(self) -> Availability:
         """Usable everywhere."""
         return Availability(usable=True, version=ioplan.__version__)
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        """The job itself; there is no other program to tell."""
+        return job.model_dump_json(indent=2)
 
     def open(self, request: TargetRequest) -> SimDrive:
         """A new drive of `create_bytes`; `writes` needs no leave, nothing is lost."""
