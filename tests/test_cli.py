@@ -107,7 +107,7 @@ def test_plan_fits_80_columns_and_adds_up(tmp_path: Path) -> None:
     done = ioplan("plan", ROOT / "examples/review.ioplan", "--capacity", "64GiB")
     assert done.code == 0 and narrow(done)
     listed = json.loads(ioplan("plan", ROOT / "examples/review.ioplan", "--json").out)
-    singles = [s["estimated_s"] * s.get("rounds_at_most", 1) for s in listed["steps"]]
+    singles = [s["estimated_s"] * s.get("times_at_most", 1) for s in listed["steps"]]
     assert sum(singles) == pytest.approx(listed["total"]["run_s"], rel=1e-6)
 
 
@@ -156,7 +156,7 @@ def test_show_and_ls_fit_80_columns(reads: Path, store_path: Path) -> None:
     ioplan("run", reads, *SIM, "--quiet")
     ioplan("run", reads, *SIM, "--quiet", "--scale-time", "0.5")
     assert narrow(ioplan("show")) and narrow(ioplan("ls"))
-    assert len(ioplan("ls", "--json").lines) == 2
+    assert len(ioplan("ls", "--format", "jsonl").lines) == 2
     shown = ioplan("show", "last", "--test", "Sweep")
     assert "Sweep" in shown.out and shown.code == 0
     missing = ioplan("show", "last", "--test", "Sweeb")
@@ -178,6 +178,25 @@ def test_export_in_each_format(reads: Path, store_path: Path, tmp_path: Path) ->
     assert out.read_bytes()[:4] == b"PAR1"
 
 
+def test_ls_and_show_in_each_format(
+    reads: Path, store_path: Path, tmp_path: Path
+) -> None:
+    ioplan("run", reads, *SIM, "--quiet")
+    (session,) = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
+    assert (session["plan"], session["runs"]) == ("Reads", 4)
+    (row,) = csv.DictReader(io.StringIO(ioplan("ls", "--format", "csv").out))
+    assert row["id"] == session["id"]
+    out = tmp_path / "sessions.parquet"
+    assert ioplan("ls", "--format", "parquet", "-o", out).code == 0
+    assert out.read_bytes()[:4] == b"PAR1"
+    assert (
+        ioplan("show", "--format", "csv").out == ioplan("export", "--format", "csv").out
+    )
+    assert ioplan("ls", "--format", "xml").code == 2
+    nowhere = ioplan("ls", "--format", "csv", "-o", tmp_path / "no/where.csv")
+    assert nowhere.code == 2 and "cannot write" in nowhere.err
+
+
 def test_store_option_beats_environment_beats_xdg(
     reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +208,10 @@ def test_store_option_beats_environment_beats_xdg(
     ioplan("run", reads, *SIM, "--quiet")
     assert (tmp_path / "env.db").exists()
     ioplan("run", reads, *SIM, "--quiet", "--store", tmp_path / "option.db")
-    assert len(ioplan("ls", "--json", "--store", tmp_path / "option.db").lines) == 1
+    assert (
+        len(ioplan("ls", "--format", "jsonl", "--store", tmp_path / "option.db").lines)
+        == 1
+    )
 
 
 def test_backends_lists_both() -> None:

@@ -146,7 +146,7 @@ def test_an_engine_that_dies_is_a_failed_run(
     (line,) = done.of("record")
     assert line["record"]["status"] == "failed" and line["record"]["message"]
     assert done.lines[-1] == {"type": "end", "status": "failed"}
-    assert len(ioplan("ls", "--json").lines) == 2
+    assert len(ioplan("ls", "--format", "jsonl").lines) == 2
 
 
 def test_the_partial_data_of_an_engine_that_is_killed_is_kept(

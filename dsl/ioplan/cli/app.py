@@ -17,7 +17,7 @@ from ioplan.backends import BackendError, find, names
 from ioplan.cli.checking import check_plans, format_plans
 from ioplan.cli.failure import UsageError, reported
 from ioplan.cli.listing import plan_json, plan_table
-from ioplan.cli.reading import checked, size
+from ioplan.cli.reading import checked, opened, size
 from ioplan.cli.running import Options
 from ioplan.cli.running import run as run_plan
 from ioplan.cli.showing import show_session
@@ -25,6 +25,7 @@ from ioplan.lab.target import capacity_of
 from ioplan.report.tables import session_table
 from ioplan.results.export import export as export_session
 from ioplan.results.schema import record_schema
+from ioplan.results.sessions import export_sessions
 from ioplan.results.store import Store, default_path
 
 DEFAULT_CAPACITY_BYTES = 10**12
@@ -164,40 +165,50 @@ def run(
         raise typer.Exit(run_plan(options))
 
 
+Format = Annotated[str, typer.Option(help="json, jsonl, csv or parquet.")]
+FormatOrNone = Annotated[
+    str | None, typer.Option("--format", help="json, jsonl, csv or parquet.")
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Else stdout.")
+]
+
+
 @app.command("ls")
 def list_sessions(
-    store: StorePath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines.")] = False,
+    format: FormatOrNone = None, output: Output = None, store: StorePath = None
 ) -> None:
     """List sessions, the newest first."""
     with reported(), Store.open(store or default_path()) as found:
-        sessions = [(one, found.count(one.id)) for one in found.sessions()]
-        if not as_json:
-            Console().print(session_table(sessions))
+        if format is None:
+            counted = [(one, found.count(one.id)) for one in found.sessions()]
+            Console().print(session_table(counted))
             return
-        for one, runs in sessions:
-            fields = one.model_dump(mode="json", exclude={"plan_text", "host"})
-            print(json.dumps({**fields, "runs": runs}))
+        with opened(output) as out:
+            export_sessions(found, format, out)
 
 
 @app.command()
 def show(
     session: SessionKey = "last",
     test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
+    format: FormatOrNone = None,
+    output: Output = None,
     store: StorePath = None,
 ) -> None:
-    """Show a session's results as tables and charts."""
+    """Show a session's results as tables and charts, or export them."""
     with reported(), Store.open(store or default_path()) as found:
-        show_session(Console(highlight=False), found, session, test)
+        if format is None:
+            show_session(Console(highlight=False), found, session, test)
+        else:
+            export_session(found, session, format, output or sys.stdout.buffer)
 
 
 @app.command()
 def export(
     session: SessionKey = "last",
-    format: Annotated[str, typer.Option(help="json, jsonl, csv or parquet.")] = "json",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Else stdout.")
-    ] = None,
+    format: Format = "json",
+    output: Output = None,
     series: Annotated[
         bool, typer.Option("--series", help="A row for each interval.")
     ] = False,
@@ -208,14 +219,8 @@ def export(
 ) -> None:
     """Export a session's records."""
     with reported(), Store.open(store or default_path()) as found:
-        export_session(
-            found,
-            session,
-            format,
-            output or sys.stdout.buffer,
-            detail=detail,
-            series=series,
-        )
+        out = output or sys.stdout.buffer
+        export_session(found, session, format, out, detail=detail, series=series)
 
 
 @app.command()

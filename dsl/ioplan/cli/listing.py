@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -14,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.language.plan import CheckedPlan, Test
+from ioplan.planner.counted import counted
 from ioplan.planner.estimate import Cost, Estimator
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
+from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.unfold import unfold
 from ioplan.report.units import bytes_text, digits, time_text
 
@@ -32,9 +32,9 @@ def plan_table(
         console.print(Text(test.title, style="bold"))
         table = _table()
         hidden = drawn = 0
-        for step, rounds in _single(steps):
+        for step, times in counted(steps):
             cost = estimator.cost(step)
-            total = _sum(total, cost.times(rounds))
+            total = _sum(total, cost.times(times))
             number += 1
             if drawn < MOST_ROWS or everything:
                 drawn += 1
@@ -54,16 +54,6 @@ def _table() -> Table:
     for heading in ("time", "written"):
         table.add_column(heading, justify="right", no_wrap=True)
     return table
-
-
-def _single(steps: Iterator[Step]) -> Iterator[tuple[SingleStep, int]]:
-    """Steps with how often each is done; rounds are shown once."""
-    for step in steps:
-        if isinstance(step, RoundsOf):
-            for inner in step.round(1):
-                yield inner, step.rounds.at_most
-        else:
-            yield step, 1
 
 
 def _sum(one: Cost, other: Cost) -> Cost:
@@ -112,11 +102,11 @@ def plan_json(plan: CheckedPlan, capacity_bytes: int) -> None:
     estimator = Estimator(capacity_bytes)
     total, out = Cost(), sys.stdout
     out.write(f'{{"plan": {json.dumps(plan.title)}, "steps": [')
-    for number, (step, rounds) in enumerate(_single(unfold(plan)), 1):
+    for number, (step, times) in enumerate(counted(unfold(plan)), 1):
         cost = estimator.cost(step)
-        total = _sum(total, cost.times(rounds))
+        total = _sum(total, cost.times(times))
         out.write(",\n" if number > 1 else "\n")
-        out.write(json.dumps(step_json(step, number, cost, rounds)))
+        out.write(json.dumps(step_json(step, number, cost, times)))
     ends = {
         "run_s": round(total.run_s, 3),
         "written_bytes": round(total.written_bytes),
@@ -127,7 +117,7 @@ def plan_json(plan: CheckedPlan, capacity_bytes: int) -> None:
     out.write(f'\n], "total": {json.dumps(ends)}}}\n')
 
 
-def step_json(step: SingleStep, number: int, cost: Cost, rounds: int) -> dict[str, Any]:
+def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str, Any]:
     """One step for programs."""
     found: dict[str, Any] = {
         "number": number,
@@ -137,8 +127,8 @@ def step_json(step: SingleStep, number: int, cost: Cost, rounds: int) -> dict[st
         "estimated_s": round(cost.run_s, 6),
         "estimated_written_bytes": round(cost.written_bytes),
     }
-    if rounds > 1:
-        found["rounds_at_most"] = rounds
+    if times > 1:
+        found["times_at_most"] = times
     if isinstance(step, Run):
         found |= {
             "run_id": step.run_id,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from ioplan.cli.failure import UsageError
 from ioplan.language.checker import check_file
@@ -35,6 +39,19 @@ def pairs(settings: list[str]) -> dict[str, str]:
             raise UsageError(f"--set says {name.strip()!r} twice")
         found[name.strip()] = value.strip()
     return found
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BinaryIO]:
+    """The file to write to, or standard output. Raises UsageError."""
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
 
 
 def size(text: str | None, option: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,7 @@ from ioplan.cli.reading import checked, size
 from ioplan.lab.target import make_scratch
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import size_text
-from ioplan.planner.jobs import misfits, run_job, writes
-from ioplan.planner.steps import Run
+from ioplan.planner.jobs import all_jobs, misfits, writes
 from ioplan.planner.unfold import unfold
 from ioplan.report.show import show_records
 from ioplan.results.session import Session
@@ -116,10 +116,9 @@ def check_fit(plan: CheckedPlan, drive: Drive, writing: bool) -> None:
 def gap_texts(plan: CheckedPlan, drive: Drive, writing: bool) -> list[str]:
     """What the backend cannot express exactly, each once."""
     found: dict[str, None] = {}
-    for step in unfold(plan):
-        if isinstance(step, Run):
-            for gap in drive.gaps(run_job(step, drive.facts, not writing)):
-                found.setdefault(f"{step.test.title}: {_gap_text(gap)}")
+    for step, job in all_jobs(unfold(plan), drive.facts, not writing):
+        for gap in drive.gaps(job):
+            found.setdefault(f"{step.test.title}: {_gap_text(gap)}")
     return list(found)
 
 
@@ -194,7 +193,7 @@ def _conclude(
     judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.outcomes.items())
     console.print(f"expectations: {judged}" if judged else "no expectations")
     if tally.failure:
-        console.print(f"failed: {tally.failure}", style="red", soft_wrap=True)
+        print(f"error: {tally.failure}", file=sys.stderr)
     console.print(
         f"{tally.runs} runs kept in {options.store}\n"
         f"session {session.id}: ioplan show {session.id}",

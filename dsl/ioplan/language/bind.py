@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from ioplan.byidentity import ByIdentity
 from ioplan.language.fields import FIELDS, Attributes, slot
 from ioplan.language.plan import (
     Amount,
@@ -27,44 +28,63 @@ def workload_of(
     varied = cell.get("workload")
     if varied and varied.workload:
         base = varied.workload
-    streams = tuple(_stream(stream, override, cell) for stream in base.streams)
+    streams = tuple([_stream(stream, override, cell) for stream in base.streams])
     return Workload.complete({"streams": streams})
 
 
-def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
+class Closed(NamedTuple):
+    """What a stream's template and a step's clauses say together, axes apart."""
+
+    attributes: Attributes
+    refs: tuple[tuple[str, str], ...]
+    arrivals: str
+    total: bool
+
+
+def _merged(base: StreamTemplate, override: StreamTemplate) -> Closed:
+    """All attributes with their defaults; what the step says again closes a ref."""
     attributes = {**base.attributes, **override.attributes}
     said = {*override.spans, *map(slot, override.refs)}
-    kept = {f: n for f, n in base.refs.items() if slot(f) not in said}
-    for field, name in (*kept.items(), *override.refs.items()):
-        attributes.update(_converted(field, cell[name].quantity))
+    kept = [(f, n) for f, n in base.refs.items() if slot(f) not in said]
+    arrivals = attributes.pop("arrivals", "fixed")
+    total = attributes.pop("qd_scope", "each") == "total"
+    whole = {**STREAM_DEFAULTS, **_both_sizes(attributes), "name": base.name}
+    return Closed(whole, (*kept, *override.refs.items()), arrivals, total)
+
+
+def _both_sizes(attributes: Attributes) -> Attributes:
+    """Sizes of one direction serve the other where that does nothing."""
+    sizes = attributes.get("read_sizes") or attributes.get("write_sizes")
+    return {"read_sizes": sizes, "write_sizes": sizes, **attributes}
+
+
+closed = ByIdentity(_merged)
+
+
+def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
+    """A stream from attributes that the checker has seen; no second validation."""
+    attributes, refs, arrivals, total = closed.of(base, override)
+    made = attributes.copy()
+    for field, name in refs:
+        made.update(_converted(field, cell[name].quantity))
     for axis, value in cell.items():
         if value.attributes is not None and _concerns(axis, base.name):
-            attributes.update(value.attributes)
-    return finished(base.name, attributes)
+            made.update(value.attributes)
+    if total:
+        made["qd"] = made["qd"] // made["threads"]
+    if made["rate"]:
+        made["rate"] = _rate(*made["rate"], arrivals)
+    return Stream.complete(made)
 
 
 def _concerns(axis: str, stream: str) -> bool:
     """`qd` concerns every stream, `reader.qd` one."""
-    prefix, dot, _ = axis.rpartition(".")
-    return not dot or prefix == stream
+    return "." not in axis or axis.rpartition(".")[0] == stream
 
 
 @lru_cache(maxsize=4096)
 def _converted(field: str, quantity: Quantity) -> Attributes:
     return FIELDS[field](quantity)
-
-
-def finished(name: str, attributes: Mapping[str, Any]) -> Stream:
-    """A stream from attributes that the checker has seen; no second validation."""
-    made = dict(attributes)
-    arrivals = made.pop("arrivals", "fixed")
-    if made.pop("qd_scope", "each") == "total":
-        made["qd"] = made["qd"] // made.get("threads", 1)
-    if made.get("rate"):
-        made["rate"] = _rate(*made["rate"], arrivals)
-    made.setdefault("read_sizes", made.get("write_sizes"))
-    made.setdefault("write_sizes", made["read_sizes"])
-    return Stream.complete({**STREAM_DEFAULTS, **made, "name": name})
 
 
 @lru_cache(maxsize=1024)

@@ -7,12 +7,13 @@ the bytes, a drive's speed is assumed; `assumptions` says which.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
+from ioplan.byidentity import ByIdentity
 from ioplan.job import SECOND_NS
-from ioplan.language.plan import PurgeStep, RestStep, WriteStep
+from ioplan.language.plan import PurgeStep, RestStep
 from ioplan.model import Model
+from ioplan.planner.counted import counted
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.workload import SizeShare, Stream, Workload
 
@@ -56,8 +57,7 @@ class Estimator:
     ) -> None:
         self.capacity_bytes = capacity_bytes
         self.assumptions = assumptions or Assumptions()
-        self.speed = lru_cache(maxsize=4096)(self._speed)
-        self.sizes = lru_cache(maxsize=4096)(mean_bytes)
+        self.sizes = ByIdentity(mean_bytes)
 
     def cost(self, step: Step) -> Cost:
         """The cost of one step; of rounds, at most."""
@@ -66,29 +66,41 @@ class Estimator:
         if isinstance(step, Idle):
             return Cost(run_s=step.pause_ns / SECOND_NS)
         if isinstance(step, RoundsOf):
-            return self.total(step.round(1)).times(step.rounds.at_most)
+            return self.total([step])
         return self._prepare(step)
 
     def total(self, steps: Iterable[Step]) -> Cost:
         """The cost of all steps together."""
         run_s = written = 0.0
         exact = True
-        for step in steps:
+        for step, times in counted(steps):
             cost = self.cost(step)
-            run_s += cost.run_s
-            written += cost.written_bytes
+            run_s += cost.run_s * times
+            written += cost.written_bytes * times
             exact = exact and cost.exact
         return Cost(run_s=run_s, written_bytes=written, exact=exact)
 
     def _run(self, step: Run) -> Cost:
-        workload, length = step.workload, step.length
-        run_ns = length.run_ns
+        warmup_ns, run_ns, limit_bytes, passes = step.length
+        run_s, written = self._io(step.workload, run_ns, limit_bytes, passes, warmup_ns)
+        return Cost(run_s, written, run_ns is not None and not step.writes)
+
+    def _io(
+        self,
+        workload: Workload,
+        run_ns: int | None,
+        limit_bytes: int | None,
+        passes: float | None,
+        warmup_ns: int = 0,
+    ) -> tuple[float, float]:
+        """Seconds, and bytes written."""
         moved, written = self._rates(workload)
-        if run_ns is None:
-            amount = self._amount(workload, length.limit_bytes, length.passes)
-            run_ns = int(amount / max(moved, 1) * SECOND_NS)
-        run_s = (run_ns + length.warmup_ns) / SECOND_NS
-        return Cost(run_s, written * run_s, not step.writes)
+        if run_ns is not None:
+            run_s = (run_ns + warmup_ns) / SECOND_NS
+        else:
+            amount = self._amount(workload, limit_bytes, passes)
+            run_s = amount / max(moved, 1) + warmup_ns / SECOND_NS
+        return run_s, written * run_s
 
     def _amount(
         self, workload: Workload, limit_bytes: int | None, passes: float | None
@@ -107,29 +119,20 @@ class Estimator:
             return Cost(exact=False)
         if isinstance(step, RestStep):
             return Cost(run_s=step.pause_ns / SECOND_NS)
-        return self._write(step)
-
-    def _write(self, step: WriteStep) -> Cost:
-        moved, written = self._rates(step.workload)
-        if step.run_ns is not None:
-            run_s = step.run_ns / SECOND_NS
-            return Cost(run_s=run_s, written_bytes=written * run_s, exact=False)
-        amount = self._amount(step.workload, None, step.passes)
         return Cost(
-            run_s=amount / max(moved, 1),
-            written_bytes=amount,
-            exact=False,
+            *self._io(step.workload, step.run_ns, None, step.passes), exact=False
         )
 
     def _rates(self, workload: Workload) -> tuple[float, float]:
         """Bytes per second moved and written, all streams together."""
         moved = written = 0.0
         for stream in workload.streams:
-            more, more_written = self.speed(
+            more, more_written = self._speed(
                 stream.qd * stream.threads,
                 stream.read_sizes,
                 stream.write_sizes,
                 stream.read_percent,
+                stream.trim_percent,
                 stream.rate.iops if stream.rate else None,
                 stream.rate.bytes_per_s if stream.rate else None,
             )
@@ -143,11 +146,14 @@ class Estimator:
         read_sizes: tuple[SizeShare, ...],
         write_sizes: tuple[SizeShare, ...],
         read_percent: float,
+        trim_percent: float,
         rate_iops: float | None,
         rate_bytes: float | None,
     ) -> tuple[float, float]:
-        reads = read_percent / 100
-        read_bytes, write_bytes = self.sizes(read_sizes), self.sizes(write_sizes)
+        trims = trim_percent / 100
+        reads = (1 - trims) * read_percent / 100
+        write_bytes = self.sizes(write_sizes)
+        read_bytes = self.sizes(read_sizes)
         size = reads * read_bytes + (1 - reads) * write_bytes
         iops = min(
             self.assumptions.iops,
@@ -158,4 +164,4 @@ class Estimator:
             iops = min(iops, rate_iops)
         if rate_bytes is not None:
             iops = min(iops, rate_bytes / size)
-        return iops * size, iops * (1 - reads) * write_bytes
+        return iops * size, iops * (1 - reads - trims) * write_bytes

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from ioplan.backends import TargetFacts
 from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import RestStep, WriteStep
+from ioplan.planner.identity import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
-from ioplan.workload import Stream, Workload
+from ioplan.workload import Workload
 
 LEAST_INTERVAL_NS = 10_000_000
 
@@ -18,6 +19,12 @@ def interval_of(run_ns: int | None) -> int:
     if run_ns is None:
         return SECOND_NS
     return max(LEAST_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
+
+
+def part_of(every_ns: int) -> int:
+    """A second at most, and a whole part of what is judged together."""
+    parts = -(-every_ns // SECOND_NS)
+    return max(LEAST_INTERVAL_NS, -(-every_ns // parts))
 
 
 def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
@@ -36,7 +43,7 @@ def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
 
 def seed_of(run_id: str, number: int, iteration: int) -> int:
     """Repeatable, and other in each round and iteration."""
-    return (int(run_id[:8], 16) << 24) + (number << 16) + iteration + 1
+    return int(digest(run_id, number, iteration), 16)
 
 
 def write_job(step: WriteStep, facts: TargetFacts) -> Job:
@@ -48,7 +55,7 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         streams=_streams(step.workload, facts),
         run_ns=step.run_ns,
         passes=step.passes,
-        interval_ns=min(SECOND_NS, step.every_ns or SECOND_NS),
+        interval_ns=part_of(step.every_ns or SECOND_NS),
         seed=1,
         read_only=False,
     )
@@ -56,6 +63,17 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
     return job_streams(workload, facts.capacity_bytes, facts.block_bytes)
+
+
+def all_jobs(
+    steps: Iterable[Step], facts: TargetFacts, read_only: bool
+) -> Iterator[tuple[Prepare | Run, Job]]:
+    """Each step that does I/O with its job; of rounds, those of the first."""
+    for step in _flat(steps):
+        if isinstance(step, Run):
+            yield step, run_job(step, facts, read_only)
+        elif isinstance(step.step, WriteStep):
+            yield step, write_job(step.step, facts)
 
 
 def misfits(steps: Iterable[Step], facts: TargetFacts) -> list[str]:
@@ -97,7 +115,7 @@ def _workloads(steps: Iterable[Step]) -> Iterator[tuple[str, Workload]]:
 
 def _misfit(workload: Workload, facts: TargetFacts) -> Iterator[str]:
     block = facts.block_bytes
-    for stream in workload.streams:
+    for stream in _streams(workload, facts):
         sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
         for size in sorted(sizes):
             if size % block:
@@ -105,12 +123,8 @@ def _misfit(workload: Workload, facts: TargetFacts) -> Iterator[str]:
         align = stream.align_bytes
         if align is not None and align % block:
             yield f"alignment to {align} B is finer than the target's {block} B blocks"
-        yield from _too_small(_region_bytes(stream, facts), max(sizes), stream.threads)
-
-
-def _region_bytes(stream: Stream, facts: TargetFacts) -> int:
-    share = stream.region.end_percent - stream.region.start_percent
-    return int(facts.capacity_bytes * share / 100)
+        region_bytes = stream.region_end_bytes - stream.region_start_bytes
+        yield from _too_small(region_bytes, max(sizes), stream.threads)
 
 
 def _too_small(region_bytes: int, largest: int, threads: int) -> Iterator[str]:

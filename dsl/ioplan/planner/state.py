@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ioplan.language.plan import Precondition, PrepareStep, PurgeStep
@@ -27,34 +28,24 @@ def state_digest(precondition: Precondition) -> str:
     return digest(*path_of(precondition))
 
 
+@dataclass(frozen=True)
 class TargetState:
     """The preparation that the target has had since it was last written otherwise.
 
     Reading and resting leave a state as it is; writing ends it. A state that is
-    the beginning of another is continued, not done again.
+    the beginning of another is continued, not done again. An empty path is a
+    state of which nothing is known.
     """
 
-    def __init__(self, path: tuple[str, ...] | None = None) -> None:
-        self.path = path
+    path: tuple[str, ...] = ()
 
     def remaining(self, wanted: Precondition) -> tuple[PrepareStep, ...]:
         """What is still to be done to reach a state; nothing when it is reached."""
-        path, steps = path_of(wanted), steps_of(wanted)
-        if self.path is not None and path[: len(self.path)] == self.path:
-            return steps[len(self.path) :]
-        return steps
+        done = len(self.path)
+        continued = path_of(wanted)[:done] == self.path
+        return steps_of(wanted)[done if continued else 0 :]
 
-    def prepared(self, step: PrepareStep) -> None:
-        """A step of a precondition was done."""
-        before = () if isinstance(step, PurgeStep) else (self.path or ())
-        self.path = (*before, prepare_digest(step))
 
-    def left_over(self, wanted: Precondition) -> None:
-        """All before the first step of a state no longer counts."""
-        if self.path is not None and path_of(wanted)[: len(self.path)] != self.path:
-            self.path = None
-
-    def ran(self, writes: bool) -> None:
-        """A run is over."""
-        if writes:
-            self.path = None
+def reached(wanted: Precondition) -> TargetState:
+    """The state once all that remained was done."""
+    return TargetState(path_of(wanted))

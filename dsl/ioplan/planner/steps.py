@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplan.language.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, Test
-from ioplan.planner.identity import canonical, digest
+from ioplan.planner.identity import canonical, digest, given
 from ioplan.results.record import Preparation
 from ioplan.workload import Workload
 
@@ -38,7 +38,11 @@ class Length(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of one cell."""
+    """One run of one cell.
+
+    `index` is its place among the runs and rests of the test, `around` a digest
+    of what a cell does before it, empty where that is nothing.
+    """
 
     test: Test
     cell: Cell
@@ -50,12 +54,14 @@ class Run:
     workload: Workload
     length: Length
     writes: bool
+    around: str = ""
 
     @property
     def run_id(self) -> str:
         """A digest of what the run does; the same in every lab."""
         after = self.after.digest if self.after else ""
-        return digest(canonical(self.workload), *self.length, after)
+        said = given(**self.length._asdict(), after=after, around=self.around)
+        return digest(canonical(self.workload), *said)
 
     @property
     def cell_text(self) -> dict[str, str]:
@@ -82,7 +88,10 @@ class Idle:
 
 @dataclass(frozen=True)
 class RoundsOf:
-    """The matrix of a test again and again, until steady; `round(n)` unfolds one."""
+    """The matrix of a test again and again, until steady.
+
+    `round(n)` unfolds the round of that number, from 1, as often as it is asked.
+    """
 
     test: Test
     rounds: Rounds

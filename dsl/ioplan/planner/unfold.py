@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from itertools import product
+from copy import copy
 
 from ioplan.language.bind import Cell, amount_of, scaled_ns, workload_of
+from ioplan.language.matrix import Matrix
 from ioplan.language.plan import (
     After,
     Amount,
@@ -18,26 +20,26 @@ from ioplan.language.plan import (
     Test,
 )
 from ioplan.language.quantity import Quantity
-from ioplan.planner.state import TargetState, state_digest, steps_of
+from ioplan.planner.identity import canonical, digest, given
+from ioplan.planner.place import Around, places
+from ioplan.planner.state import TargetState, reached, state_digest, steps_of
 from ioplan.planner.steps import Idle, Length, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.results.record import Preparation
 
+UNKNOWN = TargetState()
 
-def unfold(plan: CheckedPlan, state: TargetState | None = None) -> Iterator[Step]:
+
+def unfold(plan: CheckedPlan, state: TargetState = UNKNOWN) -> Iterator[Step]:
     """All steps of a plan. `state` is what the target is in before the first."""
-    state = state or TargetState()
     for test in plan.tests:
-        yield from Unfolding(test, state, plan.time_scale).steps()
-
-
-def cells(test: Test) -> Iterator[Cell]:
-    """The cells of a test's matrix, the first axis outermost, without skipped ones."""
-    names = [axis.names for axis in test.axes]
-    flat = [name for group in names for name in group]
-    for rows in product(*(axis.values for axis in test.axes)):
-        cell = dict(zip(flat, (value for row in rows for value in row), strict=True))
-        if not any(skip.holds(cell) for skip in test.skip):
-            yield cell
+        once = Unfolding(test, state, plan.time_scale)
+        if test.rounds:
+            rounds = AllRounds(once)
+            yield RoundsOf(test, test.rounds, rounds.round)
+            once = rounds.ended()
+        else:
+            yield from once.matrix(0)
+        state = once.state
 
 
 class Unfolding:
@@ -47,25 +49,22 @@ class Unfolding:
         self.test, self.state, self.time_scale = test, state, time_scale
         self.previous: Cell | None = None
         self.lengths: dict[int, Length] = {}
+        self.arounds: dict[int, str] = {}
+        self.places = dict(places(test.steps))
         self.after = preparation(test.after) if test.after else None
+        self.each_run = test.after is not None and test.after.before_each == "run"
 
-    def steps(self) -> Iterator[Step]:
-        """The steps of the test."""
-        if self.test.rounds:
-            yield RoundsOf(self.test, self.test.rounds, self.round)
-        else:
-            yield from self.round(0)
-
-    def round(self, number: int) -> Iterator[SingleStep]:
+    def matrix(self, number: int) -> Iterator[SingleStep]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
         first = True
-        for cell in cells(self.test):
-            if self._due(cell, number, first):
+        for cell in Matrix(self.test.axes, self.test.skip).cells():
+            self.arounds = {}
+            if self._due(cell, first):
                 yield from self._prepare()
             yield from self._cell(cell, self.test.steps, number, 0)
             self.previous, first = cell, False
 
-    def _due(self, cell: Cell, number: int, first: bool) -> bool:
+    def _due(self, cell: Cell, first: bool) -> bool:
         """Whether the state is asked for before this cell."""
         after = self.test.after
         if after is None:
@@ -79,52 +78,74 @@ class Unfolding:
 
     def _prepare(self) -> Iterator[Prepare]:
         """What is still to be done for the state that the test starts from."""
-        after = self.test.after
-        assert after is not None
-        assert self.after is not None
-        wanted = after.precondition
+        assert self.test.after and self.after
+        wanted = self.test.after.precondition
         remaining = self.state.remaining(wanted)
         total = len(steps_of(wanted))
-        self.state.left_over(wanted)
         for position, step in enumerate(remaining, total - len(remaining) + 1):
             yield Prepare(self.test, self.after, step, position, total)
-            self.state.prepared(step)
+        self.state = reached(wanted)
 
     def _cell(
         self, cell: Cell, steps: tuple[StepTemplate, ...], number: int, iteration: int
     ) -> Iterator[SingleStep]:
-        for index, step in enumerate(steps):
+        for step in steps:
             if isinstance(step, RepeatTemplate):
                 times = int(amount_of(step.times, cell).value)
                 for turn in range(1, times + 1):
                     again = (iteration - 1) * times + turn if iteration else turn
                     yield from self._cell(cell, step.steps, number, again)
             elif isinstance(step, IdleTemplate):
-                pause = scaled_ns(amount_of(step.pause, cell), self.time_scale)
-                yield Idle(self.test, cell, pause, step.text)
+                yield Idle(self.test, cell, self._pause_ns(step, cell), step.text)
             else:
-                yield from self._run(cell, step, index, number, iteration)
+                if self.each_run:
+                    yield from self._prepare()
+                yield self._run(cell, step, number, iteration)
 
-    def _run(
-        self, cell: Cell, step: RunTemplate, index: int, number: int, iteration: int
-    ) -> Iterator[SingleStep]:
-        after = self.test.after
-        if after and after.before_each == "run":
-            yield from self._prepare()
+    def _run(self, cell: Cell, step: RunTemplate, number: int, iteration: int) -> Run:
+        """The run, after which the target may be in no known state."""
         workload = workload_of(step.workload, step.override, cell)
-        yield Run(
+        writes = workload.writes
+        if writes:
+            self.state = UNKNOWN
+        return Run(
             self.test,
             cell,
             step.text,
-            index,
+            self.places[id(step)].number,
             number,
             iteration,
             self.after,
             workload,
             self._length(step, cell),
-            workload.writes,
+            writes,
+            self._around(step, cell),
         )
-        self.state.ran(workload.writes)
+
+    def _around(self, step: RunTemplate, cell: Cell) -> str:
+        """A digest of what bears on a run, worked out once a cell."""
+        around = self.places[id(step)].around
+        if around and id(step) not in self.arounds:
+            self.arounds[id(step)] = digest(*self._said(around, cell))
+        return self.arounds.get(id(step), "")
+
+    def _said(self, steps: Around, cell: Cell) -> Iterator[object]:
+        """What steps do in a cell, for a digest."""
+        for step in steps:
+            if step is None:
+                yield "here"
+            elif isinstance(step, IdleTemplate):
+                yield from ("idle", self._pause_ns(step, cell))
+            elif isinstance(step, RepeatTemplate):
+                yield from ("repeat", amount_of(step.times, cell).value, "{")
+                yield from (*self._said(step.steps, cell), "}")
+            else:
+                workload = workload_of(step.workload, step.override, cell)
+                yield from ("run", canonical(workload))
+                yield from given(**self._length(step, cell)._asdict())
+
+    def _pause_ns(self, step: IdleTemplate, cell: Cell) -> int:
+        return scaled_ns(amount_of(step.pause, cell), self.time_scale)
 
     def _length(self, step: RunTemplate, cell: Cell) -> Length:
         """Worked out once where no axis has a say in it."""
@@ -134,6 +155,35 @@ class Unfolding:
             if not is_open(step):
                 self.lengths[id(step)] = known
         return known
+
+
+class AllRounds:
+    """The rounds of a test by their numbers; unfolding one changes no other.
+
+    All but the first begin as the first has ended: whatever the target was in
+    before a round, the last preparation and the writes of the round decide what
+    it is in afterwards.
+    """
+
+    def __init__(self, begin: Unfolding) -> None:
+        self.begin = begin
+        self._ended: Unfolding | None = None
+
+    def round(self, number: int) -> Iterator[SingleStep]:
+        """The steps of one round, counted from 1."""
+        if number > 1:
+            yield from copy(self.ended()).matrix(number)
+            return
+        first = copy(self.begin)
+        yield from first.matrix(1)
+        self._ended = first
+
+    def ended(self) -> Unfolding:
+        """As the first round has ended, whether or not someone unfolded it."""
+        if self._ended is None:
+            deque(self.round(1), maxlen=0)
+        assert self._ended
+        return self._ended
 
 
 def is_open(step: RunTemplate) -> bool:

@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import chain, islice, repeat
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from ioplan.results.rows import Columns, Row
 from ioplan.results.source import Source
@@ -26,6 +26,16 @@ ROWS_PER_GROUP = 50_000
 """How many rows a Parquet file holds in a group, and we in memory."""
 
 Writer = Callable[[Source, BinaryIO], None]
+
+
+class Tabular(Protocol):
+    """Anything that is flat rows."""
+
+    def columns(self) -> Columns:
+        """The columns with their types, in order."""
+
+    def rows(self) -> Iterable[Row]:
+        """The rows, as they are read."""
 
 
 class ExportError(Exception):
@@ -119,7 +129,8 @@ class _Lines:
         return self._out.write(line.removesuffix("\r\n") + "\n")
 
 
-def _write_csv(source: Source, out: BinaryIO) -> None:
+def write_csv(source: Tabular, out: BinaryIO) -> None:
+    """Rows as CSV."""
     text = io.TextIOWrapper(out, encoding="utf-8", newline="")
     columns = source.columns()
     writer = csv.writer(_Lines(text), lineterminator="\r\n")
@@ -133,7 +144,8 @@ def _csv_cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _write_parquet(source: Source, out: BinaryIO) -> None:
+def write_parquet(source: Tabular, out: BinaryIO) -> None:
+    """Rows as Parquet. Raises ExportError without pyarrow."""
     pa, pq = _pyarrow()
     schema = _arrow_schema(pa, source.columns())
     rows = iter(source.rows())
@@ -161,6 +173,6 @@ def _pyarrow() -> tuple[Any, Any]:
 WRITERS: dict[str, Writer] = {
     "json": _write_json,
     "jsonl": _write_jsonl,
-    "csv": _write_csv,
-    "parquet": _write_parquet,
+    "csv": write_csv,
+    "parquet": write_parquet,
 }

@@ -20,14 +20,14 @@ class BaselineSession:
             if record.asked.kind == "run" and record.status == "ok":
                 self.runs[record.run_id].append(record)
 
-    def figure(self, metric: Metric, run_id: str) -> Figure:
-        """The metric in the earlier session; of rounds, in the last one."""
+    def figure(self, metric: Metric, run_id: str, rounds: int) -> Figure:
+        """The metric in the earlier session; of its rounds, the last so many count."""
         records = self.runs.get(run_id, [])
         last = max((record.asked.round for record in records), default=0)
         samples = [
             Sample(record, self.store.detail(self.session, record.seq))
             for record in records
-            if record.asked.round == last
+            if record.asked.round > last - rounds
         ]
         if not samples:
             return Figure(None, "the baseline has no such run")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ioplan.backends import Drive, Execution
-from ioplan.job import Failure, Job, Progress
+from pydantic_core import to_json
+
+from ioplan.backends import BackendError, Drive
+from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure import Measurement
 from ioplan.results.record import Interval, Status
-from ioplan.runner.interrupt import Interrupt
+from ioplan.runner.interrupt import HOLDING, Interrupt
+from ioplan.runner.share import share_done
 
-SHORT = 0.95
-"""A run that ends by itself before this share of its time was cut short…"""
+EVENTS = (Started, Progress, Result, Failure)
+WHOLE = 0.95
+"""A run that ends by itself before this share of what was asked was cut short…"""
 START_NS = 50_000_000
 """…but for what a loaded machine may take until the first I/O is issued."""
 
@@ -39,48 +44,70 @@ def now() -> str:
 
 
 def execute(drive: Drive, job: Job, interrupt: Interrupt, watch: Watch) -> Finished:
-    """Run a job to its end. Nothing of it goes on when this returns."""
-    started_at, measurement = now(), Measurement()
-    enough = False
-    with drive.start(job) as execution:
-        interrupt.current = execution
-        try:
-            if interrupt.asked:
-                execution.stop()
-            enough = _watched(execution, measurement, watch)
-        finally:
-            interrupt.current = None
-    status, cause, message = _judged(job, measurement, interrupt.asked, enough)
+    """Run a job to its end, good or bad. Nothing of it goes on when this returns."""
+    started_at, measurement, enough = now(), Measurement(), False
+    with (
+        interrupt.patient(HOLDING),
+        closing(_taken(drive, job, interrupt, measurement)) as taken,
+    ):
+        for event, interval in taken:
+            if enough or not isinstance(event, Progress):
+                continue
+            enough = watch(event, interval)
+            if enough and interrupt.current:
+                interrupt.current.stop()
+    measurement = _usable(measurement)
+    status, cause, message = _judged(job, measurement, interrupt.asked > 0, enough)
     return Finished(measurement, status, cause, message, started_at, now())
 
 
-def _watched(execution: Execution, measurement: Measurement, watch: Watch) -> bool:
-    """Take all events; True if the watch ended the run."""
-    enough = False
-    for event in execution:
-        interval = measurement.add(event)
-        if isinstance(event, Progress) and not enough and watch(event, interval):
-            enough = True
-            execution.stop()
-    return enough
+def _taken(
+    drive: Drive, job: Job, interrupt: Interrupt, measurement: Measurement
+) -> Generator[tuple[Event, Interval | None], None, None]:
+    """All events, measured. A backend that breaks ends its run as a Failure does."""
+    try:
+        with drive.start(job) as execution, interrupt.stopping(execution):
+            for event in execution:
+                if not isinstance(event, EVENTS):
+                    raise BackendError(f"the backend gave what is no event: {event!r}")
+                yield event, measurement.add(event)
+    except Exception as error:  # a stranger's code: anything may come
+        measurement.add(Failure(cause="backend-error", message=told(error)))
+
+
+def told(error: Exception) -> str:
+    """What a backend's error says; a backend's defect is called by its name."""
+    if isinstance(error, BackendError):
+        return str(error)
+    return f"the backend failed: {type(error).__name__}: {error}"
+
+
+def _usable(measurement: Measurement) -> Measurement:
+    """The measurement, or what is left of one that no figures can be made of."""
+    try:
+        _ = (measurement.streams, measurement.directions, measurement.total)
+        _ = (measurement.detail, measurement.cpu_percent, to_json(measurement.facts))
+        measurement.inconsistencies()
+        return measurement
+    except (ArithmeticError, TypeError, ValueError) as error:
+        left = Measurement()
+        message = f"no figures can be made of what the backend gave: {error}"
+        left.add(Failure(cause="backend-garbage", message=message))
+        return left
 
 
 def _judged(
     job: Job, measurement: Measurement, interrupted: bool, enough: bool
 ) -> tuple[Status, str, str]:
     """Whether the run is what was asked; if not, why, in a word and a sentence."""
-    if interrupted:
-        return "interrupted", "interrupted", "stopped by the user"
     failure = measurement.failure or _unmeasured(measurement)
+    short = "" if failure or enough else _short(job, measurement)
+    if interrupted and (failure or short):
+        return "interrupted", "interrupted", "stopped by the user"
     if failure:
         return "failed", failure.cause, failure.message
-    if not enough and _is_short(job, measurement.run_ns):
-        asked_s = (job.run_ns or 0) / 1e9
-        return (
-            "failed",
-            "short",
-            f"the run ended after {measurement.run_ns / 1e9:.3g} s of {asked_s:.3g} s",
-        )
+    if short:
+        return "failed", "short", short
     return _checked(measurement)
 
 
@@ -90,10 +117,16 @@ def _unmeasured(measurement: Measurement) -> Failure | None:
     return Failure(cause="no-result", message="the backend ended without a result")
 
 
-def _is_short(job: Job, run_ns: int) -> bool:
-    """Only where time alone decides the end."""
-    timed = job.run_ns if job.limit_bytes is None and job.passes is None else None
-    return timed is not None and run_ns < timed * SHORT - START_NS
+def _short(job: Job, measurement: Measurement) -> str:
+    """How a run that nobody ended came to its end too early, if it did."""
+    moved_bytes = sum(part.bytes for part in measurement.directions.values())
+    share = share_done(job, measurement.run_ns, moved_bytes)
+    stopped = measurement.result is not None and measurement.result.stopped
+    if stopped and share < 1:
+        return f"something stopped the run at {share:.1%} of what was asked"
+    if share_done(job, measurement.run_ns + START_NS, moved_bytes) < WHOLE:
+        return f"the run ended at {share:.1%} of what was asked"
+    return ""
 
 
 def _checked(measurement: Measurement) -> tuple[Status, str, str]:

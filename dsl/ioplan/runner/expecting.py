@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ioplan.language.plan import Expectation, RepeatTemplate, Test
@@ -25,10 +25,8 @@ class Expecting:
 
     def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
         self.test, self.baseline = test, baseline
-        window = test.rounds.rule.window if test.rounds else None
-        self.later: dict[Key, deque[tuple[Run, RunRecord, Sample]]] = defaultdict(
-            lambda: deque(maxlen=window)
-        )
+        self.rounds = test.rounds.rule.window if test.rounds else 1
+        self.later: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         self.at_end = test.rounds is not None or repeats
 
@@ -42,7 +40,10 @@ class Expecting:
         if not self.at_end:
             return tuple(self._judged(run, [sample]))
         key = (tuple(sorted(run.cell_text.items())), run.index)
-        self.later[key].append((run, record, sample))
+        runs = self.later[key]
+        runs.append((run, record, sample))
+        while runs[0][0].round <= run.round - self.rounds:
+            del runs[0]
         return ()
 
     def at_last(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
@@ -63,4 +64,4 @@ class Expecting:
     def _earlier(self, expectation: Expectation, run: Run) -> Figure:
         if self.baseline is None or not expectation.of_baseline:
             return NO_BASELINE
-        return self.baseline.figure(expectation.metric, run.run_id)
+        return self.baseline.figure(expectation.metric, run.run_id, self.rounds)

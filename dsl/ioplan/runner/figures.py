@@ -10,7 +10,8 @@ from typing import Protocol
 from ioplan.language.metric import Metric
 from ioplan.results.histogram import Histogram
 from ioplan.results.record import BEYOND, DirectionResult, RunDetail, StreamResult
-from ioplan.workload import Direction
+from ioplan.results.tally import clamp
+from ioplan.workload import DIRECTIONS, Direction
 
 
 class Measured(Protocol):
@@ -52,12 +53,11 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
         return _percentile(metric, samples)
     if metric.name in ("cpu", "iops_per_cpu"):
         return _cpu(metric, samples)
-    results = [r for sample in samples for r in scoped(metric, sample.record)]
     if metric.name == "errors":
-        return Figure(float(sum(result.errors for result in results)))
+        return _errors(metric, samples)
     if metric.name in ("iops", "bandwidth"):
         return _rate(metric, samples)
-    return _latency(metric.name, results)
+    return _latency(metric.name, all_scoped(metric, samples))
 
 
 def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
@@ -74,12 +74,25 @@ def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
     return [found[metric.direction] for _, found in parts if metric.direction in found]
 
 
+def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
+    """The same of several runs."""
+    return [r for sample in samples for r in scoped(metric, sample.record)]
+
+
+def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """Unlike all other figures, of trims as well."""
+    asked = [metric.direction] if metric.direction else DIRECTIONS
+    each = [metric.model_copy(update={"direction": direction}) for direction in asked]
+    found = [result for one in each for result in all_scoped(one, samples)]
+    return Figure(float(sum(result.errors for result in found)))
+
+
 def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """I/Os or bytes of all runs over the time of all runs."""
     run_s = sum(sample.record.run_s for sample in samples)
     if not run_s:
         return Figure(None, "nothing was measured")
-    results = [r for sample in samples for r in scoped(metric, sample.record)]
+    results = all_scoped(metric, samples)
     amount = sum(r.ios if metric.name == "iops" else r.bytes for r in results)
     return Figure(amount / run_s)
 
@@ -108,38 +121,36 @@ def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:
     if name == "max":
         return Figure(float(max(latency.max_ns for _, latency in parts)))
     squares = sum(
-        ios * (latency.stddev_ns**2 + latency.mean_ns**2) for ios, latency in parts
+        ios * (latency.stddev_ns**2 + (latency.mean_ns - mean) ** 2)
+        for ios, latency in parts
     )
-    return Figure(sqrt(max(0.0, squares / total - mean**2)))
+    return Figure(sqrt(squares / total))
 
 
 def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
     histogram = merged(metric, samples)
     percent = metric.percent
     assert percent is not None
-    if histogram is None or not histogram.total:
-        return Figure(None, "no I/O completed")
+    if not histogram.total:
+        return Figure(None, "no latency was counted")
     if histogram.beyond(percent) < BEYOND:
         needed = round(BEYOND / (1 - percent / 100))
         return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
-    return Figure(histogram.percentile_ns(percent))
+    found = [r.latency for r in all_scoped(metric, samples) if r.latency]
+    low_ns = min(latency.min_ns for latency in found)
+    high_ns = max(latency.max_ns for latency in found)
+    return Figure(clamp(histogram.percentile_ns(percent), low_ns, high_ns))
 
 
-def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram | None:
+def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
     """The histograms that a metric looks at, added up. Trims only if asked for."""
-    found = [
+    return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
         for sample in samples
         for stored in sample.detail.histograms
         if metric.stream in (None, stored.stream)
         and _wanted(stored.direction, metric.direction)
-    ]
-    if not found:
-        return None
-    whole = found[0]
-    for part in found[1:]:
-        whole = whole + part
-    return whole
+    )
 
 
 def _wanted(direction: str, asked: str | None) -> bool:

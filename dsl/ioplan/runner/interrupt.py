@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from ioplan.backends import Execution
 
+WAITING, RUNNING, HOLDING = 0, 1, 2
+"""How many signals are borne while the target rests, while a run goes on, and
+while a run is started, left or stored. One more breaks off whatever it is."""
+
 
 class Interrupt:
-    """While active, a signal stops the current execution, or raises outside one."""
+    """Signals while a plan runs. The first one stops the current run in order."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = 0
+        self.patience = RUNNING
         self.current: Execution | None = None
         self.before: dict[signal.Signals, Any] = {}
 
@@ -31,8 +38,37 @@ class Interrupt:
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.asked = self.asked, True
-        if self.current is None or again:
+    @contextmanager
+    def patient(self, patience: int) -> Iterator[None]:
+        """Bear so many signals meanwhile; with none, also not one from before."""
+        before, self.patience = self.patience, patience
+        try:
+            if not patience:
+                self.check()
+            yield
+        finally:
+            self.patience = before
+
+    @contextmanager
+    def stopping(self, execution: Execution) -> Iterator[None]:
+        """The run that a signal stops; it may have come while the run was started."""
+        self.current = execution
+        try:
+            with self.patient(RUNNING):
+                if self.asked:
+                    execution.stop()
+                yield
+        finally:
+            self.current = None
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a signal has come."""
+        if self.asked:
             raise KeyboardInterrupt
-        self.current.stop()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.asked += 1
+        if self.asked > self.patience:
+            raise KeyboardInterrupt
+        if self.current:
+            self.current.stop()

@@ -83,7 +83,7 @@ class Recorder:
             version=self.version,
             mode=started.mode if started else "",
             reason=started.reason if started else "",
-            facts={**(started.facts if started else {}), **done.measurement.facts},
+            facts=done.measurement.facts,
         )
 
 
@@ -95,8 +95,9 @@ def _run_id(step: Run | Prepare) -> str:
 
 def _warnings(done: Finished) -> Iterator[str]:
     measured = done.measurement
-    if measured.total.errors:
-        yield f"{measured.total.errors} I/Os failed"
+    errors = sum(part.errors for part in measured.directions.values())
+    if errors:
+        yield f"{errors} I/Os failed"
     if measured.result:
         yield from measured.result.warnings
     yield from map(str, measured.inconsistencies())

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from ioplan.backends import BackendError
 from ioplan.job import Progress
 from ioplan.language.plan import PurgeStep, RestStep, WriteStep
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
-from ioplan.results.record import Interval, RunRecord, Steady, Verdict
+from ioplan.results.record import Interval, RunRecord, Verdict
 from ioplan.results.session import SessionStatus
-from ioplan.runner.execute import Finished, execute, now
+from ioplan.results.store_error import StoreError
+from ioplan.runner.execute import Finished, execute, now, told
 from ioplan.runner.expecting import Expecting
-from ioplan.runner.figures import Sample, figure
-from ioplan.runner.interrupt import Interrupt
+from ioplan.runner.figures import Sample
+from ioplan.runner.interrupt import HOLDING, WAITING, Interrupt
 from ioplan.runner.recording import Recorder
 from ioplan.runner.setting import Setting
 from ioplan.runner.showing import Showing
-from ioplan.runner.steady import assess
+from ioplan.runner.tracking import Tracking
 from ioplan.runner.window import SteadyWatch
+
+Waited = TypeVar("Waited")
 
 
 class RunFailed(Exception):
@@ -63,26 +66,37 @@ class Runner:
         self.tally = Tally()
         self.number = 0
         self.left_s = 0.0
-        self.tracked: list[float] = []
+        self.tracking: Tracking | None = None
         self.expecting: Expecting | None = None
 
     def run(self) -> Tally:
         """All of the plan. What is finished is stored, however this ends."""
-        setting = self.setting
-        self.left_s = self.estimator.total(unfold(setting.plan)).run_s
-        setting.store.begin(setting.session)
-        self.watcher.begins(setting.session, self.left_s)
-        try:
-            with self.interrupt:
-                self._tests(unfold(setting.plan))
-        except KeyboardInterrupt:
-            self.tally.interrupted = True
-        except RunFailed as error:
-            self.tally.failure = str(error)
-        finally:
-            self.watcher.ends(self.tally.status)
-            setting.store.finish(setting.session.id, self.tally.status, now())
+        self.left_s = self.estimator.total(unfold(self.setting.plan)).run_s
+        with self.interrupt:
+            self.setting.store.begin(self.setting.session)
+            try:
+                self.watcher.begins(self.setting.session, self.left_s)
+                self._tests(unfold(self.setting.plan))
+            except KeyboardInterrupt:
+                self.tally.interrupted = True
+            except RunFailed as error:
+                self.tally.failure = str(error)
+            except BaseException as error:
+                self.tally.failure = f"{type(error).__name__}: {error}"
+                raise
+            finally:
+                self._finish()
         return self.tally
+
+    def _finish(self) -> None:
+        """Write down how the session ended, even in a store that has failed."""
+        with self.interrupt.patient(HOLDING):
+            try:
+                ended, id = now(), self.setting.session.id
+                self.setting.store.finish(id, self.tally.status, ended)
+            except StoreError as error:
+                self.tally.failure = self.tally.failure or str(error)
+            self.watcher.ends(self.tally.status)
 
     def _tests(self, steps: Iterable[Step]) -> None:
         for step in steps:
@@ -98,23 +112,24 @@ class Runner:
             return
         session = self.setting.session.id
         for record, verdicts in self.expecting.at_last():
-            self.setting.store.add_verdicts(session, record.seq, verdicts)
+            with self.interrupt.patient(HOLDING):
+                self.setting.store.add_verdicts(session, record.seq, verdicts)
             self._tell(record, verdicts)
 
     def _step(self, step: Step) -> None:
         if isinstance(step, RoundsOf):
             self._rounds(step)
             return
+        self.interrupt.check()
         self.number += 1
         self.watcher.step(step, self.number)
         if isinstance(step, Run):
             self._run(step)
         elif isinstance(step, Idle):
-            self.drive.idle(step.pause_ns)
+            self._rest(step.pause_ns)
         else:
             self._prepare(step)
-        if self.interrupt.asked:
-            raise KeyboardInterrupt
+        self.interrupt.check()
         self._pass(self.estimator.cost(step).run_s)
 
     def _pass(self, estimated_s: float) -> None:
@@ -125,26 +140,20 @@ class Runner:
     # rounds
 
     def _rounds(self, step: RoundsOf) -> None:
-        self.tracked = []
-        cost_s = self.estimator.total(step.round(1)).run_s
+        self.tracking = Tracking(step.rounds)
         most = step.rounds.at_most
         for number in range(1, most + 1):
             for inner in step.round(number):
                 self._step(inner)
-            steady = assess(step.rounds.rule, self.tracked)
+            steady = self.tracking.assessed()
             self.watcher.steady(steady, number)
             if steady.reached:
-                self._pass(cost_s * (most - number))
-                return
-        self.watcher.note(f"not steady after {most} rounds: {steady.why}")
-
-    def _track(self, run: Run, sample: Sample) -> Steady | None:
-        """The assessment so far, if this is the cell that is tracked."""
-        rounds = run.test.rounds
-        if rounds is None or (rounds.when and not rounds.when.holds(run.cell)):
-            return None
-        self.tracked.append(figure(rounds.rule.metric, [sample]).value or 0.0)
-        return assess(rounds.rule, self.tracked)
+                again = self.estimator.total(step.round(number + 1))
+                self._pass(again.run_s * (most - number))
+                break
+        else:
+            self.watcher.note(f"not steady after {most} rounds: {steady.why}")
+        self.tracking = None
 
     # single steps
 
@@ -160,24 +169,31 @@ class Runner:
         """The record with its place in the rounds and its verdicts."""
         assert self.expecting
         detail = done.measurement.detail
-        steady = self._track(run, Sample(record, detail))
+        sample = Sample(record, detail)
+        steady = self.tracking.add(run, sample) if self.tracking else None
         verdicts = self.expecting.finished(run, record, detail)
         return record.model_copy(update={"steady": steady, "verdicts": verdicts})
 
     def _prepare(self, prepare: Prepare) -> None:
         step = prepare.step
         if isinstance(step, PurgeStep):
-            self._purge()
+            how = self._wait(self.drive.purge)
+            self.watcher.note(f"purge: {how}")
         elif isinstance(step, RestStep):
-            self.drive.idle(step.pause_ns)
+            self._rest(step.pause_ns)
         else:
             self._write(prepare, step)
 
-    def _purge(self) -> None:
-        try:
-            self.watcher.note(f"purge: {self.drive.purge()}")
-        except BackendError as error:
-            raise RunFailed(str(error)) from error
+    def _rest(self, pause_ns: int) -> None:
+        self._wait(lambda: self.drive.idle(pause_ns))
+
+    def _wait(self, wait: Callable[[], Waited]) -> Waited:
+        """What a drive does without I/O of ours; a signal breaks it off."""
+        with self.interrupt.patient(WAITING):
+            try:
+                return wait()
+            except Exception as error:  # a stranger's code: anything may come
+                raise RunFailed(told(error)) from error
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts)
@@ -192,17 +208,18 @@ class Runner:
 
         done = execute(self.drive, job, self.interrupt, watch)
         record = self.recorder.record(prepare, step.workload, job, done)
-        if judge and judge.last:
+        if judge:
             record = record.model_copy(update={"steady": judge.last})
-            if not judge.last.reached:
-                self.watcher.note(f"{prepare.state.name}: not steady: {judge.last.why}")
         self._keep(record, done)
+        if judge and done.status == "ok" and not judge.last.reached:
+            self.watcher.note(f"{prepare.state.name}: not steady: {judge.last.why}")
 
     # results
 
     def _keep(self, record: RunRecord, done: Finished) -> None:
         """Durable before anything else happens."""
-        self.setting.store.add(record, done.measurement.detail)
+        with self.interrupt.patient(HOLDING):
+            self.setting.store.add(record, done.measurement.detail)
         self.tally.runs += 1
         self.watcher.record(record)
         self._tell(record, record.verdicts)

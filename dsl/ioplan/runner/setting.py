@@ -14,7 +14,7 @@ from ioplan.runner.watcher import Watcher
 
 @dataclass(frozen=True)
 class Setting:
-    """What is run, on what, by what, and where to the results go.
+    """What is run, on what, by what, and where the results go.
 
     `writes` tells whether any step of the plan writes: if none does, the target
     is opened for reading only in all of them.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ioplan.language.plan import SteadyRule
 from ioplan.results.record import Steady
+from ioplan.runner.figures import Figure
 
 TOLERANCE = 1e-9
 """In percent; a limit that is met exactly is met."""
@@ -25,12 +26,14 @@ def least_squares_slope(values: Sequence[float]) -> float:
     return above / sum((i - middle) ** 2 for i in range(n))
 
 
-def assess(rule: SteadyRule, values: Sequence[float]) -> Steady:
+def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     """Judge the last values; `why` tells what is missing."""
-    window = tuple(values[-rule.window :])
+    last = figures[-rule.window :]
+    window = tuple(one.value or 0.0 for one in last)
     mean = sum(window) / len(window) if window else 0.0
     range_percent, slope_percent = _figures(window, mean)
-    why = _why(rule, len(window), mean, range_percent, slope_percent)
+    why = next((one.why for one in last if one.value is None), "")
+    why = why or _why(rule, len(window), mean, range_percent, slope_percent)
     return Steady(
         metric=str(rule.metric),
         values=window,

@@ -9,7 +9,7 @@ from ioplan.job import SECOND_NS, Progress
 from ioplan.language.plan import SteadyRule
 from ioplan.results.measure import Measurement
 from ioplan.results.record import DirectionResult, Steady, StreamResult
-from ioplan.runner.figures import Sample, figure
+from ioplan.runner.figures import Figure, Sample, figure
 from ioplan.runner.steady import assess
 from ioplan.workload import Direction
 
@@ -26,14 +26,17 @@ class Part:
 
 
 class SteadyWatch:
-    """Collects intervals into windows of `every_ns`, and their values."""
+    """Collects intervals into windows of `every_ns`, and their values.
+
+    A window ends with the interval that comes nearest to its length.
+    """
 
     def __init__(
         self, rule: SteadyRule, every_ns: int, told: Callable[[Steady, int], None]
     ) -> None:
         self.rule, self.every_ns, self.told = rule, every_ns, told
-        self.values: list[float] = []
-        self.last: Steady | None = None
+        self.values: list[Figure] = []
+        self.last = assess(rule, ())
         self._begin()
 
     def _begin(self) -> None:
@@ -45,19 +48,19 @@ class SteadyWatch:
             return False
         self.part.add(progress)
         self.part_ns += progress.interval_ns
-        if self.part_ns < self.every_ns:
+        if self.part_ns + progress.interval_ns // 2 < self.every_ns:
             return False
-        self.values.append(self._value() or 0.0)
+        self.values.append(self._value())
         self._begin()
         self.last = assess(self.rule, self.values)
         self.told(self.last, len(self.values))
         return self.last.reached
 
-    def _value(self) -> float | None:
+    def _value(self) -> Figure:
         part = Part(
             self.part_ns / SECOND_NS,
             self.part.total,
             self.part.directions,
             self.part.streams,
         )
-        return figure(self.rule.metric, [Sample(part, self.part.detail)]).value
+        return figure(self.rule.metric, [Sample(part, self.part.detail)])
