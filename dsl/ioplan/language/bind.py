@@ -68,18 +68,15 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
     for field, name in refs:
         made.update(_converted(field, cell[name].quantity))
     for axis, value in cell.items():
-        if value.attributes is not None and _concerns(axis, base.name):
+        if value.attributes is not None and (
+            "." not in axis or axis.rpartition(".")[0] == base.name
+        ):  # `qd` concerns every stream, `reader.qd` one
             made.update(value.attributes)
     if total:
         made["qd"] = made["qd"] // made["threads"]
     if made["rate"]:
         made["rate"] = _rate(*made["rate"], arrivals)
     return Stream.complete(made)
-
-
-def _concerns(axis: str, stream: str) -> bool:
-    """`qd` concerns every stream, `reader.qd` one."""
-    return "." not in axis or axis.rpartition(".")[0] == stream
 
 
 @lru_cache(maxsize=4096)

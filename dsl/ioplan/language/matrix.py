@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 from ioplan.language.plan import Axis, CellValue, Condition
@@ -38,16 +38,14 @@ class Matrix:
         """The cells of which a condition is true."""
         if self.size > MOST_CELLS:
             return
+        names = self.names
         for rows in product(*(axis.values for axis in self.axes)):
-            cell = {
-                name: value
-                for axis, row in zip(self.axes, rows, strict=True)
-                for name, value in zip(axis.names, row, strict=True)
-            }
+            cell = dict(zip(names, chain.from_iterable(rows), strict=True))
             if when is not None and not when.holds(cell):
                 continue
-            if not any(skip.holds(cell) for skip in self.skips):
-                yield cell
+            if self.skips and any(skip.holds(cell) for skip in self.skips):
+                continue
+            yield cell
 
 
 def cell_text(cell: Cell) -> str:

@@ -15,7 +15,7 @@ from ioplan.language.plan import PurgeStep, RestStep
 from ioplan.model import Model
 from ioplan.planner.counted import counted
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
-from ioplan.workload import SizeShare, Stream, Workload
+from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
 class Assumptions(Model):
@@ -127,41 +127,33 @@ class Estimator:
         """Bytes per second moved and written, all streams together."""
         moved = written = 0.0
         for stream in workload.streams:
-            more, more_written = self._speed(
-                stream.qd * stream.threads,
-                stream.read_sizes,
-                stream.write_sizes,
-                stream.read_percent,
-                stream.trim_percent,
-                stream.rate.iops if stream.rate else None,
-                stream.rate.bytes_per_s if stream.rate else None,
-            )
+            more, more_written = self._speed(stream)
             moved, written = moved + more, written + more_written
-        scale = min(1.0, self.assumptions.bandwidth_bytes_per_s / max(moved, 1))
-        return moved * scale, written * scale
+        fastest = self.assumptions.bandwidth_bytes_per_s
+        if moved <= fastest:
+            return moved, written
+        return fastest, written * fastest / moved
 
-    def _speed(
-        self,
-        outstanding: int,
-        read_sizes: tuple[SizeShare, ...],
-        write_sizes: tuple[SizeShare, ...],
-        read_percent: float,
-        trim_percent: float,
-        rate_iops: float | None,
-        rate_bytes: float | None,
-    ) -> tuple[float, float]:
-        trims = trim_percent / 100
-        reads = (1 - trims) * read_percent / 100
-        write_bytes = self.sizes(write_sizes)
-        read_bytes = self.sizes(read_sizes)
-        size = reads * read_bytes + (1 - reads) * write_bytes
+    def _speed(self, stream: Stream) -> tuple[float, float]:
+        """The same of one stream, by what limits it most."""
+        trims = stream.trim_percent / 100
+        reads = (1 - trims) * stream.read_percent / 100
+        write_bytes = self.sizes(stream.write_sizes)
+        size = reads * self.sizes(stream.read_sizes) + (1 - reads) * write_bytes
+        assumed = self.assumptions
         iops = min(
-            self.assumptions.iops,
-            outstanding / self.assumptions.latency_s,
-            self.assumptions.bandwidth_bytes_per_s / size,
+            assumed.iops,
+            stream.qd * stream.threads / assumed.latency_s,
+            assumed.bandwidth_bytes_per_s / size,
         )
-        if rate_iops is not None:
-            iops = min(iops, rate_iops)
-        if rate_bytes is not None:
-            iops = min(iops, rate_bytes / size)
+        if stream.rate:
+            iops = min(iops, iops_of(stream.rate, size))
         return iops * size, iops * (1 - reads - trims) * write_bytes
+
+
+def iops_of(rate: Rate, mean_size_bytes: float) -> float:
+    """The I/Os per second that a rate asks for."""
+    if rate.iops is not None:
+        return rate.iops
+    assert rate.bytes_per_s is not None
+    return rate.bytes_per_s / mean_size_bytes

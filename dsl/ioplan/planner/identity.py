@@ -8,7 +8,6 @@ the name of a stream does, as results are told apart by it.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -17,11 +16,12 @@ from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.workload import STREAM_DEFAULTS, Stream, Workload
 
 DIGEST_BYTES = 6
-FIELDS = tuple(sorted(Stream.model_fields))
 REQUIRED = object()
 """Equal to no value: a field without a default is always written out."""
-SIMPLE = (int, float, str, bool)
-DEFAULTS = tuple(STREAM_DEFAULTS.get(name, REQUIRED) for name in FIELDS)
+SIMPLE = frozenset((int, float, str, bool))
+DEFAULTS = tuple(
+    (name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in sorted(Stream.model_fields)
+)
 
 
 def digest(*parts: object) -> str:
@@ -47,18 +47,11 @@ def _stream(stream: Stream) -> str:
     values = stream.__dict__
     return ";".join(
         [
-            f"{name}={_value(values[name])}"
-            for name, default in zip(FIELDS, DEFAULTS, strict=True)
-            if values[name] is not default and values[name] != default
+            f"{name}={value if type(value) in SIMPLE else _complex(value)}"
+            for name, default in DEFAULTS
+            if (value := values[name]) is not default and value != default
         ]
     )
-
-
-def _value(value: Any) -> object:
-    kind = type(value)
-    if kind in SIMPLE:
-        return value
-    return _complex(value)
 
 
 @ByIdentity

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ioplan.byidentity import ByIdentity
 from ioplan.language.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, Test
 from ioplan.planner.identity import canonical, digest, given
@@ -36,6 +37,12 @@ class Length(NamedTuple):
     passes: float | None = None
 
 
+@ByIdentity
+def length_text(length: Length) -> list[str]:
+    """What is set of a length, for digests."""
+    return given(**length._asdict())
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of one cell.
@@ -59,9 +66,12 @@ class Run:
     @property
     def run_id(self) -> str:
         """A digest of what the run does; the same in every lab."""
-        after = self.after.digest if self.after else ""
-        said = given(**self.length._asdict(), after=after, around=self.around)
-        return digest(canonical(self.workload), *said)
+        said = [canonical(self.workload), *length_text(self.length)]
+        if self.after:
+            said.append(f"after={self.after.digest}")
+        if self.around:
+            said.append(f"around={self.around}")
+        return digest(*said)
 
     @property
     def cell_text(self) -> dict[str, str]:
