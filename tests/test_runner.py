@@ -72,9 +72,6 @@ class ScriptedDrive:
             path="scripted", kind="file", capacity_bytes=CAPACITY, block_bytes=512
         )
 
-    def gaps(self, job: Job) -> list[Gap]:
-        return []
-
     def start(self, job: Job) -> ScriptedExecution:
         assert not self.open_runs, "two runs at a time"
         self.moment("start")
@@ -99,7 +96,13 @@ class ScriptedBackend:
     name = "scripted"
     virtual_time = True
 
-    def availability(self) -> Availability:
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        return []
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        return ""
+
+    def availability(self, options: dict[str, Any]) -> Availability:
         return Availability(usable=True, version="1")
 
     def open(self, request: TargetRequest) -> ScriptedDrive:

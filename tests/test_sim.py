@@ -102,8 +102,8 @@ MIX = stream(
 def test_it_is_a_backend() -> None:
     backend = SimBackend()
     assert isinstance(backend, Backend)
-    assert backend.availability().usable and backend.virtual_time
-    assert drive().gaps(job(drive(), MIX)) == []
+    assert backend.availability({}).usable and backend.virtual_time
+    assert SimBackend().gaps(job(drive(), MIX), {}) == []
     assert drive().facts == drive().facts
     with pytest.raises(BackendError, match="multiple of 512"):
         backend.open(TargetRequest(create_bytes=1000))

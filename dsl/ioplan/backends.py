@@ -100,9 +100,6 @@ class Drive(Protocol):
 
     facts: TargetFacts
 
-    def gaps(self, job: Job) -> list[Gap]:
-        """What this backend cannot express exactly of the job."""
-
     def start(self, job: Job) -> Execution:
         """Begin a run."""
 
@@ -123,8 +120,11 @@ class Backend(Protocol):
     name: str
     virtual_time: bool
 
-    def availability(self) -> Availability:
-        """Whether it can run on this machine."""
+    def availability(self, options: dict[str, Any]) -> Availability:
+        """Whether it can run on this machine, with these options."""
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        """What it cannot express exactly of a job; pure, it looks at nothing else."""
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """What the backend's own program would be told, for people to read."""

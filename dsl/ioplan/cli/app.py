@@ -21,6 +21,7 @@ from ioplan.cli.reading import checked, opened, size
 from ioplan.cli.running import Options
 from ioplan.cli.running import run as run_plan
 from ioplan.cli.showing import show_session
+from ioplan.lab.lab import read_lab
 from ioplan.lab.target import capacity_of
 from ioplan.report.tables import session_table
 from ioplan.results.export import export as export_session
@@ -47,6 +48,16 @@ Settings = Annotated[
 ]
 ScaleTime = Annotated[
     float, typer.Option("--scale-time", help="Multiply every duration.")
+]
+BackendName = Annotated[
+    str | None, typer.Option("--backend", help="What does the I/O.")
+]
+LabPath = Annotated[
+    Path | None, typer.Option("--lab", help="The lab file; else IOPLAN_LAB, else XDG.")
+]
+BackendOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend."),
 ]
 StorePath = Annotated[
     Path | None,
@@ -129,7 +140,9 @@ def run(
         str | None,
         typer.Option(metavar="SIZE", help="Make the scratch file if it is missing."),
     ] = None,
-    backend: Annotated[str, typer.Option(help="What does the I/O.")] = "io_uring",
+    backend: BackendName = None,
+    lab: LabPath = None,
+    option: BackendOptions = None,
     settings: Settings = None,
     scale_time: ScaleTime = 1.0,
     store: StorePath = None,
@@ -139,6 +152,12 @@ def run(
             metavar="PATH", help="Allow to destroy what is on this very target."
         ),
     ] = None,
+    allow_approximate: Annotated[
+        bool,
+        typer.Option(
+            "--allow-approximate", help="Let a backend do nearly what is asked."
+        ),
+    ] = False,
     baseline: Annotated[
         str | None, typer.Option(metavar="SESSION", help="For 'of baseline'.")
     ] = None,
@@ -155,6 +174,9 @@ def run(
             target=target,
             create=create,
             backend=backend,
+            lab=lab,
+            options=option or [],
+            allow_approximate=allow_approximate,
             settings=settings or [],
             scale_time=scale_time,
             overwrite=overwrite or [],
@@ -224,14 +246,14 @@ def export(
 
 
 @app.command()
-def backends() -> None:
+def backends(lab: LabPath = None) -> None:
     """List what can do the I/O here, and why something cannot."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("backend", "version", "usable", "remarks"):
         table.add_column(heading, overflow="fold")
     for name in names():
         try:
-            found = find(name).availability()
+            found = find(name).availability(read_lab(lab).options_of(name))
         except BackendError as error:
             table.add_row(name, "", "no", str(error))
             continue

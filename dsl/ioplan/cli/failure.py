@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import typer
 
 from ioplan.backends import BackendError
+from ioplan.lab.lab import LabError
 from ioplan.lab.target import TargetError
 from ioplan.language.diagnostic import PlanError
 from ioplan.results.export import ExportError
@@ -22,6 +23,16 @@ class UsageError(Exception):
     """The command line asks for something that cannot be."""
 
 
+EXPLAINED = (
+    UsageError,
+    TargetError,
+    BackendError,
+    LabError,
+    ExportError,
+    StoreError,
+)
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Turn what goes wrong into one message and an exit code; no traceback."""
@@ -30,7 +41,7 @@ def reported() -> Iterator[None]:
     except PlanError as error:
         _say(str(error))
         raise typer.Exit(USAGE) from None
-    except (UsageError, TargetError, BackendError, ExportError, StoreError) as error:
+    except EXPLAINED as error:
         _say(f"error: {error}")
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:

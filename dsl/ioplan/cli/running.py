@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 
-from ioplan.backends import Backend, BackendError, Drive, Gap, TargetRequest, find
+from ioplan.backends import Drive, TargetFacts, TargetRequest
+from ioplan.cli.choosing import Choice, chosen, make_target
 from ioplan.cli.failure import (
     EXPECTATION_FAILED,
     HELD,
@@ -22,16 +23,16 @@ from ioplan.cli.jsonlines import JsonLines
 from ioplan.cli.lines import Lines
 from ioplan.cli.live import LiveLines
 from ioplan.cli.reading import checked, size
-from ioplan.lab.target import make_scratch
+from ioplan.language.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
-from ioplan.language.quantity import size_text
-from ioplan.planner.jobs import all_jobs, misfits, writes
+from ioplan.planner.jobs import misfits, writes
 from ioplan.planner.unfold import unfold
 from ioplan.report.show import show_records
-from ioplan.results.session import Session
+from ioplan.results.session import Session, new_session_id
 from ioplan.results.store import Store
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute import now
+from ioplan.runner.fitting import shortfalls
 from ioplan.runner.host import host_facts
 from ioplan.runner.runner import Runner, Tally
 from ioplan.runner.setting import Setting
@@ -48,10 +49,13 @@ class Options:
     store: Path
     target: str | None = None
     create: str | None = None
-    backend: str = "io_uring"
+    backend: str | None = None
+    lab: Path | None = None
+    options: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     scale_time: float = 1.0
     overwrite: list[str] = field(default_factory=list)
+    allow_approximate: bool = False
     baseline: str | None = None
     quiet: bool = False
     json: bool = False
@@ -60,105 +64,82 @@ class Options:
 def run(options: Options) -> int:
     """Run a plan; returns the exit code. Raises what `failure.reported` knows."""
     plan = checked(options.plan, options.settings, options.scale_time)
-    backend = usable(options.backend)
+    choice = chosen(options.backend, options.lab, options.options)
+    session = new_session_id()
     request = TargetRequest(
         path=options.target,
         create_bytes=size(options.create, "--create"),
         overwrite=tuple(options.overwrite),
         writes=writes(unfold(plan)),
+        options=choice.options,
+        folder=str(session_folder(options.store, session)),
     )
     console = Console(quiet=options.quiet or options.json)
-    if request.path and request.create_bytes and not backend.virtual_time:
-        _make_scratch(Path(request.path), request.create_bytes, console)
-    with Store.open(options.store) as store:
-        drive = backend.open(request)
-        try:
-            check_fit(plan, drive, request.writes)
-            return _run_on(drive, plan, backend, store, options, console)
-        finally:
-            drive.close()
-
-
-def _make_scratch(path: Path, size_bytes: int, console: Console) -> None:
-    """Make the target if it is missing, with a bar, since a large one takes long."""
-    if path.exists():
-        return
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("making the scratch file", total=size_bytes)
-        make_scratch(
-            path, size_bytes, lambda done: progress.update(task, completed=done)
+    make_target(choice.backend, request, console)
+    with (
+        Store.open(options.store) as store,
+        closing(choice.backend.open(request)) as drive,
+    ):
+        check_fit(plan, choice, drive.facts, request.writes, options.allow_approximate)
+        setting = Setting(
+            plan=plan,
+            backend=choice.backend,
+            drive=drive,
+            store=store,
+            session=_session(session, drive, plan, choice, options),
+            writes=request.writes,
+            options=choice.options,
+            watcher=_watcher(options, console),
+            baseline=_baseline(store, options.baseline),
         )
-    text = f"made the scratch file {path}, {size_text(size_bytes)} of random data"
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
+        return _run_in(setting, options, console)
 
 
-def usable(name: str) -> Backend:
-    """The backend, if it can run here. Raises BackendError."""
-    backend = find(name)
-    found = backend.availability()
-    if not found.usable:
-        raise BackendError(f"the backend {name!r} cannot run here: {found.reason}")
-    return backend
+def session_folder(store: Path, session: str) -> Path:
+    """Where a session keeps what does not belong into the store."""
+    return store.absolute().parent / "sessions" / session
 
 
-def check_fit(plan: CheckedPlan, drive: Drive, writing: bool) -> None:
-    """Refuse before anything is touched. Raises UsageError."""
-    found = misfits(unfold(plan), drive.facts)
-    found += list(gap_texts(plan, drive, writing))
+def check_fit(
+    plan: CheckedPlan,
+    choice: Choice,
+    facts: TargetFacts,
+    writing: bool,
+    allow_approximate: bool,
+) -> None:
+    """Refuse before anything is touched. Raises UsageError, PlanError."""
+    found = misfits(unfold(plan), facts)
+    short = shortfalls(plan, choice.backend, facts, choice.options, writing)
+    if allow_approximate:
+        short = [one for one in short if not one.gap.instead]
+    found += [one.text for one in short if one.span is None]
+    placed = [
+        one.diagnostic(choice.backend.name, one.span) for one in short if one.span
+    ]
+    if placed:
+        raise PlanError(placed)
     if found:
         shown = "\n  ".join(found[:MOST_MISFITS])
         more = f"\n  and {len(found) - MOST_MISFITS} more" * (len(found) > MOST_MISFITS)
-        raise UsageError(f"the plan does not fit {drive.facts.path}:\n  {shown}{more}")
+        raise UsageError(f"the plan does not fit {facts.path}:\n  {shown}{more}")
 
 
-def gap_texts(plan: CheckedPlan, drive: Drive, writing: bool) -> list[str]:
-    """What the backend cannot express exactly, each once."""
-    found: dict[str, None] = {}
-    for step, job in all_jobs(unfold(plan), drive.facts, not writing):
-        for gap in drive.gaps(job):
-            found.setdefault(f"{step.test.title}: {_gap_text(gap)}")
-    return list(found)
+def _baseline(store: Store, key: str | None) -> BaselineSession | None:
+    return BaselineSession(store, store.session(key).id) if key else None
 
 
-def _gap_text(gap: Gap) -> str:
-    return f"{gap.field} of stream {gap.stream}: {gap.reason}"
-
-
-def _run_on(
-    drive: Drive,
-    plan: CheckedPlan,
-    backend: Backend,
-    store: Store,
-    options: Options,
-    console: Console,
-) -> int:
-    baseline = None
-    if options.baseline:
-        baseline = BaselineSession(store, store.session(options.baseline).id)
-    session = _session(drive, plan, backend, options)
-    setting = Setting(
-        plan=plan,
-        backend=backend,
-        drive=drive,
-        store=store,
-        session=session,
-        writes=writes(unfold(plan)),
-        watcher=_watcher(options, console),
-        baseline=baseline,
-    )
+def _run_in(setting: Setting, options: Options, console: Console) -> int:
     tally = Runner(setting).run()
-    records = list(store.records(session.id))
     if not options.json and not options.quiet:
         console.print()
-        show_records(console, store, records, plan)
-    _conclude(console, tally, session, options)
+        records = list(setting.store.records(setting.session.id))
+        show_records(console, setting.store, records, setting.plan)
+    _conclude(console, tally, setting.session, options)
     return exit_code(tally)
 
 
 def _session(
-    drive: Drive, plan: CheckedPlan, backend: Backend, options: Options
+    id: str, drive: Drive, plan: CheckedPlan, choice: Choice, options: Options
 ) -> Session:
     args: dict[str, Any] = {
         "set": plan.parameters,
@@ -166,13 +147,16 @@ def _session(
         "create": options.create,
         "overwrite": options.overwrite,
         "baseline": options.baseline,
+        "options": choice.options,
+        "allow_approximate": options.allow_approximate,
     }
     return Session(
+        id=id,
         plan=plan.title,
         plan_file=str(options.plan),
         plan_text=plan.text,
         started_at=now(),
-        backend=backend.name,
+        backend=choice.backend.name,
         target=drive.facts.path,
         args=args,
         host=host_facts(),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplan.byidentity import ByIdentity
 from ioplan.language.bind import Cell
-from ioplan.language.plan import PrepareStep, Rounds, Test
+from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Test
 from ioplan.planner.identity import canonical, digest, given
 from ioplan.results.record import Preparation
 from ioplan.workload import Workload
@@ -53,7 +53,7 @@ class Run:
 
     test: Test
     cell: Cell
-    text: str
+    template: RunTemplate
     index: int
     round: int
     iteration: int
@@ -80,7 +80,7 @@ class Run:
 
     def __str__(self) -> str:
         cell = " ".join(f"{n}={v}" for n, v in self.cell_text.items())
-        return cell or self.text
+        return cell or self.template.text
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class Unfolding:
         return Run(
             self.test,
             cell,
-            step.text,
+            step,
             self.places[id(step)].number,
             number,
             iteration,

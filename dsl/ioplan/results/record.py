@@ -178,6 +178,9 @@ class RunRecord(Figures):
     steady: Steady | None = None
     verdicts: tuple[Verdict, ...] = ()
     warnings: tuple[str, ...] = ()
+    substitutions: tuple[str, ...] = described(
+        "what the backend did in place of what was asked", default=()
+    )
 
 
 class StoredHistogram(Model):

@@ -10,6 +10,7 @@ from ioplan.planner.identity import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
 from ioplan.results.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.execute import Finished
+from ioplan.runner.fitting import described
 from ioplan.runner.setting import Setting
 from ioplan.workload import Workload
 
@@ -19,7 +20,7 @@ class Recorder:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.version = setting.backend.availability().version
+        self.version = setting.backend.availability(setting.options).version
         self.seq = 0
 
     def record(
@@ -49,7 +50,12 @@ class Recorder:
             cpu=measured.cpu,
             cpu_percent=measured.cpu_percent,
             warnings=tuple(_warnings(done)),
+            substitutions=self._substitutions(job),
         )
+
+    def _substitutions(self, job: Job) -> tuple[str, ...]:
+        gaps = self.setting.backend.gaps(job, self.setting.options)
+        return tuple(described(gap) for gap in gaps)
 
     def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:
         plan = self.setting.plan

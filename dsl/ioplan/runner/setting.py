@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ioplan.backends import Backend, Drive
 from ioplan.language.plan import CheckedPlan
@@ -17,7 +18,7 @@ class Setting:
     """What is run, on what, by what, and where the results go.
 
     `writes` tells whether any step of the plan writes: if none does, the target
-    is opened for reading only in all of them.
+    is opened for reading only in all of them. `options` are the backend's own.
     """
 
     plan: CheckedPlan
@@ -26,5 +27,6 @@ class Setting:
     store: Store
     session: Session
     writes: bool
+    options: dict[str, Any] = field(default_factory=dict)
     watcher: Watcher = field(default_factory=Watcher)
     baseline: BaselineSession | None = None

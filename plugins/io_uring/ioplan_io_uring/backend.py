@@ -21,10 +21,6 @@ class IoUringDrive:
         self.facts: TargetFacts = target.facts
         self.program = engine_path()
 
-    def gaps(self, job: Job) -> list[Gap]:
-        """The engine expresses the whole language."""
-        return []
-
     def start(self, job: Job) -> EngineExecution:
         """Begin a run."""
         return EngineExecution(self.program, job)
@@ -48,7 +44,7 @@ class IoUringBackend:
     name = "io_uring"
     virtual_time = False
 
-    def availability(self) -> Availability:
+    def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""
         try:
             found = probe("/dev/zero")
@@ -59,6 +55,10 @@ class IoUringBackend:
             reason = f"in sync mode: {found.get('io_uring_reason', '')}"
         version = str(found.get("version", ""))
         return Availability(usable=True, version=version, reason=reason)
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        """The engine expresses the whole language."""
+        return []
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job as the engine reads it."""

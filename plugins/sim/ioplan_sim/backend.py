@@ -27,9 +27,13 @@ class SimBackend:
     name = "sim"
     virtual_time = True
 
-    def availability(self) -> Availability:
+    def availability(self, options: dict[str, Any]) -> Availability:
         """Usable everywhere."""
         return Availability(usable=True, version=ioplan.__version__)
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        """None: the whole workload language can be simulated."""
+        return []
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job itself; there is no other program to tell."""
@@ -59,10 +63,6 @@ class SimDrive:
             block_bytes=BLOCK_BYTES,
             identity={"model": "ioplan sim", "serial": serial},
         )
-
-    def gaps(self, job: Job) -> list[Gap]:
-        """None: the whole workload language can be simulated."""
-        return []
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
