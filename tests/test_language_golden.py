@@ -96,10 +96,10 @@ def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg
 # every message that the sources can say stands in some golden file
 
 ELSEWHERE = (
-    "is larger than",  # of the file, as ValueError: test_language_files.py
+    "is larger than",  # of the file, as ValueError: test_language.py
     "cannot read",
     "the plan uses more than",
-    "the plan is nested too deeply",  # test_language_recovery.py
+    "the plan is nested too deeply",  # test_language.py
     "is not a mix",  # the lexer takes no such text
 )
 

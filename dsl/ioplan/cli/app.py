@@ -8,28 +8,27 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ioplan import __version__
-from ioplan.backends import BackendError, find, names
+from ioplan.cli.backends_table import print_backends
 from ioplan.cli.checking import check_plans, format_plans
+from ioplan.cli.choosing import chosen
+from ioplan.cli.crosschecking import Options as CrosscheckOptions
+from ioplan.cli.crosschecking import crosscheck as run_crosscheck
 from ioplan.cli.failure import UsageError, reported
 from ioplan.cli.listing import plan_json, plan_table
-from ioplan.cli.reading import checked, opened, size
+from ioplan.cli.native import print_native
+from ioplan.cli.reading import assumed_facts, checked, opened
 from ioplan.cli.running import Options
 from ioplan.cli.running import run as run_plan
 from ioplan.cli.showing import show_session
 from ioplan.lab.lab import read_lab
-from ioplan.lab.target import capacity_of
 from ioplan.report.tables import session_table
 from ioplan.results.export import export as export_session
 from ioplan.results.schema import record_schema
 from ioplan.results.sessions import export_sessions
 from ioplan.results.store import Store, default_path
-
-DEFAULT_CAPACITY_BYTES = 10**12
 
 app = typer.Typer(
     name="ioplan",
@@ -58,6 +57,14 @@ LabPath = Annotated[
 BackendOptions = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend."),
+]
+Overwrite = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="Allow to destroy what is on this very target."),
+]
+Approximate = Annotated[
+    bool,
+    typer.Option("--allow-approximate", help="Let a backend do nearly what is asked."),
 ]
 StorePath = Annotated[
     Path | None,
@@ -114,20 +121,27 @@ def plan(
     capacity: Annotated[str | None, typer.Option(help="For example 1TB.")] = None,
     settings: Settings = None,
     scale_time: ScaleTime = 1.0,
+    backend: BackendName = None,
+    lab: LabPath = None,
+    option: BackendOptions = None,
+    native: Annotated[
+        bool, typer.Option("--show-native", help="What the backend would be told.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Every step.")] = False,
 ) -> None:
     """Show what would happen: steps in order, time, bytes, drive writes."""
     with reported():
         made = checked(plan, settings or [], scale_time)
-        if target and capacity:
-            raise UsageError("say --target or --capacity, not both")
-        bytes_ = capacity_of(target) if target else size(capacity, "--capacity")
-        if as_json:
-            plan_json(made, bytes_ or DEFAULT_CAPACITY_BYTES)
+        facts = assumed_facts(target, capacity)
+        console = Console(highlight=False)
+        if native:
+            choice = chosen(backend, lab, option or [])
+            print_native(console, made, choice, facts)
+        elif as_json:
+            plan_json(made, facts.capacity_bytes)
         else:
-            console = Console(highlight=False)
-            plan_table(console, made, bytes_ or DEFAULT_CAPACITY_BYTES, everything)
+            plan_table(console, made, facts.capacity_bytes, everything)
 
 
 @app.command()
@@ -146,18 +160,8 @@ def run(
     settings: Settings = None,
     scale_time: ScaleTime = 1.0,
     store: StorePath = None,
-    overwrite: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH", help="Allow to destroy what is on this very target."
-        ),
-    ] = None,
-    allow_approximate: Annotated[
-        bool,
-        typer.Option(
-            "--allow-approximate", help="Let a backend do nearly what is asked."
-        ),
-    ] = False,
+    overwrite: Overwrite = None,
+    allow_approximate: Approximate = False,
     baseline: Annotated[
         str | None, typer.Option(metavar="SESSION", help="For 'of baseline'.")
     ] = None,
@@ -194,6 +198,41 @@ FormatOrNone = Annotated[
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Else stdout.")
 ]
+
+
+@app.command()
+def crosscheck(
+    plan: PlanPath,
+    backends: Annotated[str, typer.Option(help="Two, as io_uring,fio.")],
+    target: Annotated[str | None, typer.Option(help="A file or a device.")] = None,
+    create: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Make the scratch file if it is missing."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Runs of each cell on each.")] = 5,
+    settings: Settings = None,
+    scale_time: ScaleTime = 1.0,
+    lab: LabPath = None,
+    overwrite: Overwrite = None,
+    allow_approximate: Approximate = False,
+    store: StorePath = None,
+) -> None:
+    """Run each cell on two backends in turn; exit with 1 where they differ."""
+    with reported():
+        options = CrosscheckOptions(
+            plan=plan,
+            store=store or default_path(),
+            backends=backends,
+            target=target,
+            create=create,
+            rounds=rounds,
+            lab=lab,
+            settings=tuple(settings or ()),
+            scale_time=scale_time,
+            overwrite=tuple(overwrite or ()),
+            allow_approximate=allow_approximate,
+        )
+        raise typer.Exit(run_crosscheck(options, Console()))
 
 
 @app.command("ls")
@@ -247,20 +286,9 @@ def export(
 
 @app.command()
 def backends(lab: LabPath = None) -> None:
-    """List what can do the I/O here, and why something cannot."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("backend", "version", "usable", "remarks"):
-        table.add_column(heading, overflow="fold")
-    for name in names():
-        try:
-            found = find(name).availability(read_lab(lab).options_of(name))
-        except BackendError as error:
-            table.add_row(name, "", "no", str(error))
-            continue
-        table.add_row(
-            name, found.version, "yes" if found.usable else "no", found.reason
-        )
-    Console().print(table)
+    """List what can do the I/O here, why something cannot, and what each can say."""
+    with reported():
+        print_backends(Console(), read_lab(lab))
 
 
 @app.command()

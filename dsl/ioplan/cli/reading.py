@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from ioplan.backends import TargetFacts
 from ioplan.cli.failure import UsageError
+from ioplan.lab.target import capacity_of
 from ioplan.language.checker import check_file
+from ioplan.language.fields import SECTOR_BYTES
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text
 
 PAGE_BYTES = 4096
+DEFAULT_CAPACITY_BYTES = 10**12
 
 
 def checked(path: Path, settings: list[str], time_scale: float = 1.0) -> CheckedPlan:
@@ -26,6 +30,19 @@ def checked(path: Path, settings: list[str], time_scale: float = 1.0) -> Checked
         raise UsageError(f"cannot read {str(path)!r}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def assumed_facts(target: str | None, capacity: str | None) -> TargetFacts:
+    """The facts of a target that need not be there: a capacity, a path."""
+    if target and capacity:
+        raise UsageError("say --target or --capacity, not both")
+    found = capacity_of(target) if target else size(capacity, "--capacity")
+    return TargetFacts(
+        path=target or "TARGET",
+        kind="assumed",
+        capacity_bytes=found or DEFAULT_CAPACITY_BYTES,
+        block_bytes=SECTOR_BYTES,
+    )
 
 
 def pairs(settings: list[str]) -> dict[str, str]:

@@ -150,14 +150,25 @@ def _session(
         "options": choice.options,
         "allow_approximate": options.allow_approximate,
     }
+    return new_session(id, plan, choice, drive.facts, args)
+
+
+def new_session(
+    id: str,
+    plan: CheckedPlan,
+    choice: Choice,
+    facts: TargetFacts,
+    args: dict[str, Any],
+) -> Session:
+    """A session that begins now, on this host."""
     return Session(
         id=id,
         plan=plan.title,
-        plan_file=str(options.plan),
+        plan_file=plan.file,
         plan_text=plan.text,
         started_at=now(),
         backend=choice.backend.name,
-        target=drive.facts.path,
+        target=facts.path,
         args=args,
         host=host_facts(),
     )

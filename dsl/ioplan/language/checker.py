@@ -7,15 +7,16 @@ from math import inf
 from pathlib import Path
 
 from ioplan.language import tree
+from ioplan.language.diagnosis import too_deep
 from ioplan.language.diagnostic import PlanError
 from ioplan.language.findings import EnoughFound, Findings
 from ioplan.language.module import Loader, Module, library_roots, place, read_text
-from ioplan.language.parser import too_deep
+from ioplan.language.parameters import Parameters
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.preconditions import defined as checked_precondition
-from ioplan.language.scope import Parameters, Scope
+from ioplan.language.scope import Scope
 from ioplan.language.source import Source, Span
-from ioplan.language.tests import TestChecker
+from ioplan.language.tests import checked as checked_test
 from ioplan.language.workloads import defined as checked_workload
 
 NO_SETTINGS: Mapping[str, str] = {}
@@ -123,7 +124,7 @@ def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
             'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
         )
     _check_titles(nodes, scope.findings)
-    checked = [TestChecker(node, scope, time_scale).check() for node in nodes]
+    checked = [checked_test(node, scope, time_scale) for node in nodes]
     return tuple(test for test in checked if test)
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ioplan.language import tree
-from ioplan.language.axes import compressible_text, region_text, values_of
+from ioplan.language.dimensions import values_of
+from ioplan.language.phrases import (
+    compressible_text,
+    data_from,
+    region_of,
+    region_text,
+)
 from ioplan.language.plan import Axis, CellValue, Comparison, Condition, Junction
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
-from ioplan.language.workloads import data_from, region_of
 from ioplan.suggest import did_you_mean
 
 FIELD_KINDS: dict[str, tuple[Kind, ...]] = {

@@ -45,6 +45,15 @@ class Findings:
         if len(self.found) >= MOST_FOUND:
             raise EnoughFound
 
+    def twice(self, what: str, span: Span, earlier: Span) -> None:
+        """Note that something is said again. Raises EnoughFound."""
+        line, column = span.source.position(earlier.start)
+        self.error(
+            f"{what} is said twice; first in line {line}, column {column}",
+            span,
+            "keep one of them",
+        )
+
     def missing(self, message: str, where: Span, inside: Span, help: str = "") -> None:
         """Note that something lacks, unless it may stand in a damaged place."""
         if not any(span.overlaps(inside) for span in self.damaged):

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from ioplan.language import tree, written
 from ioplan.language.comments import Comment, comments_of
+from ioplan.language.diagnosis import too_deep
 from ioplan.language.diagnostic import PlanError
-from ioplan.language.parser import parse, too_deep
+from ioplan.language.parser import parse
 from ioplan.language.source import Source
 
 WIDTH = 88

@@ -254,8 +254,3 @@ class CheckedPlan(Checked):
     tests: tuple[Test, ...]
     time_scale: float = 1.0
     text: str = Field(repr=False)
-
-    @property
-    def needs_baseline(self) -> bool:
-        """Whether an expectation compares with an earlier session."""
-        return any(e.of_baseline for test in self.tests for e in test.expectations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioplan.language import tree
 from ioplan.language.bind import scaled_ns, workload_of
+from ioplan.language.draft import merged
 from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import (
     Precondition,
@@ -17,8 +18,15 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.streams import check_streams
-from ioplan.language.timing import amount_of, metric_of, only, steady_rule
-from ioplan.language.workloads import Timing, merged, split, workload
+from ioplan.language.timing import (
+    Timing,
+    amount_of,
+    metric_of,
+    only,
+    split,
+    steady_rule,
+)
+from ioplan.language.workloads import workload
 from ioplan.workload import Workload
 
 MOST_STEPS = 100
@@ -34,37 +42,6 @@ def precondition(
         _no_precondition(word, scope, found[0] if found else None)
         return None
     return defined(found[0], found[1], scope, time_scale)
-
-
-def depends(name: str, scope: Scope) -> list[str]:
-    """The axes of a test that a precondition would depend on."""
-    if scope.open.params:
-        with scope.findings.unsaid():
-            _touch_all(name, scope, set())
-    return sorted(scope.open.used)
-
-
-def _touch_all(name: str, scope: Scope, seen: set[int]) -> None:
-    found = scope.module.find(name)
-    if not found or not isinstance(found[0], tree.Precondition) or id(found[0]) in seen:
-        return
-    seen.add(id(found[0]))
-    inside = scope.within(found[1])
-    for step in found[0].steps:
-        if isinstance(step, tree.Named):
-            _touch_all(step.name.text, inside, seen)
-        elif isinstance(step, tree.Idle):
-            inside.amount(step.pause)
-        elif isinstance(step, tree.Write):
-            _touch(step, inside)
-
-
-def _touch(step: tree.Write, scope: Scope) -> None:
-    clauses, timing = split(step.spec, scope)
-    workload(clauses, step.spec, scope)
-    for clause in timing.values():
-        for atom in clause.atoms:
-            scope.amount(atom)
 
 
 def _no_precondition(word: tree.Word, scope: Scope, known: Definition | None) -> None:
@@ -163,13 +140,8 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     if made is None or limits is None:
         return None
     return WriteStep.model_validate(
-        {"workload": made, "text": one_line(step.span.text), **limits}
+        {"workload": made, "text": step.span.one_line, **limits}
     )
-
-
-def one_line(text: str) -> str:
-    """A statement without its comments and line ends."""
-    return " ".join(" ".join(line.split("#")[0] for line in text.split("\n")).split())
 
 
 def _written(

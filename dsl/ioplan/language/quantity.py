@@ -55,7 +55,7 @@ KIND_NAMES: dict[Kind, str] = {
     "passes": "a number of passes",
     "number": "a number",
 }
-MOST_DIGITS = 18
+MOST_DIGITS = 19
 MOST_DECIMALS = 9
 MOST_VALUE = (1 << 63) - 1
 """What bytes and nanoseconds may come to: 8 EiB, 292 years."""

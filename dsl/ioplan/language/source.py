@@ -44,6 +44,12 @@ class Span:
         """What stands there."""
         return self.source.text[self.start : self.end]
 
+    @property
+    def one_line(self) -> str:
+        """What stands there, without comments and line ends."""
+        code = (line.split("#")[0] for line in self.text.split("\n"))
+        return " ".join(" ".join(code).split())
+
     def overlaps(self, other: Span) -> bool:
         """Whether both share a character of one source."""
         return (

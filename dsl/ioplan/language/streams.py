@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from ioplan.language.draft import merged
 from ioplan.language.fields import AXIS_FIELDS, slot
 from ioplan.language.plan import Axis, CellValue, StreamTemplate, WorkloadTemplate
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
-from ioplan.language.workloads import RANDOM_ONLY, lacks, merged, one_sided
+
+RANDOM_ONLY = ("hotspots", "zipf", "pareto", "normal")
 
 
 def check_streams(
@@ -73,14 +75,47 @@ def _check_complete(
     scope: Scope,
 ) -> None:
     name = f"the workload {template.name!r}" if template.name else "the workload"
-    missing = lacks(stream, given)
+    missing = _lacks(stream, given)
     for what, example in missing:
-        scope.findings.missing(f"{name} has no {what[2:]}", where, where, example)
-    side = None if missing else one_sided(stream, given)
+        scope.findings.missing(f"{name} has no {what}", where, where, example)
+    side = None if missing else _one_sided(stream, given)
     if side:
         scope.findings.error(
             f"{name} says no sizes for its {side}s", where, f"add {side} sizes {{ … }}"
         )
+
+
+def _lacks(stream: StreamTemplate, given: set[str]) -> list[tuple[str, str]]:
+    """What a stream has not been told, of what has no default: what, an example.
+
+    `given` are the fields that axes decide.
+    """
+    known = {slot(f) for f in (*stream.refs, *given)}
+    has = stream.attributes
+    missing: list[tuple[str, str]] = []
+    if "pattern" not in has and "pattern" not in known:
+        missing.append(("pattern", "random or sequential"))
+    if "size" not in known and not ("read_sizes" in has or "write_sizes" in has):
+        missing.append(("block size", "for example 4KiB"))
+    if "mix" not in known and "read_percent" not in has:
+        missing.append(("mix", "for example 100/0 to read, 0/100 to write"))
+    return missing
+
+
+def _one_sided(stream: StreamTemplate, given: set[str]) -> str | None:
+    """The direction whose sizes lack where only the other's were said."""
+    if "size" in {slot(f) for f in (*stream.refs, *given)}:
+        return None
+    has: dict[str, Any] = stream.attributes
+    reads = has.get("read_percent")
+    if {"read", "mix"} & {*stream.refs, *given}:
+        reads = None
+    writes = reads is None or reads < 100 or "trim_percent" in has or "trim" in given
+    if "write_sizes" not in has and writes:
+        return "write"
+    if "read_sizes" not in has and (reads is None or reads > 0):
+        return "read"
+    return None
 
 
 def _check_decided_once(

@@ -21,7 +21,7 @@ FASTEST_NS = 1_000
 def check_support(
     metric: Metric,
     node: tree.Expect,
-    runs: list[RunTemplate],
+    runs: tuple[RunTemplate, ...],
     cells: Iterable[Cell],
     scope: Scope,
 ) -> None:

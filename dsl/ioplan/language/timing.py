@@ -10,9 +10,38 @@ from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.plan import Amount, SteadyRule
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.scope import Scope
-from ioplan.language.workloads import Timing
 
+TIMING = ("for", "warmup", "until", "at most", "over", "range", "slope", "passes")
+"""Clauses that say how long, not what; the step that they stand in takes them."""
 LEAST_WINDOW = 3
+
+Timing = dict[str, tree.Clause]
+
+
+def split(spec: tree.Spec, scope: Scope) -> tuple[list[tree.Clause], Timing]:
+    """What a workload is, and how long it goes on; each said once."""
+    asked: list[tree.Clause] = []
+    timing: Timing = {}
+    for clause in spec.clauses:
+        kind = _kind(clause, scope)
+        if kind not in TIMING:
+            asked.append(clause)
+        elif kind in timing:
+            scope.findings.twice(repr(kind), clause.span, timing[kind].span)
+        else:
+            timing[kind] = clause
+    return asked, timing
+
+
+def _kind(clause: tree.Clause, scope: Scope) -> str:
+    """`passes` have no keyword: the quantity tells."""
+    if clause.kind != "value" or clause.head:
+        return clause.kind
+    atom = clause.atoms[0]
+    if atom.kind == "quantity":
+        return "passes" if "pass" in atom.text else "value"
+    named_kind = scope.kind_of_name(atom.text) if atom.kind == "name" else None
+    return "passes" if named_kind == "passes" else "value"
 
 
 def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> None:

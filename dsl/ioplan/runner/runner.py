@@ -12,7 +12,7 @@ from ioplan.planner.estimate import Estimator
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
-from ioplan.results.record import Interval, RunRecord, Verdict
+from ioplan.results.record import Interval, RunDetail, RunRecord, Verdict
 from ioplan.results.session import SessionStatus
 from ioplan.results.store_error import StoreError
 from ioplan.runner.execute import Finished, execute, now, told
@@ -128,7 +128,7 @@ class Runner:
         elif isinstance(step, Idle):
             self._rest(step.pause_ns)
         else:
-            self._prepare(step)
+            self.prepare(step)
         self.interrupt.check()
         self._pass(self.estimator.cost(step).run_s)
 
@@ -157,13 +157,22 @@ class Runner:
 
     # single steps
 
+    def only(self, run: Run) -> tuple[RunRecord, RunDetail]:
+        """One run by itself, stored and judged by nobody. Raises RunFailed."""
+        record, done = self._measure(run)
+        self._keep(record, done)
+        return record, done.measurement.detail
+
     def _run(self, run: Run) -> None:
-        job = run_job(run, self.drive.facts, read_only=not self.setting.writes)
-        done = execute(self.drive, job, self.interrupt, Showing(job, self.watcher))
-        record = self.recorder.record(run, run.workload, job, done)
+        record, done = self._measure(run)
         if done.status == "ok":
             record = self._judged(run, record, done)
         self._keep(record, done)
+
+    def _measure(self, run: Run) -> tuple[RunRecord, Finished]:
+        job = run_job(run, self.drive.facts, read_only=not self.setting.writes)
+        done = execute(self.drive, job, self.interrupt, Showing(job, self.watcher))
+        return self.recorder.record(run, run.workload, job, done), done
 
     def _judged(self, run: Run, record: RunRecord, done: Finished) -> RunRecord:
         """The record with its place in the rounds and its verdicts."""
@@ -174,7 +183,8 @@ class Runner:
         verdicts = self.expecting.finished(run, record, detail)
         return record.model_copy(update={"steady": steady, "verdicts": verdicts})
 
-    def _prepare(self, prepare: Prepare) -> None:
+    def prepare(self, prepare: Prepare) -> None:
+        """One step of a precondition. Raises RunFailed."""
         step = prepare.step
         if isinstance(step, PurgeStep):
             how = self._wait(self.drive.purge)

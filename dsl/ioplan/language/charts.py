@@ -1,0 +1,76 @@
+"""Checks `chart`: what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioplan.language import tree
+from ioplan.language.plan import Chart
+from ioplan.language.sweep import Sweep
+from ioplan.suggest import did_you_mean
+
+CHARTS = (
+    *("lines", "bars", "heatmap", "scatter", "percentiles", "histogram"),
+    *("table", "cumulative", "bands"),
+)
+SCALES = ("log x", "log y", "linear and log")
+
+
+def charts_of(nodes: list[tree.Chart], sweep: Sweep) -> Iterator[Chart]:
+    """The charts without errors."""
+    for node in nodes:
+        made = _chart(node, sweep)
+        if made:
+            yield made
+
+
+def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
+    _check_kind(node, sweep)
+    _check_axes(node, sweep)
+    when, usable = sweep.when(node.condition)
+    metrics = [sweep.metric(word, when) for word in node.metrics]
+    _check_scales(node, sweep)
+    if any(metric is None for metric in metrics) or not usable:
+        return None
+    return Chart(
+        kind=node.kind.text,
+        metrics=tuple(m for m in metrics if m),
+        by=tuple(word.text for word in node.by),
+        per=tuple(word.text for word in node.per),
+        when=when,
+        scales=tuple(scale.text for scale in node.scales),
+        text=node.span.one_line,
+    )
+
+
+def _check_kind(node: tree.Chart, sweep: Sweep) -> None:
+    if node.kind.text not in CHARTS:
+        near = did_you_mean(node.kind.text, CHARTS)
+        sweep.findings.error(
+            f"there is no chart {node.kind.text!r}{near}",
+            node.kind.span,
+            f"charts: {' '.join(CHARTS)}",
+        )
+
+
+def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
+    seen: set[str] = set()
+    for word in (*node.by, *node.per):
+        sweep.check_varied(word, "time", "round", "iops", "bytes")
+        if word.text in seen:
+            sweep.findings.error(f"the axis {word.text!r} stands twice", word.span)
+        seen.add(word.text)
+    if node.kind.text == "heatmap" and len(node.by) != 2:
+        sweep.findings.error(
+            "a heatmap is drawn over two axes",
+            node.kind.span,
+            "for example chart heatmap iops by size, read",
+        )
+
+
+def _check_scales(node: tree.Chart, sweep: Sweep) -> None:
+    for scale in node.scales:
+        if scale.text not in SCALES:
+            sweep.findings.error(
+                "a scale is log x, log y or linear and log", scale.span
+            )

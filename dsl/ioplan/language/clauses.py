@@ -1,0 +1,181 @@
+"""Checks the clauses of a workload: what each sets in the draft of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ioplan.language import tree
+from ioplan.language.draft import Draft
+from ioplan.language.fields import FIELDS, slot
+from ioplan.language.phrases import data_from, region_of
+from ioplan.language.plan import Amount, Ref, StreamTemplate
+from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.scope import Scope
+from ioplan.language.shares import hotspots, sizes
+
+Apply = Callable[[tree.Clause, Scope, Draft], None]
+
+ONE_QUANTITY = (
+    *("size", "read", "trim", "threads", "sync"),
+    *("zipf", "pareto", "normal"),
+)
+KEYWORDS = {"time": "for", "share": "read", "iops": "rate", "bandwidth": "rate"}
+"""What a quantity without its keyword most likely meant."""
+NAMED = {
+    "mix": "the mix",
+    "size": "the size",
+    "pattern": "the pattern",
+    "distribution": "where random I/O falls",
+}
+"""Slots that are no keywords; the others are."""
+
+
+def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
+    """What clauses say, each thing once."""
+    draft = Draft()
+    for clause in clauses:
+        name = _slot_of(clause, scope)
+        if name in draft.spans:
+            scope.findings.twice(
+                NAMED.get(name, repr(name)), clause.span, draft.spans[name]
+            )
+            continue
+        draft.spans[name] = clause.span
+        CLAUSES[clause.kind](clause, scope, draft)
+    _check_together(draft, scope)
+    return draft.template()
+
+
+def _slot_of(clause: tree.Clause, scope: Scope) -> str:
+    if clause.kind != "value":
+        return slot(clause.kind)
+    atom = clause.atoms[0]
+    if atom.kind == "mix":
+        return "mix"
+    kind = scope.kind_of_name(atom.text)
+    if atom.kind != "name":
+        with scope.findings.unsaid():
+            value = scope.parameters.parsed(atom.text, atom.span)
+        kind = value.kind if value else None
+    return kind if kind in ("mix", "size") else f"value {atom.text}"
+
+
+def _check_together(draft: Draft, scope: Scope) -> None:
+    both = [k for k in ("read sizes", "write sizes") if k in draft.spans]
+    if both and "size" in draft.spans:
+        scope.findings.twice("the size", draft.spans[both[0]], draft.spans["size"])
+
+
+def _pattern(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    draft.put("pattern", {"pattern": clause.words[0].text}, clause.span)
+
+
+def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """A size or a mix, which need no keyword."""
+    amount = scope.amount(clause.atoms[0])
+    if amount is None:
+        return
+    kind = scope.kind_of(amount)
+    if kind is None:
+        return
+    if kind in ("size", "mix"):
+        _apply(kind, amount, clause, scope, draft)
+    else:
+        _no_keyword(amount, kind, clause, scope)
+
+
+def _no_keyword(amount: Amount, kind: Kind, clause: tree.Clause, scope: Scope) -> None:
+    text = amount.text if isinstance(amount, Quantity) else amount.name
+    if kind == "passes":
+        scope.findings.error(
+            f"{text} needs a comma before it",
+            clause.span,
+            f"for example run random 4KiB 100/0, {text}",
+        )
+    elif kind == "number":
+        scope.findings.error(
+            f"{text} has no unit",
+            clause.span,
+            f"a size is written {text}KiB or {text}B; a queue depth qd {text}",
+        )
+    else:
+        scope.findings.error(
+            f"{text} needs a word before it",
+            clause.span,
+            f"did you mean {KEYWORDS[kind]} {text}?",
+        )
+
+
+def _apply(
+    field: str, amount: Amount, clause: tree.Clause, scope: Scope, draft: Draft
+) -> None:
+    """Set a field that one quantity decides, now or by an axis."""
+    span = clause.span
+    made = scope.judged(amount, clause.atoms[0], FIELDS[field])
+    if isinstance(amount, Ref):
+        draft.refer(field, amount.name, span)
+    elif made is not None:
+        draft.put(field, made, span)
+
+
+def _one(field: str) -> Apply:
+    """A clause that is a keyword and a quantity."""
+
+    def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+        amount = scope.amount(clause.atoms[0])
+        if amount is not None:
+            _apply(field, amount, clause, scope, draft)
+
+    return apply
+
+
+def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """Whose depth it is goes with the number: an override says both anew."""
+    _one("qd")(clause, scope, draft)
+    draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
+
+
+def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """How I/Os arrive goes with the rate: an override says both anew."""
+    _one("rate")(clause, scope, draft)
+    draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
+
+
+def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    if clause.atoms[0].text == "size":
+        draft.put("align", {"align_bytes": None}, clause.span)
+    else:
+        _one("align")(clause, scope, draft)
+
+
+def _region(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    made = region_of(clause.atoms[0], clause.atoms[1], clause.span, scope)
+    if made:
+        draft.put("region", made, clause.span)
+
+
+def _data(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    made = data_from(clause.words[0].text, clause.atoms, scope)
+    if made:
+        draft.put("data", made, clause.span)
+
+
+def _verify(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    draft.put("verify", {"verify": True}, clause.span)
+
+
+CLAUSES: dict[str, Apply] = {
+    **{field: _one(field) for field in ONE_QUANTITY},
+    "pattern": _pattern,
+    "value": _value,
+    "qd": _qd,
+    "rate": _rate,
+    "align": _align,
+    "sizes": sizes,
+    "read sizes": sizes,
+    "write sizes": sizes,
+    "region": _region,
+    "data": _data,
+    "verify": _verify,
+    "hotspots": hotspots,
+}

@@ -1,0 +1,87 @@
+"""A text without its syntax error, so that the rest can be parsed.
+
+The statement around the error is blanked out, character by character so that all
+other places stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ioplan.language.grammar import ITEM_WORDS, STATEMENT_WORDS
+from ioplan.language.source import Span
+from ioplan.language.stop import ITEM_START, Stop, line_start
+
+STATEMENT_START = re.compile(
+    rf"^(?:\w|[ \t]*(?:{'|'.join(ITEM_WORDS + STATEMENT_WORDS)})\b"
+    r"|[ \t]*\w+[ \t]*=(?!=))",
+    re.M,
+)
+CLOSING = re.compile(r"^[ \t]*\}", re.M)
+
+
+def repair(stop: Stop) -> tuple[str, Span]:
+    """The text without the error, as long as before, and what was given up."""
+    if stop.in_open_block:
+        return _closed(stop)
+    at, end = stop.start, stop.end
+    if stop.after_unfinished:
+        at = len(stop.text[:at].rstrip()) - 1
+        end = at + 1
+    first, last = _statement(stop.text, at, end)
+    return _blank(stop.text, first, last), stop.span(first, last)
+
+
+def _closed(stop: Stop) -> tuple[str, Span]:
+    """Put the missing `}` in the place of a blank before the next item."""
+    text = stop.text
+    before = len(text[: stop.start].rstrip())
+    closed = text[:before] + "}" + text[before + 1 :]
+    return closed, stop.span(max(0, before - 1), before + 1)
+
+
+def _statement(text: str, at: int, end: int) -> tuple[int, int]:
+    """From the start of the statement around a place to that of the next.
+
+    A statement with a block is given up whole; a stray `}` alone.
+    """
+    starts = [m.start() for m in STATEMENT_START.finditer(text)]
+    start = max((s for s in starts if s <= at), default=0)
+    if _begins_line(text, at):
+        start = line_start(text, at)
+    items = [m.start() for m in ITEM_START.finditer(text, at)]
+    limit = min((s for s in items if s > at), default=len(text))
+    closing = [m.start() for m in CLOSING.finditer(text)]
+    starts += _as_far_out(text, start, at)
+    stops = [s for s in (*starts, *closing) if at < s < limit] + [limit]
+    for stop in sorted(stops):
+        if text[start:stop].strip() and _balanced(text[start:stop]):
+            return start, stop
+    if ITEM_START.match(text, start):
+        return (at, end) if text[at : at + 1] == "}" else (start, limit)
+    rest = text.find("\n", at)
+    return at, max(end, at + 1) if rest < 0 else max(at + 1, rest)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether a statement could begin at a place, were its keyword right."""
+    before = text[:at].rstrip(" \t")
+    named = text[at : at + 1].isalpha() and not before.rstrip().endswith(",")
+    return named and (not before or before.endswith("\n"))
+
+
+def _as_far_out(text: str, start: int, at: int) -> list[int]:
+    """Lines after a place that begin no further in than its statement."""
+    row = text[line_start(text, start) :]
+    indent = len(row) - len(row.lstrip(" \t"))
+    outer = re.compile(rf"^[ \t]{{0,{indent}}}[A-Za-z_]", re.M)
+    return [m.start() for m in outer.finditer(text, at) if m.start() > at]
+
+
+def _balanced(text: str) -> bool:
+    return text.count("{") == text.count("}")
+
+
+def _blank(text: str, start: int, stop: int) -> str:
+    kept = re.sub(r"[^\n]", " ", text[start:stop])
+    return text[:start] + kept + text[stop:]

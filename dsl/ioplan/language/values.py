@@ -1,0 +1,144 @@
+"""The values of one name of a `vary`, from what stands behind its `in`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ioplan.language import tree
+from ioplan.language.dimensions import Dimension
+from ioplan.language.fields import FIELDS, data_of
+from ioplan.language.phrases import (
+    compressible_text,
+    data_from,
+    region_of,
+    region_text,
+)
+from ioplan.language.plan import CellValue
+from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.ranges import range_of
+from ioplan.language.scope import Scope
+from ioplan.language.workloads import named
+from ioplan.suggest import did_you_mean
+
+STEPS: dict[Kind, str] = {"size": "4KiB", "time": "10s", "share": "10%"}
+PATTERNS = ("random", "sequential")
+
+
+def values_in(
+    element: tree.Element, what: Dimension, scope: Scope
+) -> Iterator[CellValue | None]:
+    if what.field == "region" or element.kind == "span":
+        yield _span(element, what, scope)
+    elif element.kind == "compressible":
+        yield _compressible(element, what, scope)
+    elif element.kind == "single":
+        yield value_of(element.atoms[0], what, scope)
+    else:
+        quantities = range_of(element, scope)
+        if quantities is None:
+            yield None
+            return
+        for quantity in quantities:
+            yield _of_quantity(quantity, element, what, scope)
+
+
+def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | None:
+    if what.field != "region":
+        scope.findings.error(
+            "a range needs to know its steps",
+            element.span,
+            f"add: doubling, or: step {_step(element.atoms[0], scope)}",
+        )
+        return None
+    if element.kind != "span":
+        scope.findings.error(
+            "a region is written with both its edges", element.span, "such as 0%..50%"
+        )
+        return None
+    first, last = element.atoms
+    made = region_of(first, last, element.span, scope)
+    if made is None:
+        return None
+    text = region_text(made["region"])
+    return CellValue(text=text, key=text, attributes=made)
+
+
+def _step(atom: tree.Atom, scope: Scope) -> str:
+    """A step that would fit a range."""
+    with scope.findings.unsaid():
+        first = scope.amount(atom)
+    return STEPS.get(scope.kind_of(first) or "number", "1") if first else "1"
+
+
+def _compressible(
+    element: tree.Element, what: Dimension, scope: Scope
+) -> CellValue | None:
+    if what.field != "data":
+        scope.findings.error(
+            f"'compressible' is a value of data, not of {what.name}", element.span
+        )
+        return None
+    made = data_from("compressible", element.atoms, scope)
+    if made is None:
+        return None
+    text = compressible_text(made["data"])
+    return CellValue(text=text, key=text, attributes=made)
+
+
+def value_of(atom: tree.Atom, what: Dimension, scope: Scope) -> CellValue | None:
+    by_word: dict[str | None, Callable[..., CellValue | None]] = {
+        "workload": _workload,
+        "pattern": _pattern,
+        "data": _data,
+    }
+    if what.field in by_word:
+        return by_word[what.field](atom, scope)
+    if what.field == "align" and atom.text == "size":
+        return CellValue(text="size", key="size", attributes={"align_bytes": None})
+    quantity = scope.quantity(atom, "a value of an axis")
+    return _of_quantity(quantity, atom, what, scope) if quantity else None
+
+
+def _workload(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    if atom.kind != "name":
+        scope.findings.error(f"{atom.text} is not the name of a workload", atom.span)
+        return None
+    template = named(tree.Word(atom.span, atom.text), atom.span, scope)
+    if template is None:
+        return None
+    return CellValue(text=atom.text, key=atom.text, workload=template)
+
+
+def _pattern(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    if atom.text not in PATTERNS:
+        near = did_you_mean(atom.text, PATTERNS)
+        scope.findings.error(f"there is no pattern {atom.text!r}{near}", atom.span)
+        return None
+    pattern = {"pattern": atom.text}
+    return CellValue(text=atom.text, key=atom.text, attributes=pattern)
+
+
+def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    known = ("random", "zeros")
+    if atom.text not in known:
+        near = did_you_mean(atom.text, known)
+        scope.findings.error(
+            f"there is no data {atom.text!r}{near}",
+            atom.span,
+            "data is random, zeros or compressible 50%",
+        )
+        return None
+    return CellValue(text=atom.text, key=atom.text, attributes=data_of(atom.text))
+
+
+def _of_quantity(
+    quantity: Quantity, node: tree.Node, what: Dimension, scope: Scope
+) -> CellValue | None:
+    """A quantity as a value of a field, or of a name that a step uses."""
+    if what.field is None:
+        return CellValue(text=quantity.text, key=quantity.value, quantity=quantity)
+    field = what.field
+    made = scope.parameters.guarded(node.span, lambda: FIELDS[field](quantity))
+    if made is None:
+        return None
+    return CellValue(text=quantity.text, key=quantity.value, attributes=made)

@@ -1,0 +1,112 @@
+"""Do two backends measure the same? Their runs of each cell, interleaved.
+
+The order turns round every time (A B, B A, …), so that a drift of the target
+falls on both alike. Each pair of runs gives a ratio; the interval is Student's,
+on the logarithms of the ratios, with a confidence of 95 %.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import exp, log, sqrt
+from statistics import fmean, median, stdev
+
+from ioplan.language.metric import Metric
+from ioplan.results.record import RunDetail, RunRecord
+from ioplan.runner.figures import Sample, figure
+
+METRICS = (Metric(name="iops"), Metric(name="mean"))
+T_975 = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+"""Student's t for 97.5 %, by degrees of freedom from 1; beyond, 2.0 is used."""
+NEAR_PERCENT = 5.0
+"""Backends whose whole interval is within this are called equal."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A ratio with its confidence interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """In a word, what can be said of the ratio."""
+        near = NEAR_PERCENT / 100
+        if 1 - near <= self.low and self.high <= 1 + near:
+            return "equal"
+        if self.low <= 1 <= self.high:
+            return "agree"
+        return "differ"
+
+
+def interval_of(firsts: Sequence[float], seconds: Sequence[float]) -> Interval:
+    """The ratio second / first over pairs; needs two pairs at least."""
+    logs = [log(b / a) for a, b in zip(firsts, seconds, strict=True)]
+    middle = fmean(logs)
+    degrees = len(logs) - 1
+    t = T_975[degrees - 1] if degrees <= len(T_975) else 2.0
+    half = t * stdev(logs) / sqrt(len(logs))
+    return Interval(exp(middle), exp(middle - half), exp(middle + half))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of one cell: medians of both, and their ratio."""
+
+    test: str
+    cell: dict[str, str]
+    metric: Metric
+    first: float
+    second: float
+    interval: Interval
+
+
+@dataclass
+class Pairs:
+    """The values of a cell by metric and backend, in the order of the rounds."""
+
+    test: str
+    cell: dict[str, str]
+    values: dict[tuple[str, int], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, which: int, record: RunRecord, detail: RunDetail) -> None:
+        """Take a run of one of both."""
+        for metric in METRICS:
+            value = figure(metric, [Sample(record, detail)]).value
+            if value:
+                self.values[metric.name, which].append(value)
+
+    def compared(self) -> Iterable[Compared]:
+        """Each metric that both have as often."""
+        for metric in METRICS:
+            first = self.values[metric.name, 0]
+            second = self.values[metric.name, 1]
+            if len(first) == len(second) >= 2:
+                yield Compared(
+                    self.test,
+                    self.cell,
+                    metric,
+                    median(first),
+                    median(second),
+                    interval_of(first, second),
+                )
+
+
+RunOne = Callable[[int], tuple[RunRecord, RunDetail]]
+
+
+def interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
+    """Run both backends on a cell, `rounds` times, in turn."""
+    for number in range(rounds):
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
+            record, detail = run(which)
+            pairs.add(which, record, detail)
