@@ -114,7 +114,7 @@ def parse_mix(text: str) -> Quantity:
     except (ValueError, ArithmeticError):
         raise QuantityError(f"{text[:40]!r} is not a mix", MIX_HELP) from None
     if reads + writes != 100:
-        total = _plain(float(reads + writes))
+        total = f"{(reads + writes).normalize():f}"
         raise QuantityError(
             f"the mix {_squeezed(text)} adds up to {total} %, not 100 %", MIX_HELP
         )

@@ -1,0 +1,75 @@
+"""The lab file, and which backend with which options it chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command import ioplan, plan_file
+from ioplan.lab.lab import Lab, LabError, read_lab
+
+READS = 'test "R" { run random 4KiB 100/0 for 100ms }'
+
+
+@pytest.fixture(autouse=True)
+def no_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IOPLAN_LAB", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def lab_file(folder: Path, text: str) -> Path:
+    path = folder / "lab.toml"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_file_the_lab_says_nothing() -> None:
+    assert read_lab(None) == Lab()
+    assert Lab().options_of("fio") == {}
+
+
+def test_options_and_default_backend(tmp_path: Path) -> None:
+    text = 'backend = "sim"\n[backends.fio]\nengine = "psync"\n'
+    lab = read_lab(lab_file(tmp_path, text))
+    assert (lab.backend, lab.options_of("fio")) == ("sim", {"engine": "psync"})
+
+
+def test_it_is_found_by_environment_then_by_xdg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "config/ioplan"
+    folder.mkdir(parents=True)
+    lab_file(folder, 'backend = "fio"')
+    assert read_lab(None).backend == "fio"
+    monkeypatch.setenv("IOPLAN_LAB", str(lab_file(tmp_path, 'backend = "sim"')))
+    assert read_lab(None).backend == "sim"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("backend = ", "is not TOML"),
+        ("backends = 3", "backends: Input should be"),
+        ('speed = "fast"', "speed: Extra inputs"),
+    ],
+)
+def test_a_wrong_lab_says_where(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=message):
+        read_lab(lab_file(tmp_path, text))
+    with pytest.raises(LabError, match="cannot read the lab"):
+        read_lab(tmp_path / "none.toml")
+
+
+def test_the_lab_swaps_the_backend_without_touching_the_plan(
+    tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, READS)
+    lab = lab_file(tmp_path, 'backend = "sim"')
+    done = ioplan("run", plan, "--lab", lab, "--create", "1GiB", "--json")
+    assert done.code == 0, done.err
+    assert done.of("record")[0]["record"]["backend"]["name"] == "sim"
+    wrong = ioplan("run", plan, "--lab", lab_file(tmp_path, 'backend = "fioo"'))
+    assert wrong.code == 2 and "there is no backend 'fioo'" in wrong.err
+    option = ioplan("run", plan, "--backend", "sim", "--option", "speed")
+    assert option.code == 2 and "--option takes NAME=VALUE" in option.err
