@@ -29,10 +29,8 @@ class Lines(Watcher):
 
     def begins(self, session: Session, total_s: float) -> None:
         self.left_s = total_s
-        self.say(
-            f"{session.plan} on {session.target}, {session.backend}; "
-            f"about {time_text(total_s)}; session {session.id}"
-        )
+        self.say(session.plan, "bold")
+        self.say(f"on {session.target} by {session.backend}; session {session.id}")
 
     def note(self, text: str) -> None:
         self.say(text, "dim")
@@ -54,9 +52,10 @@ class Lines(Watcher):
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
         mean, p99, *_ = latencies(record.total)
         self.say(
-            f"  {self.number:>3}  {cell or 'run':<30} {iops_text(record.total.iops):>7}"
-            f" IOPS {bandwidth_text(record.total.bandwidth_bytes_per_s):>6} MB/s"
-            f"  mean {mean}  p99 {p99}"
+            f"  {self.number:>3}  {cell or 'run':<22}"
+            f" {iops_text(record.total.iops):>6} IOPS"
+            f" {bandwidth_text(record.total.bandwidth_bytes_per_s):>6} MB/s"
+            f"  mean {mean:>7}  p99 {p99:>7}"
         )
         for warning in record.warnings:
             self.say(f"       warning: {warning}", "yellow")
