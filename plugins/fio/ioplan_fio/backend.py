@@ -1,0 +1,102 @@
+"""The backend: opens targets with ioplan's guard, and starts fio on them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ioplan.backends import Availability, BackendError, Gap, TargetFacts, TargetRequest
+from ioplan.job import SECOND_NS, Job
+from ioplan.lab.purge import purge
+from ioplan.lab.target import Target, open_target
+from ioplan_fio.execution import FioExecution, Place
+from ioplan_fio.gaps import Situation, find_gaps
+from ioplan_fio.jobfile import arguments, job_file, target_of
+from ioplan_fio.program import OLDEST, Program, find_program, io_uring_fault
+from ioplan_fio.settings import Settings, settings_of
+
+OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
+
+
+class FioDrive:
+    """A file or block device, locked while it is open.
+
+    fio opens it once more by its path, which an exclusive holder does not hinder.
+    """
+
+    def __init__(
+        self, target: Target, program: Program, settings: Settings, folder: str | None
+    ) -> None:
+        self.target, self.program, self.settings = target, program, settings
+        self.facts: TargetFacts = target.facts
+        self.folder, self.runs = folder, 0
+
+    def start(self, job: Job) -> FioExecution:
+        """Begin a run. Raises BackendError."""
+        self.runs += 1
+        place = Place.of(self.folder, self.runs)
+        return FioExecution(self.program, job, self.settings, place)
+
+    def purge(self) -> str:
+        """Discard the device, or punch out the file."""
+        return purge(self.target)
+
+    def idle(self, pause_ns: int) -> None:
+        """Wait."""
+        time.sleep(pause_ns / SECOND_NS)
+
+    def close(self) -> None:
+        """Unlock it."""
+        self.target.close()
+
+
+class FioBackend:
+    """fio, told by job files."""
+
+    name = "fio"
+    virtual_time = False
+
+    def availability(self, options: dict[str, Any]) -> Availability:
+        """Usable with a fio that is new enough; a reason tells what part is not."""
+        try:
+            program = find_program(settings_of(options).path)
+        except BackendError as error:
+            return Availability(usable=False, reason=str(error))
+        reason = io_uring_fault()
+        if reason:
+            reason = f"{reason}; {OTHER_ENGINES}"
+        return Availability(usable=True, version=program.shown, reason=reason)
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        """What fio cannot say exactly. Raises BackendError for unknown options."""
+        settings = settings_of(options)
+        return find_gaps(Situation(job, settings.engine, _version(settings)))
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        """The job file, with the command that takes it. Raises BackendError."""
+        return f"# fio {' '.join(arguments(job))} FILE\n\n" + job_file(
+            job, settings_of(options)
+        )
+
+    def open(self, request: TargetRequest) -> FioDrive:
+        """Open a file or a block device. Raises TargetError, BackendError."""
+        settings = settings_of(request.options)
+        program = find_program(settings.path)
+        reason = io_uring_fault() if settings.engine.startswith("io_uring") else ""
+        if reason:
+            raise BackendError(f"{reason}; {OTHER_ENGINES}")
+        target = open_target(request)
+        try:
+            target_of(target.facts.path, settings)
+        except BackendError:
+            target.close()
+            raise
+        return FioDrive(target, program, settings, request.folder)
+
+
+def _version(settings: Settings) -> tuple[int, ...]:
+    """The version that would run; where there is none, the one with most gaps."""
+    try:
+        return find_program(settings.path).version
+    except BackendError:
+        return OLDEST

@@ -1,0 +1,70 @@
+"""fio's latency buckets as ioplan's.
+
+fio (stat.c, plat_idx_to_val) has 64 buckets an octave from 128 ns on and names a
+bucket by its middle; below that each ns has its own. ioplan has 128 an octave, so
+a bucket of fio's is exactly two of ours, and fio's middle is the lower edge of the
+upper one. A count is halved between the two: the mean and every percentile stay
+within fio's bucket, 0.8 % of the value. What was counted is kept to the last one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ioplan.results.histogram import bucket_index, bucket_range
+
+SINGLE_NS = 128
+"""Below, fio counts every nanosecond by itself."""
+
+FioBins = Mapping[int, int]
+"""Counts by the middle of fio's bucket, in ns."""
+
+
+def to_bins(fio: FioBins, low_ns: int, high_ns: int) -> Counter[int]:
+    """Counts by our bucket; none lies beyond the extremes, which are exact."""
+    lowest, highest = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
+    found: Counter[int] = Counter()
+    for middle_ns, count in fio.items():
+        for index, part in _halves(middle_ns, count):
+            if part:
+                found[max(lowest, min(index, highest))] += part
+    if fio and high_ns > edges_ns(fio)[1]:
+        _raise_largest(found, highest)
+    return found
+
+
+def _raise_largest(found: Counter[int], highest: int) -> None:
+    """fio's last bucket holds all from 17 s on; of one of them the place is known."""
+    last = max(found)
+    found[last] -= 1
+    found[highest] += 1
+    if not found[last]:
+        del found[last]
+
+
+def _halves(middle_ns: int, count: int) -> tuple[tuple[int, int], ...]:
+    upper = bucket_index(middle_ns)
+    if middle_ns < SINGLE_NS:
+        return ((upper, count),)
+    # an odd one goes up here and down there, so that no side is favoured
+    up = (count + (upper >> 1) % 2) // 2
+    return (upper - 1, count - up), (upper, up)
+
+
+def edges_ns(fio: FioBins) -> tuple[int, int]:
+    """The smallest and the largest latency that the buckets in use may hold."""
+    low, high = min(fio), max(fio)
+    return _range(low)[0], _range(high)[1] - 1
+
+
+def _range(middle_ns: int) -> tuple[int, int]:
+    upper = bucket_index(middle_ns)
+    if middle_ns < SINGLE_NS:
+        return middle_ns, middle_ns + 1
+    return bucket_range(upper - 1)[0], bucket_range(upper)[1]
+
+
+def flat(bins: Counter[int]) -> tuple[int, ...]:
+    """As the protocol has it: index, count, index, count…"""
+    return tuple(number for index in sorted(bins) for number in (index, bins[index]))

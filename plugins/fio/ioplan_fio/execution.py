@@ -1,0 +1,153 @@
+"""One run of fio: a job file goes in, documents come out and become events."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
+from ioplan_fio.document import GarbledError, Splitter
+from ioplan_fio.faults import fault, garbage, misshape
+from ioplan_fio.jobfile import arguments, job_file
+from ioplan_fio.process import FioProcess
+from ioplan_fio.program import Program
+from ioplan_fio.settings import Settings
+from ioplan_fio.timeline import Timeline
+
+OVERDUE_S = 60.0
+"""A run that is over by so much is taken to hang."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a run are, and whether they are to stay."""
+
+    folder: Path
+    name: str
+    stays: bool
+
+    @classmethod
+    def of(cls, folder: str | None, number: int) -> Place:
+        """In the session's folder, or for a while in one of its own."""
+        if folder is None:
+            return cls(Path(tempfile.mkdtemp(prefix="ioplan-fio-")), "run", stays=False)
+        path = Path(folder).absolute()
+        path.mkdir(parents=True, exist_ok=True)
+        return cls(path, f"run-{number:04}", stays=True)
+
+    def write(self, suffix: str, text: str) -> Path:
+        """Keep a file of the run."""
+        path = self.folder / f"{self.name}{suffix}"
+        path.write_text(text)
+        return path
+
+    def close(self) -> None:
+        """Remove what is not to stay."""
+        if not self.stays:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class FioExecution:
+    """A running fio."""
+
+    def __init__(
+        self, program: Program, job: Job, settings: Settings, place: Place
+    ) -> None:
+        self.program, self.job, self.settings = program, job, settings
+        self.place, self._enough = place, False
+        try:
+            file = place.write(".fio", job_file(job, settings))
+            command = [program.path, *arguments(job), str(file)]
+            self.process = FioProcess(command, place.folder)
+        except BaseException:
+            place.close()
+            raise
+        if job.run_ns is not None:
+            asked_s = (job.run_ns + job.warmup_ns) / SECOND_NS
+            self.process.deadline_s = time.monotonic() + asked_s + OVERDUE_S
+
+    def __iter__(self) -> Iterator[Event]:
+        """Events up to Result or Failure. Whatever ends fio early is a Failure."""
+        yield Started(mode=self.settings.engine, facts=self._facts())
+        splitter, timeline = Splitter(), Timeline(self.job)
+        try:
+            for line in self.process.lines():
+                progress = self._progress(line, splitter, timeline)
+                if progress:
+                    yield progress
+        except GarbledError as error:
+            self.process.stop()
+            yield garbage(f"fio {self.program.shown}", str(error))
+            return
+        yield from self._end(splitter, timeline)
+
+    def _progress(
+        self, line: str, splitter: Splitter, timeline: Timeline
+    ) -> Progress | None:
+        report = splitter.feed(line)
+        if report is None:
+            return None
+        if wrong := misshape(self.job, report):
+            raise GarbledError(wrong)
+        progress = timeline.add(report)
+        limit = self.job.limit_bytes
+        if limit and len(self.job.streams) > 1 and timeline.moved_bytes >= limit:
+            self._enough = True
+            self.process.stop()
+        return progress
+
+    def _end(self, splitter: Splitter, timeline: Timeline) -> Iterator[Event]:
+        code = self.process.wait()
+        said = splitter.said + self.process.said()
+        self._keep(splitter.last, said)
+        failure = self._failure(splitter, timeline, code, said)
+        last = timeline.finish()
+        if last:
+            yield last
+        stopped = (self.process.stopped or code != 0) and not self._enough
+        yield failure or timeline.result(stopped, self._facts())
+
+    def _failure(
+        self, splitter: Splitter, timeline: Timeline, code: int, said: str
+    ) -> Failure | None:
+        if self.process.hung and not self.process.stopped:
+            text = (
+                f"fio did not end within {OVERDUE_S:.0f} s of its time and was killed"
+            )
+            return Failure(cause="hang", message=f"{text}; look at the target")
+        if splitter.is_inside and not self.process.stopped:
+            return garbage(f"fio {self.program.shown}", "its last document is cut off")
+        return fault(self.job, timeline.last, code, said, self.process.stopped)
+
+    def _keep(self, document: str, said: str) -> None:
+        if self.place.stays:
+            self.place.write(".json", document)
+            self.place.write(".txt", said)
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"fio_version": self.program.shown, "fio_engine": self.settings.engine}
+        if self.place.stays:
+            facts["job_file"] = f"{self.place.name}.fio"
+        return facts
+
+    def stop(self) -> None:
+        """End the I/O at once; what was done is still told."""
+        self.process.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.close()
+        self.place.close()

@@ -1,0 +1,174 @@
+"""What is wrong with a run of fio, told as a Failure.
+
+fio is no good witness of its own failures: `error` is 0 when a file could not be
+opened, messages go to either stream, and figures that cannot be are printed as any
+others. So the exit code, all errors, all messages and the figures are looked at.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+from ioplan.job import Failure, Job, JobStream
+from ioplan.workload import DIRECTIONS, Direction
+from ioplan_fio.document import DirectionReport, JobReport, Report
+from ioplan_fio.jobfile import section_names
+from ioplan_fio.usage import sizes
+
+INTERRUPTED = 128
+"""fio's exit code after SIGINT or SIGTERM."""
+SHOWN = 300
+SLACK_MS = 1000
+CLAT_SLACK = 1.01
+CAUSES = {
+    errno.ENOSPC: "no-space",
+    errno.EDQUOT: "no-space",
+    errno.EROFS: "read-only",
+    errno.EACCES: "permission",
+    errno.EPERM: "permission",
+}
+HINTS = {
+    errno.ENODATA: "; the target ended early, or could not read the place",
+    errno.ENOTTY: "; the target does not take this kind of I/O",
+    errno.EINVAL: "; the target does not take I/O of this size or place",
+}
+SAID_CAUSES = (
+    ("file creation disallowed", "missing-target"),
+    ("No such file", "missing-target"),
+    ("Permission denied", "permission"),
+    ("not allowed with the --readonly", "read-only"),
+    ("fio is in read-only mode", "read-only"),
+    ("No space left", "no-space"),
+    ("Operation not permitted", "permission"),
+    ("engine", "bad-job"),
+)
+WORTH_SAYING = re.compile(r"error|fail|fio:|cannot|denied|disallowed", re.I)
+
+
+def fault(
+    job: Job, report: Report | None, code: int, said: str, stopped: bool
+) -> Failure | None:
+    """Why a run that has ended cannot be used; None for a sound one."""
+    found = report and _first_error(report, said)
+    if found:
+        return found
+    if code < 0 and not stopped:
+        text = f"fio was ended by signal {-code}{_quote(said)}; run it again"
+        return Failure(cause="backend-died", message=text)
+    if code not in (0, INTERRUPTED) and code >= 0:
+        return _refused(code, said)
+    if report is None:
+        return None if stopped else _silent(said)
+    return _figures(job, report)
+
+
+def misshape(job: Job, report: Report) -> str:
+    """How the threads are not those of the job file, one by one and in its order."""
+    pairs = zip(section_names(job), job.streams, strict=True)
+    expected = [name for name, stream in pairs for _ in range(stream.threads)]
+    given = [one.name for one in report.jobs]
+    if given == expected:
+        return ""
+    return (
+        f"it reports {len(given)} threads, {', '.join(given)[:80] or 'none'}, where "
+        f"{len(expected)} were asked for"
+    )
+
+
+def _first_error(report: Report, said: str) -> Failure | None:
+    number = next((job.error for job in report.jobs if job.error), 0)
+    if not number:
+        return None
+    where = re.search(r"io_u error on file .*?: (?:.*: )?(\w+ offset=\d+, .*)", said)
+    place = f" ({where[1]})" if where else ""
+    return Failure(
+        cause=CAUSES.get(number, "io-error"),
+        message=f"an I/O failed{place}: {os.strerror(number)}, err={number}"
+        f"{HINTS.get(number, '')}; fio stops at the first error",
+    )
+
+
+def _refused(code: int, said: str) -> Failure:
+    """fio ended by itself, without saying so in its JSON."""
+    found = [cause for text, cause in SAID_CAUSES if text in said]
+    return Failure(
+        cause=found[0] if found else "backend-error",
+        message=f"fio exited with code {code}{_quote(said)}",
+    )
+
+
+def _silent(said: str) -> Failure:
+    text = f"fio ended without a result{_quote(said)}"
+    return Failure(cause="backend-garbage", message=text)
+
+
+def _quote(said: str) -> str:
+    """The lines that look like a reason, or else the last ones."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = list(dict.fromkeys(filter(WORTH_SAYING.search, lines))) or lines[-3:]
+    return f", and said: {'; '.join(lines)[:SHOWN]}" if lines else ""
+
+
+def garbage(version: str, what: str) -> Failure:
+    """Output that is not what this backend can read."""
+    return Failure(
+        cause="backend-garbage",
+        message=f"{version or 'fio'} printed what cannot be read: {what}",
+    )
+
+
+def _figures(job: Job, report: Report) -> Failure | None:
+    threads = [stream for stream in job.streams for _ in range(stream.threads)]
+    warmup_ms = job.warmup_ns // 1_000_000
+    for stream, one in zip(threads, report.jobs, strict=True):
+        for direction in DIRECTIONS:
+            part, where = one.part(direction), f"{one.name} {direction}"
+            if _moved_too_little(part, stream, direction):
+                return _empty(where, part)
+            text = _contradiction(part, one, warmup_ms, 2 * stream.qd)
+            if text:
+                message = f"the figures of {where} cannot be: {text}"
+                return Failure(cause="inconsistent", message=message)
+    return None
+
+
+def _moved_too_little(
+    part: DirectionReport, stream: JobStream, direction: Direction
+) -> bool:
+    """With io_uring, fio 3.33 counts a read of no byte as one that went well."""
+    used = [share.size_bytes for share in sizes(stream, direction)]
+    under_way_bytes = 2 * stream.qd * max(used)
+    return part.io_bytes < part.lat.count * min(used) - under_way_bytes
+
+
+def _empty(where: str, part: DirectionReport) -> Failure:
+    return Failure(
+        cause="io-error",
+        message=f"{where}: {part.lat.count} I/Os moved only {part.io_bytes} B: the "
+        f"target ended early, and fio counts reads beyond its end as I/Os",
+    )
+
+
+def _contradiction(
+    part: DirectionReport, job: JobReport, warmup_ms: int, slack_ios: int
+) -> str:
+    lat, clat = part.lat, part.clat
+    if not lat.count:
+        lost = part.total_ios > slack_ios and not warmup_ms
+        return f"{part.total_ios} I/Os have no latency" * lost
+    counted = sum(lat.bins.values())
+    if counted != lat.count:
+        return f"its latency bins hold {counted} I/Os of {lat.count}"
+    if clat.count and clat.mean_ns > lat.mean_ns * CLAT_SLACK:
+        return (
+            f"a completion takes {clat.mean_ns:.0f} ns in the mean, and the whole "
+            f"I/O only {lat.mean_ns:.0f} ns"
+        )
+    longest_ms = job.runtime_ms + warmup_ms + SLACK_MS
+    if max(lat.max_ns, clat.max_ns) > longest_ms * 1_000_000:
+        return "its longest I/O took longer than the run"
+    if abs(part.total_ios - lat.count) > slack_ios:
+        return f"{part.total_ios} I/Os were issued, {lat.count} have a latency"
+    return ""

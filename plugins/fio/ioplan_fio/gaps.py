@@ -1,0 +1,222 @@
+"""What fio cannot say exactly, each named in the language's words.
+
+Every fact here was seen on fio 3.33 or read in its source; the reason says what
+differs, for a person who has to decide whether it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ioplan.backends import Gap
+from ioplan.job import Job, JobStream
+from ioplan.workload import Hotspots, Normal, Pareto, Zipf
+from ioplan_fio.percents import is_whole
+from ioplan_fio.rate import rate_lines
+from ioplan_fio.section import distribution_text, size_text
+from ioplan_fio.settings import Engine
+from ioplan_fio.usage import Sizes, directions, extent, sizes, used_sizes
+
+SYNC_MENDED = (3, 38)
+"""Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
+MOST_SIZES = 64
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What decides on gaps beside the stream itself."""
+
+    job: Job
+    engine: Engine
+    version: tuple[int, ...]
+
+    @property
+    def on_device(self) -> bool:
+        """Told by the path, which is resolved: nothing is looked at here."""
+        path = self.job.target
+        return path.startswith("/dev/") and not path.startswith("/dev/shm/")
+
+
+Found = tuple[str, str, str] | None
+"""Field, reason, instead."""
+
+
+def find_gaps(at: Situation) -> list[Gap]:
+    """All gaps of a job, stream by stream."""
+    found = ((s, check(at, s)) for s in at.job.streams for check in CHECKS)
+    return [
+        Gap(stream=stream.name, field=gap[0], reason=gap[1], instead=gap[2])
+        for stream, gap in found
+        if gap
+    ]
+
+
+def _is_mixed(stream: JobStream) -> bool:
+    return {"read", "write"} <= set(directions(stream))
+
+
+def _pattern(at: Situation, stream: JobStream) -> Found:
+    if stream.pattern == "random" or not _is_mixed(stream):
+        return None
+    reason = "fio keeps one position for its reads and another for its writes"
+    return "pattern", reason, "rw=rw: two sequential walks over the same region"
+
+
+def _mix(at: Situation, stream: JobStream) -> Found:
+    if is_whole(stream.read_percent) or not _is_mixed(stream):
+        return None
+    reason = f"fio mixes in whole percents, not {stream.read_percent:g} %"
+    return "mix", reason, f"rwmixread={round(stream.read_percent)}"
+
+
+def _trim(at: Situation, stream: JobStream) -> Found:
+    if not stream.trim_percent:
+        return None
+    if stream.trim_percent < 100:
+        return "trim", "a fio job cannot mix discards with reads and writes", ""
+    if not at.on_device:
+        return "trim", "fio discards on block devices only, not in a file", ""
+    if at.engine == "io_uring_cmd":
+        return "trim", "fio's io_uring_cmd does not discard", ""
+    if stream.qd > 1:
+        reason = f"fio waits for each discard, so that {stream.qd} are never under way"
+        return "trim", reason, "one discard at a time in each thread"
+    return None
+
+
+def _size(at: Situation, stream: JobStream) -> Found:
+    shares = [sizes(stream, d) for d in directions(stream)]
+    if any(len(one) > MOST_SIZES for one in shares):
+        return "size", f"fio takes at most {MOST_SIZES} sizes", ""
+    if all(_whole_shares(one) for one in shares):
+        return None
+    return "size", "fio takes shares of sizes in whole percents", "the nearest ones"
+
+
+def _whole_shares(shares: Sizes) -> bool:
+    return all(is_whole(share.percent) for share in shares)
+
+
+def _align(at: Situation, stream: JobStream) -> Found:
+    used, align = used_sizes(stream), stream.align_bytes
+    if stream.pattern == "random" and align is None and len(used) > 1:
+        reason = "fio aligns all sizes alike, not each to itself"
+        return "align", reason, f"blockalign={size_text(used[0])}, the smallest size"
+    if stream.pattern == "sequential" and align and any(s % align for s in used):
+        reason = "fio's sequential I/O leaves no room between one and the next"
+        return "align", reason, "each I/O begins where the last one ended"
+    return None
+
+
+def _qd(at: Situation, stream: JobStream) -> Found:
+    if at.engine != "psync" or stream.qd == 1:
+        return None
+    reason = "psync does one I/O at a time; choose the engine io_uring or libaio"
+    return "qd", reason, ""
+
+
+def _rate(at: Situation, stream: JobStream) -> Found:
+    if stream.rate is None:
+        return None
+    reason = (
+        "fio counts a latency from the issue, not from the intended start, so that "
+        "a stalled target hides the I/Os that had to wait"
+    )
+    if stream.rate.arrivals == "poisson":
+        reason += "; its Poisson pauses are cut to whole us, which raises the rate"
+    elif stream.rate.iops is not None and len(used_sizes(stream)) > 1:
+        reason += "; with several sizes its rate counts bytes, not I/Os"
+    return "rate", reason, f"{', '.join(rate_lines(stream))}, latency from the issue"
+
+
+def _region(at: Situation, stream: JobStream) -> Found:
+    part = extent(at.job, stream).size_bytes
+    if part >= used_sizes(stream)[-1]:
+        return None
+    reason = "no whole I/O fits into a thread's part once it is aligned"
+    return "region", reason, ""
+
+
+def _distribution(at: Situation, stream: JobStream) -> Found:
+    if stream.pattern == "sequential":
+        return None
+    instead = f"random_distribution={distribution_text(stream)}"
+    match stream.distribution:
+        case Zipf(theta=theta):
+            reason = _scattered("fio takes no theta of 1; and it " * (theta == 1))
+            return "distribution", reason, instead
+        case Pareto():
+            return "distribution", _scattered(), instead
+        case Normal():
+            reason = (
+                "fio's normal is the mean of 12 draws, some 8 % wide whatever is "
+                "asked, and scattered over the region by a hash"
+            )
+            return "distribution", reason, "the bell in steps of whole percents, zoned"
+        case Hotspots(spots=spots):
+            parts = [p for s in spots for p in (s.io_percent, s.space_percent)]
+            if not all(map(is_whole, parts)):
+                reason = "fio takes zones in whole percents"
+                return "distribution", reason, instead
+    return None
+
+
+def _scattered(before: str = "") -> str:
+    return (
+        f"{before or 'fio '}scatters the popular blocks by a hash that puts several "
+        f"on one place and leaves a third of all blocks unused"
+    )
+
+
+def _data(at: Situation, stream: JobStream) -> Found:
+    if is_whole(stream.data.percent) or "write" not in directions(stream):
+        return None
+    reason = f"fio compresses in whole percents, not {stream.data.percent:g} %"
+    return "data", reason, f"buffer_compress_percentage={round(stream.data.percent)}"
+
+
+def _sync(at: Situation, stream: JobStream) -> Found:
+    if stream.sync_every is None or "write" not in directions(stream):
+        return None
+    if at.engine == "io_uring_cmd":
+        return "sync", "fio's io_uring_cmd does not flush", ""
+    deep = stream.qd > 1 and at.engine == "io_uring"
+    if at.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
+        return None
+    reason = (
+        "before 3.38 fio may flush several times for the same writes, when reads are "
+        "mixed in or several I/Os are under way"
+    )
+    return "sync", reason, f"fdatasync={stream.sync_every}, flushing more often"
+
+
+def _verify(at: Situation, stream: JobStream) -> Found:
+    if not stream.verify:
+        return None
+    reason = (
+        "fio checks in a phase of its own, and not that a read brings what was last "
+        "written in the same run"
+    )
+    return "verify", reason, ""
+
+
+def _limit(at: Situation, stream: JobStream) -> Found:
+    if at.job.limit_bytes is None or len(at.job.streams) == 1:
+        return None
+    reason = "fio counts the bytes of each stream by itself, not of all together"
+    return "for", reason, "fio is stopped at its first report after the last byte"
+
+
+def _warmup(at: Situation, stream: JobStream) -> Found:
+    by_bytes = at.job.passes is not None or at.job.limit_bytes is not None
+    if not at.job.warmup_ns or not by_bytes:
+        return None
+    reason = "fio counts what it moves while it warms up towards the bytes of the run"
+    return "warmup", reason, ""
+
+
+CHECKS: tuple[Callable[[Situation, JobStream], Found], ...] = (
+    *(_pattern, _mix, _size, _qd, _rate, _region, _distribution, _align, _data),
+    *(_trim, _sync, _verify, _limit, _warmup),
+)

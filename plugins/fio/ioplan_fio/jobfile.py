@@ -1,0 +1,90 @@
+"""A run as a fio job file, such as a person would write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ioplan.backends import BackendError
+from ioplan.job import Job
+from ioplan_fio.section import section_lines
+from ioplan_fio.settings import Settings
+
+MS_NS, US_NS = 1_000_000, 1_000
+KEPT = re.compile(r"[\w.-]+")
+
+
+def job_file(job: Job, settings: Settings) -> str:
+    """The whole file. Raises BackendError for a target that cannot be written in it."""
+    sections = zip(section_names(job), job.streams, strict=True)
+    blocks = [["[global]", *_global_lines(job, settings)]]
+    blocks += [[f"[{name}]", *section_lines(job, stream)] for name, stream in sections]
+    return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def section_names(job: Job) -> list[str]:
+    """The streams' names, but for what a job file would take for something else."""
+    return [
+        name if KEPT.fullmatch(name) and name != "global" else f"stream-{number}"
+        for number, name in enumerate((s.name for s in job.streams), 1)
+    ]
+
+
+def arguments(job: Job) -> list[str]:
+    """What fio is told beside the job file."""
+    interval = duration(job.interval_ns)
+    told = ["--output-format=json+", "--eta=never", f"--status-interval={interval}"]
+    return [*told, "--readonly"] if job.read_only else told
+
+
+def _global_lines(job: Job, settings: Settings) -> Iterator[str]:
+    yield f"ioengine={settings.engine}"
+    yield f"filename={_file_name(target_of(job.target, settings))}"
+    yield "cmd_type=nvme" if settings.engine == "io_uring_cmd" else "direct=1"
+    yield "thread=1"  # its death ends all I/O; processes would live on
+    yield from ("allow_file_create=0", "invalidate=0", "exitall_on_error=1")
+    yield f"randseed={job.seed}"
+    yield from _time_lines(job)
+    # The total latency is what other backends measure; the streams stay apart.
+    yield from ("lat_percentiles=1", "clat_percentiles=0", "group_reporting=0")
+
+
+def _time_lines(job: Job) -> Iterator[str]:
+    if job.run_ns is not None:
+        yield f"runtime={duration(job.run_ns)}"
+        if job.passes is None and (job.limit_bytes is None or len(job.streams) > 1):
+            yield "time_based=1"
+    elif job.passes is None and len(job.streams) > 1:
+        yield from ("runtime=3650d", "time_based=1")  # ended by a count of the bytes
+    if job.warmup_ns:
+        yield f"ramp_time={duration(job.warmup_ns)}"
+
+
+def duration(time_ns: int) -> str:
+    """A time as fio reads it: seconds, else ms, else us, rounded up."""
+    if time_ns % 1_000_000_000 == 0:
+        return f"{time_ns // 1_000_000_000}s"
+    if time_ns % MS_NS == 0:
+        return f"{time_ns // MS_NS}ms"
+    return f"{-(-time_ns // US_NS)}us"
+
+
+def target_of(path: str, settings: Settings) -> str:
+    """The character device beside an NVMe namespace, where the engine wants that."""
+    if settings.engine != "io_uring_cmd":
+        return path
+    found = re.fullmatch(r"/dev/nvme(\d+n\d+)", path)
+    if not found:
+        raise BackendError(
+            f"the engine io_uring_cmd needs an NVMe namespace such as /dev/nvme0n1, "
+            f"not {path}; choose the engine io_uring"
+        )
+    return f"/dev/ng{found[1]}"
+
+
+def _file_name(path: str) -> str:
+    """In a job file a colon parts names, and a dollar sign is expanded."""
+    if re.search(r"[$\\\n\r]", path) or path != path.strip() or not Path(path).name:
+        raise BackendError(f"fio cannot be told the target {path!r}; rename it")
+    return path.replace(":", "\\:")

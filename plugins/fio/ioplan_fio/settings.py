@@ -1,0 +1,37 @@
+"""What a user may choose of this backend, as `--option NAME=VALUE` or in a lab."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from ioplan.backends import BackendError
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+
+Engine = Literal["io_uring", "libaio", "psync", "io_uring_cmd"]
+ENGINES: tuple[str, ...] = get_args(Engine)
+NAMES = ("engine", "path")
+
+
+class Settings(Model):
+    """fio's I/O engine, and the program where it is not the one on PATH."""
+
+    engine: Engine = "io_uring"
+    path: str | None = None
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """The options, checked. Raises BackendError."""
+    for name in options:
+        if name not in NAMES:
+            raise BackendError(
+                f"the backend 'fio' has no option {name!r}{did_you_mean(name, NAMES)}; "
+                f"it has: {', '.join(NAMES)}"
+            )
+    engine = options.get("engine", "io_uring")
+    if engine not in ENGINES:
+        raise BackendError(
+            f"the backend 'fio' has no engine {engine!r}"
+            f"{did_you_mean(str(engine), ENGINES)}; it has: {', '.join(ENGINES)}"
+        )
+    return Settings(engine=engine, path=options.get("path"))

@@ -1,0 +1,189 @@
+"""fio's documents as events: each is cumulative, so an interval is a difference.
+
+What the intervals add up to is the last document, by construction. One that comes
+just before the end waits for it, so that no sliver of an interval is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
+from ioplan.workload import DIRECTIONS, Direction
+from ioplan_fio.counts import Sum, added, summed, whole
+from ioplan_fio.document import JobReport, Report
+from ioplan_fio.usage import sizes
+
+MS_NS = 1_000_000
+UNEVEN_MS = 50
+Key = tuple[int, Direction]
+"""A stream's place in the job, and a direction of it."""
+
+
+class Timeline:
+    """A run, as far as its documents have come."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.last: Report | None = None
+        self.moved_bytes = 0
+        self._warming = job.warmup_ns > 0
+        self._t_ns = 0
+        self._sums: dict[Key, Sum] = {}
+        self._syncs = [0] * len(job.streams)
+        self._bins: dict[Key, Counter[int]] = {}
+        self._warm_ios: dict[Key, int] = {}
+
+    def add(self, report: Report) -> Progress | None:
+        """The interval that ends with a document; None where it has none yet."""
+        self.last = report
+        if not any(job.has_begun for job in report.jobs):
+            return None
+        if self._warming and _is_warming(report):
+            return self._warmup(report)
+        if self._warming:
+            self._warming, self._t_ns = False, 0
+        t_ns = _runtime_ns(report)
+        end_ns, sliver_ns = self.job.run_ns, self.job.interval_ns // 2
+        if t_ns <= self._t_ns or (end_ns and t_ns > end_ns - sliver_ns):
+            return None
+        return self._interval(report, t_ns)
+
+    def finish(self) -> Progress | None:
+        """The last interval, with what no other has; None where nothing is left."""
+        if self.last is None:
+            return None
+        if self._warming and _has_measured(self.last):
+            self._warming, self._t_ns = False, 0  # one thread did nothing at all
+        if self._warming:
+            return None
+        t_ns = max(_runtime_ns(self.last), self._t_ns + MS_NS)
+        found = self._interval(self.last, t_ns)
+        empty = not any(s.directions or s.sync_ios for s in found.streams)
+        return None if empty and _runtime_ns(self.last) < t_ns else found
+
+    def result(self, stopped: bool, facts: dict[str, Any]) -> Result:
+        """The run as its last document has it."""
+        if self.last is None or self._warming:
+            nothing = tuple(StreamCounts(name=s.name) for s in self.job.streams)
+            return Result(run_ns=0, stopped=stopped, streams=nothing, facts=facts)
+        streams = tuple(self._total(i, s) for i, s in enumerate(self.job.streams))
+        return Result(
+            run_ns=max(MS_NS, _runtime_ns(self.last)),
+            stopped=stopped,
+            streams=streams,
+            cpu=_cpu(self.last),
+            warnings=self._warnings(self.last),
+            facts=facts,
+        )
+
+    def _warnings(self, report: Report) -> tuple[str, ...]:
+        """A thread with few I/Os notices only at its next one that time is over."""
+        times_ms = [job.runtime_ms for job in report.jobs if job.has_begun]
+        by_bytes = self.job.passes is not None or self.job.limit_bytes is not None
+        low, high = min(times_ms, default=0), max(times_ms, default=0)
+        if by_bytes or high - low <= UNEVEN_MS:
+            return ()
+        return (
+            f"fio's threads measured for {low} to {high} ms, as slow ones see the time "
+            f"only at their next I/O; rates are over the longest",
+        )
+
+    def _total(self, place: int, stream: JobStream) -> StreamCounts:
+        return StreamCounts(
+            name=stream.name,
+            directions={
+                d: whole(self._sums[place, d], self._bins[place, d])
+                for d in DIRECTIONS
+                if self._sums[place, d].ios
+            },
+            sync_ios=self._syncs[place],
+        )
+
+    def _interval(self, report: Report, t_ns: int) -> Progress:
+        interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
+        parts = zip(self.job.streams, parted(self.job, report), strict=True)
+        streams = tuple(self._stream(i, *part) for i, part in enumerate(parts))
+        self.moved_bytes = sum(total.bytes for total in self._sums.values())
+        return Progress(t_ns=t_ns, interval_ns=interval_ns, streams=streams)
+
+    def _stream(
+        self, place: int, stream: JobStream, jobs: list[JobReport]
+    ) -> StreamCounts:
+        found = {d: self._direction(place, d, stream, jobs) for d in DIRECTIONS}
+        syncs = sum(job.sync.lat.count for job in jobs)
+        new_syncs, self._syncs[place] = syncs - self._syncs[place], syncs
+        return StreamCounts(
+            name=stream.name,
+            directions={d: part for d, part in found.items() if part.ios or part.bytes},
+            sync_ios=new_syncs,
+        )
+
+    def _direction(
+        self, place: int, direction: Direction, stream: JobStream, jobs: list[JobReport]
+    ) -> Counts:
+        key, shares = (place, direction), sizes(stream, direction)
+        before = self._sums.get(key, Sum())
+        after = summed(
+            jobs, direction, shares[0].size_bytes if len(shares) == 1 else None
+        )
+        self._sums[key] = after
+        counts, bins = added(before, after)
+        self._bins.setdefault(key, Counter()).update(bins)
+        return counts
+
+    def _warmup(self, report: Report) -> Progress | None:
+        t_ns = _runtime_ns(report)
+        if t_ns <= self._t_ns:
+            return None
+        interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
+        parts = zip(self.job.streams, parted(self.job, report), strict=True)
+        return Progress(
+            t_ns=t_ns,
+            interval_ns=interval_ns,
+            warmup=True,
+            streams=tuple(self._warm(i, *part) for i, part in enumerate(parts)),
+        )
+
+    def _warm(
+        self, place: int, stream: JobStream, jobs: list[JobReport]
+    ) -> StreamCounts:
+        """fio keeps no latencies of a warm-up; I/Os are all that there is to show."""
+        found: dict[Direction, Counts] = {}
+        for direction in DIRECTIONS:
+            ios = sum(job.part(direction).total_ios for job in jobs)
+            new = ios - self._warm_ios.get((place, direction), 0)
+            self._warm_ios[place, direction] = ios
+            if new > 0:
+                found[direction] = Counts(ios=new)
+        return StreamCounts(name=stream.name, directions=found)
+
+
+def parted(job: Job, report: Report) -> list[list[JobReport]]:
+    """The threads of each stream, in the order of the job file."""
+    threads = iter(report.jobs)
+    return [[next(threads) for _ in range(s.threads)] for s in job.streams]
+
+
+def _runtime_ns(report: Report) -> int:
+    """How long threads have done I/O. Before it has begun, fio tells any time."""
+    begun = (job.runtime_ms for job in report.jobs if job.has_begun)
+    return max(begun, default=0) * MS_NS
+
+
+def _is_warming(report: Report) -> bool:
+    """Whether a thread has no latency yet, as fio counts none in a warm-up."""
+    begun = [job for job in report.jobs if job.has_begun]
+    return not all(any(p.lat.count for p in job.parts) for job in begun)
+
+
+def _has_measured(report: Report) -> bool:
+    return any(part.lat.count for job in report.jobs for part in job.parts)
+
+
+def _cpu(report: Report) -> Cpu:
+    """Percent of the run time of each thread; the kernel's workers are not in it."""
+    user = sum(job.user_percent * job.runtime_ms for job in report.jobs)
+    system = sum(job.system_percent * job.runtime_ms for job in report.jobs)
+    return Cpu(user_ns=round(user * MS_NS / 100), system_ns=round(system * MS_NS / 100))

@@ -1,0 +1,111 @@
+"""What a stream does, in the terms that a job file needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ioplan.job import Job, JobStream
+from ioplan.workload import DIRECTIONS, Direction, SizeShare, Uniform
+
+Sizes = tuple[SizeShare, ...]
+
+
+def directions(stream: JobStream) -> tuple[Direction, ...]:
+    """The directions that the stream really uses."""
+    shares = direction_shares(stream)
+    return tuple(d for d in DIRECTIONS if shares[d] > 0)
+
+
+def direction_shares(stream: JobStream) -> dict[Direction, float]:
+    """The share of each direction among all I/Os."""
+    trim = stream.trim_percent / 100
+    read = (1 - trim) * stream.read_percent / 100
+    return {"read": read, "write": max(0.0, 1 - trim - read), "trim": trim}
+
+
+def sizes(stream: JobStream, direction: Direction) -> Sizes:
+    """The sizes of a direction; a discard has the size of a write."""
+    return stream.read_sizes if direction == "read" else stream.write_sizes
+
+
+def used_sizes(stream: JobStream) -> list[int]:
+    """All block sizes in use, each once, ascending."""
+    used = directions(stream)
+    return sorted({s.size_bytes for d in used for s in sizes(stream, d)})
+
+
+def mean_bytes(shares: Sizes) -> float:
+    """The mean I/O size of a distribution."""
+    return sum(s.size_bytes * s.percent for s in shares) / 100
+
+
+def is_cover(job: Job, stream: JobStream) -> bool:
+    """Whether random I/O is to visit each block once per pass."""
+    uniform = isinstance(stream.distribution, Uniform)
+    one_size = len(used_sizes(stream)) == 1
+    random = stream.pattern == "random"
+    return random and job.passes is not None and uniform and one_size
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The bytes that one thread of a stream works on."""
+
+    start_bytes: int
+    size_bytes: int
+    step_bytes: int
+    """How far the next thread's part is; 0 where all threads share one."""
+
+
+def extent(job: Job, stream: JobStream) -> Extent:
+    """Disjoint parts for sequential threads and for passes, else the region.
+
+    fio counts offsets from the start of the part, so that starts on a multiple of
+    the alignment; and a part holds whole I/Os, as fio ends a job at a cut one.
+    """
+    grid_bytes = _grid(job, stream)
+    start = _up(stream.region_start_bytes, grid_bytes)
+    room = max(0, stream.region_end_bytes - start)
+    if stream.pattern == "sequential" or is_cover(job, stream):
+        unit = _up(used_sizes(stream)[-1], grid_bytes if is_cover(job, stream) else 1)
+        part = room // stream.threads // unit * unit
+        return Extent(start, part, part)
+    return Extent(start, room, 0)
+
+
+def _grid(job: Job, stream: JobStream) -> int:
+    """What the first offset is a multiple of."""
+    if stream.align_bytes is not None:
+        return stream.align_bytes
+    used = used_sizes(stream)
+    return used[0] if len(used) == 1 or stream.pattern == "random" else job.block_bytes
+
+
+def block_align(job: Job, stream: JobStream) -> int | None:
+    """The distance of random offsets; None where fio's own is meant.
+
+    Blocks that are to be visited once each may not overlap.
+    """
+    align = stream.align_bytes
+    if align is None or stream.pattern == "sequential":
+        return None
+    if is_cover(job, stream):
+        step = _up(used_sizes(stream)[0], align)
+        return None if step == used_sizes(stream)[0] else step
+    return None if used_sizes(stream) == [align] else align
+
+
+def covered_bytes(job: Job, stream: JobStream) -> int | None:
+    """How many bytes one thread is to move at most; None for no limit."""
+    if job.passes is not None:
+        part = extent(job, stream)
+        share = 1 if part.step_bytes else stream.threads
+        unit = used_sizes(stream)[0]
+        return max(unit, int(part.size_bytes * job.passes / share) // unit * unit)
+    if job.limit_bytes is not None and len(job.streams) == 1:
+        return -(-job.limit_bytes // stream.threads)
+    return None
+
+
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
