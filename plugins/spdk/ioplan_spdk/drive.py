@@ -1,0 +1,151 @@
+"""An open target, and how its size is found."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ioplan.backends import BackendError, TargetFacts, TargetRequest
+from ioplan.job import SECOND_NS, Job
+from ioplan.lab.purge import purge
+from ioplan.lab.target import Target, TargetError, open_target
+from ioplan_spdk.bdev import bdev_of
+from ioplan_spdk.execution import SpdkExecution
+from ioplan_spdk.gaps import gaps
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.place import Place
+from ioplan_spdk.reply import BadReply, number
+from ioplan_spdk.rpc import RpcFault
+from ioplan_spdk.session import Died, Session
+
+
+class SpdkDrive:
+    """A target. Each run has a process of its own, so memory is new each time."""
+
+    def __init__(
+        self, place: Place, request: TargetRequest, program: Path, options: SpdkOptions
+    ) -> None:
+        """Raises TargetError, BackendError."""
+        self.place, self.program, self.options = place, program, options
+        self.folder = Path(request.folder) / "spdk" if request.folder else None
+        self.runs = 0
+        self.target: Target | None = None
+        if place.kind == "kernel":
+            self.target = _kernel(request, options)
+            self.facts = self.target.facts
+        elif place.in_memory:
+            self.facts = _memory(place, options)
+        else:
+            _check_named(place, request)
+            self.facts = _asked(place, program, options)
+
+    def start(self, job: Job) -> SpdkExecution:
+        """Begin a run. Raises BackendError for one that cannot be done at all."""
+        impossible = [gap for gap in gaps(job, self.options) if not gap.instead]
+        if impossible:
+            gap = impossible[0]
+            raise BackendError(f"{gap.field} of stream {gap.stream}: {gap.reason}")
+        self.runs += 1
+        folder = self.folder / f"{self.runs:04d}" if self.folder else None
+        return SpdkExecution(self.program, self.options, job, folder)
+
+    def purge(self) -> str:
+        """Discard what the kernel has; memory is new in each run."""
+        if self.target:
+            return purge(self.target)
+        if self.place.in_memory:
+            return "memory, new in each run"
+        raise BackendError(
+            f"a drive that SPDK has cannot be purged from here; give it back to the "
+            f"kernel, use `nvme format`, and take {self.place.path} again"
+        )
+
+    def idle(self, pause_ns: int) -> None:
+        """Wait."""
+        time.sleep(pause_ns / SECOND_NS)
+
+    def close(self) -> None:
+        """Unlock it."""
+        if self.target:
+            self.target.close()
+
+
+def _kernel(request: TargetRequest, options: SpdkOptions) -> Target:
+    target = open_target(request)
+    if options.bdev == "uring" and target.facts.kind != "block":
+        target.close()
+        raise TargetError(
+            f"SPDK's uring takes block devices only, and {request.path} is a file; "
+            f"use --option bdev=aio"
+        )
+    return target
+
+
+def _memory(place: Place, options: SpdkOptions) -> TargetFacts:
+    if place.kind == "malloc" and place.size_bytes > options.memory_mib << 19:
+        least = place.size_bytes >> 19
+        raise TargetError(
+            f"{place.path} needs more memory; add --option memory_mib={least}"
+        )
+    return TargetFacts(
+        path=place.path,
+        kind="memory",
+        capacity_bytes=place.size_bytes,
+        block_bytes=options.block_bytes,
+        identity={"model": f"SPDK {place.kind}"},
+    )
+
+
+def _check_named(place: Place, request: TargetRequest) -> None:
+    """A drive without the kernel has no file to mark: it must be named."""
+    if request.writes and place.path not in request.overwrite:
+        raise TargetError(
+            f"the plan writes, and {place.path} is a drive: all that is stored on it "
+            f"would be lost; to allow that, add --overwrite {place.path}"
+        )
+
+
+def _asked(place: Place, program: Path, options: SpdkOptions) -> TargetFacts:
+    """Attach the drive once, to see what it is. Raises TargetError."""
+    bdev = bdev_of(place, options.bdev, options.block_bytes, read_only=True)
+    pci = place.address if place.kind == "pcie" else ""
+    try:
+        with Session(program, options, bdev.name, pci) as session:
+            client = session.connect()
+            session.tell(client, bdev.calls)
+            try:
+                found = client.call("bdev_get_bdevs", {"name": bdev.name})
+            except RpcFault as fault:
+                raise session.fault(fault) from fault
+        return _facts(place, found)
+    except (Died, BadReply) as error:
+        raise TargetError(f"cannot use {place.path}: {error}") from error
+
+
+def _facts(place: Place, reply: Any) -> TargetFacts:
+    if not isinstance(reply, list) or len(reply) != 1:
+        raise BadReply("it does not show exactly one device")
+    (shown,) = reply
+    block_bytes = int(number(shown, "block_size"))
+    return TargetFacts(
+        path=place.path,
+        kind="nvme",
+        capacity_bytes=int(number(shown, "num_blocks")) * block_bytes,
+        block_bytes=block_bytes,
+        identity=_identity(shown),
+    )
+
+
+def _identity(shown: dict[str, Any]) -> dict[str, str]:
+    """What names the drive: the controller's own words."""
+    special = shown.get("driver_specific")
+    drives = special.get("nvme") if isinstance(special, dict) else None
+    drive = drives[0] if isinstance(drives, list) and drives else {}
+    data = drive.get("ctrlr_data", {}) if isinstance(drive, dict) else {}
+    found = {
+        "model": data.get("model_number"),
+        "serial": data.get("serial_number"),
+        "uuid": shown.get("uuid"),
+    }
+    return {key: str(value).strip() for key, value in found.items() if value}

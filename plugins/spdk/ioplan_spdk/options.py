@@ -1,0 +1,61 @@
+"""What a lab or `--option` may say to this backend."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ioplan.backends import BackendError
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+
+
+class SpdkOptions(Model):
+    """`path` names bdevperf itself, `dir` a folder that has it or an SPDK tree.
+
+    `no_huge` needs neither root nor hugepages, and is for trying things out.
+    `mask` are the cores as `0x2` or `[1,2]`; `bdev` is what a file or a kernel's
+    device is opened with; `block_bytes` is for targets in memory. `startup_s` and
+    `patience_s` are how long bdevperf may take to answer, and to end a run late.
+    """
+
+    path: str | None = None
+    dir: str | None = None
+    driver: Literal["bdevperf", "fio"] = "bdevperf"
+    no_huge: bool = False
+    mask: str | None = None
+    memory_mib: int = Field(default=512, ge=64)
+    bdev: Literal["aio", "uring"] = "aio"
+    block_bytes: Literal[512, 4096] = 512
+    startup_s: float = Field(default=30.0, gt=0)
+    patience_s: float = Field(default=30.0, gt=0)
+
+    @property
+    def cores(self) -> str:
+        """The mask: the last core that this process may use, unless said."""
+        return self.mask or hex(1 << max(os.sched_getaffinity(0)))
+
+
+def options_of(given: dict[str, Any]) -> SpdkOptions:
+    """Checked options. Raises BackendError."""
+    known = SpdkOptions.model_fields
+    for name in given:
+        if name not in known:
+            raise BackendError(
+                f"the backend 'spdk' has no option {name!r}"
+                f"{did_you_mean(name, known)}; it has: {', '.join(known)}"
+            )
+    try:
+        return SpdkOptions(**{name: _typed(name, given[name]) for name in given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BackendError(f"option {where} of 'spdk': {first['msg']}") from None
+
+
+def _typed(name: str, value: Any) -> Any:
+    """`--option` gives text, and a choice among numbers takes numbers only."""
+    is_number = isinstance(value, str) and value.isdecimal()
+    return int(value) if name == "block_bytes" and is_number else value

@@ -1,0 +1,101 @@
+"""Where the I/O goes: what a target's text means.
+
+/dev/nvme0n1, disk.img       through the kernel: aio, or uring
+nvme:pcie:0000:01:00.0       an NVMe drive without the kernel; `/2`: namespace 2
+nvme:tcp:HOST:PORT:NQN       NVMe over TCP; an IPv6 address in brackets
+malloc:64MiB, null:128MiB    memory, and nothing at all
+delay:128MiB:1000:5000:3000:9000
+                             null with known latencies in microseconds: mean
+                             and 99th percentile of reads, then of writes
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from ioplan.backends import BackendError
+from ioplan.language.quantity import QuantityError, parse
+
+Kind = Literal["kernel", "pcie", "tcp", "malloc", "null", "delay"]
+
+PCIE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.I)
+TCP = re.compile(r"(?P<host>\[[^\]]+\]|[^:]+):(?P<port>\d+):(?P<nqn>nqn\..+)")
+NAMESPACE = re.compile(r"(?P<rest>.*)/(?P<nsid>[1-9]\d*)")
+LATENCIES = ("avg_read", "p99_read", "avg_write", "p99_write")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A target, as named. Only what its kind needs is set."""
+
+    path: str
+    kind: Kind
+    address: str = ""
+    port: str = ""
+    nqn: str = ""
+    nsid: int = 1
+    size_bytes: int = 0
+    latencies_us: tuple[int, ...] = ()
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it begins and ends with the process that has it."""
+        return self.kind in ("malloc", "null", "delay")
+
+
+def place_of(path: str) -> Place:
+    """What the text means. Raises BackendError."""
+    kind, _, rest = path.partition(":")
+    if kind in ("malloc", "null"):
+        return Place(path, kind, size_bytes=_size_bytes(path, rest))  # type: ignore[arg-type]
+    if kind == "delay":
+        return _delay(path, rest)
+    if kind == "nvme":
+        return _nvme(path, rest)
+    return Place(path, "kernel")
+
+
+def _size_bytes(path: str, text: str) -> int:
+    try:
+        found = parse(text)
+    except QuantityError as error:
+        raise BackendError(f"the target {path!r}: {error}") from None
+    if found.kind != "size" or not found.value or int(found.value) % 4096:
+        raise BackendError(
+            f"the target {path!r} takes a size of whole 4 KiB, for example malloc:64MiB"
+        )
+    return int(found.value)
+
+
+def _delay(path: str, text: str) -> Place:
+    size, *rest = text.split(":")
+    if len(rest) != len(LATENCIES) or not all(word.isdecimal() for word in rest):
+        raise BackendError(
+            f"the target {path!r} takes a size and four latencies in microseconds, "
+            f"mean and 99th percentile of reads, then of writes: "
+            f"delay:128MiB:1000:5000:3000:9000"
+        )
+    latencies_us = tuple(map(int, rest))
+    if latencies_us[0] > latencies_us[1] or latencies_us[2] > latencies_us[3]:
+        raise BackendError(f"the target {path!r}: a 99th percentile is below its mean")
+    size_bytes = _size_bytes(path, size)
+    return Place(path, "delay", size_bytes=size_bytes, latencies_us=latencies_us)
+
+
+def _nvme(path: str, text: str) -> Place:
+    transport, _, rest = text.partition(":")
+    nsid = 1
+    if found := NAMESPACE.fullmatch(rest):
+        rest, nsid = found["rest"], int(found["nsid"])
+    if transport == "pcie" and PCIE.fullmatch(rest):
+        address = rest if rest.count(":") == 2 else f"0000:{rest}"
+        return Place(path, "pcie", address=address.lower(), nsid=nsid)
+    if transport == "tcp" and (found := TCP.fullmatch(rest)):
+        host = found["host"].strip("[]")
+        return Place(path, "tcp", host, found["port"], found["nqn"], nsid)
+    raise BackendError(
+        f"the target {path!r} is not one that SPDK reaches; write "
+        f"nvme:pcie:0000:01:00.0 or nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"
+    )

@@ -1,0 +1,144 @@
+"""JSON-RPC 2.0 over a Unix socket, as bdevperf speaks it.
+
+PyPI's `spdk` has a client too. It is not used: an error's code is only in its
+text, its timeout is for each piece of a reply and not for the whole, a reply is
+parsed again at every 4 KiB (a histogram has 79 KB), replies are not matched to
+requests, so that one late reply spoils all that follow, and the package brings
+10,000 lines of calls of the newest release, which older ones refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+CHUNK_BYTES = 1 << 16
+
+
+class RpcFault(Exception):
+    """A request came to nothing."""
+
+
+class RpcError(RpcFault):
+    """bdevperf refused a request."""
+
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"{method}: {message} ({code})")
+        self.method, self.code, self.message = method, code, message
+
+
+class RpcTimeout(RpcFault):
+    """No reply came in time."""
+
+
+class RpcClosed(RpcFault):
+    """The other side is gone, or does not speak JSON-RPC."""
+
+
+class Client:
+    """One connection. `send` and `receive` let a long call go on meanwhile."""
+
+    def __init__(self, path: Path, timeout_s: float = 10.0) -> None:
+        """Connect. Raises OSError while there is nobody."""
+        self.timeout_s, self.last_id = timeout_s, 0
+        self.methods: dict[int, str] = {}
+        self.buffer, self.decoder = "", json.JSONDecoder()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.socket.settimeout(timeout_s)
+            self.socket.connect(str(path))
+        except OSError:
+            self.socket.close()
+            raise
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """Ask and wait. Raises RpcFault."""
+        return self.receive(self.send(method, params))
+
+    def send(self, method: str, params: dict[str, Any] | None = None) -> int:
+        """Ask; returns the number to wait for. Raises RpcClosed."""
+        self.last_id += 1
+        request = {"jsonrpc": "2.0", "method": method, "id": self.last_id}
+        if params:
+            request["params"] = params
+        self.methods[self.last_id] = method
+        try:
+            self.socket.sendall(json.dumps(request).encode())
+        except OSError as error:
+            raise RpcClosed(f"{method}: bdevperf is gone ({error})") from error
+        return self.last_id
+
+    def ready(self, wait_s: float) -> bool:
+        """Whether something can be received within that time."""
+        return bool(select.select([self.socket], [], [], max(0.0, wait_s))[0])
+
+    def receive(self, number: int) -> Any:
+        """The result of a request. Late replies to earlier ones are dropped."""
+        method = self.methods.pop(number)
+        deadline = time.monotonic() + self.timeout_s
+        while True:
+            reply = self._next(method, deadline)
+            if reply.get("id") == number:
+                return _result(method, reply)
+
+    def _next(self, method: str, deadline: float) -> dict[str, Any]:
+        while True:
+            text = self.buffer.lstrip()
+            # A reply ends with a brace: only then is it worth parsing.
+            if text.endswith("}") or "}\n" in text:
+                try:
+                    reply, end = self.decoder.raw_decode(text)
+                except ValueError:
+                    pass
+                else:
+                    self.buffer = text[end:]
+                    return _checked(method, reply)
+            self._fill(method, deadline)
+
+    def _fill(self, method: str, deadline: float) -> None:
+        if not self.ready(deadline - time.monotonic()):
+            raise RpcTimeout(f"{method}: no reply within {self.timeout_s:g} s")
+        try:
+            chunk = self.socket.recv(CHUNK_BYTES)
+        except OSError as error:
+            raise RpcClosed(f"{method}: bdevperf is gone ({error})") from error
+        if not chunk:
+            raise RpcClosed(f"{method}: bdevperf ended before its reply")
+        # latin-1 never fails; device names outside ASCII come escaped.
+        self.buffer += chunk.decode("latin-1")
+
+    def close(self) -> None:
+        """End the connection; what was asked goes on."""
+        self.socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _checked(method: str, reply: Any) -> dict[str, Any]:
+    if not isinstance(reply, dict):
+        raise RpcClosed(f"{method}: the reply is no object: {reply!r:.80}")
+    return reply
+
+
+def _result(method: str, reply: dict[str, Any]) -> Any:
+    error = reply.get("error")
+    if isinstance(error, dict):
+        code, message = error.get("code", 0), error.get("message", "")
+        raise RpcError(method, int(code), str(message))
+    if "result" not in reply:
+        raise RpcClosed(f"{method}: the reply has no result: {reply!r:.80}")
+    return reply["result"]

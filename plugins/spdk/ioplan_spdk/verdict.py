@@ -1,0 +1,101 @@
+"""What `perform_tests` says, and whether it is what was asked.
+
+bdevperf ignores what it does not know or does not like (a `rw_percentage` of 0, a
+misspelt name), and says "finished" of a test that a deleted device cut short. So
+nothing is believed that is not compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ioplan.job import SECOND_NS
+from ioplan_spdk.reply import BadReply, number
+
+LEAST_RUN = 0.98
+"""A test that took less than this share of the time asked was cut short."""
+
+
+class Unsound(Exception):
+    """The test is not the one asked for. `cause` is a word for it."""
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The one job's figures. Extremes and mean are of the histogram's buckets."""
+
+    status: str
+    run_ns: int
+    ios: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+
+
+def verdict(reply: Any, asked: dict[str, Any], ended: bool) -> Verdict:
+    """Check and take it. `ended` means that the test was told to end early.
+
+    Raises BadReply for what is no reply of bdevperf's, Unsound for a bad test.
+    """
+    results = reply.get("results") if isinstance(reply, dict) else None
+    if not isinstance(results, list) or len(results) != 1:
+        raise BadReply("perform_tests gave no result of exactly one job")
+    (job,) = results
+    if failed := int(number(job, "io_failed")) + int(number(job, "io_timeout")):
+        raise Unsound("io-error", f"{failed} I/Os failed or were never answered")
+    _check_echo(job, asked)
+    _check_time(job, asked, ended)
+    return _verdict(job)
+
+
+def _check_echo(job: dict[str, Any], asked: dict[str, Any]) -> None:
+    """What it did against what it was told."""
+    for ours, theirs in (
+        ("queue_depth", "queue_depth"),
+        ("io_size", "io_size"),
+        ("workload_type", "workload"),
+        ("rw_percentage", "percentage"),
+    ):
+        if ours in asked and str(job.get(theirs)) != str(asked[ours]):
+            raise Unsound(
+                "not-as-asked",
+                f"bdevperf ran with {theirs} {job.get(theirs)}, not {asked[ours]}",
+            )
+
+
+def _check_time(job: dict[str, Any], asked: dict[str, Any], ended: bool) -> None:
+    status, run_s = job.get("status"), number(job, "runtime")
+    if ended:
+        return
+    if status == "terminated":
+        raise Unsound("terminated", "something else told bdevperf to end")
+    if status != "finished":
+        raise Unsound("io-error", f"bdevperf says that the test {status}")
+    if run_s < asked["time_in_sec"] * LEAST_RUN:
+        raise Unsound(
+            "ended-early",
+            f"bdevperf says that it finished, but after {run_s:.2f} s of "
+            f"{asked['time_in_sec']} s; the device went away under it",
+        )
+    if not number(job, "iops"):
+        raise Unsound("no-io", "not one I/O was answered; the target is not there")
+
+
+def _verdict(job: dict[str, Any]) -> Verdict:
+    run_s = number(job, "runtime")
+    ios = round(number(job, "iops") * run_s)
+    extremes = (job.get("min_latency_us"), job.get("max_latency_us"))
+    low_us, high_us = extremes if ios else (0, 0)  # without I/O, the least is 2^64
+    return Verdict(
+        status=str(job.get("status")),
+        run_ns=round(run_s * SECOND_NS),
+        ios=ios,
+        mean_ns=number(job, "avg_latency_us") * 1000 if ios else 0.0,
+        min_ns=int(number({"min_latency_us": low_us}, "min_latency_us") * 1000),
+        max_ns=-int(-number({"max_latency_us": high_us}, "max_latency_us") * 1000 // 1),
+    )

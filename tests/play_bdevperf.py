@@ -1,0 +1,178 @@
+"""Stands in for bdevperf: plays one recorded transcript, byte by byte.
+
+    play_bdevperf.py FOLDER MANNER -z -r SOCKET …
+
+FOLDER has what was recorded: `stdout`, `stderr`, `rc`, and `rpc.json`, a dialogue.
+A request is answered with what was recorded for the same method and parameters, in
+order, the last one again and again. Times are PLAY_SPEED times shorter.
+
+MANNER: `dialogue`; `start` ends before there is a socket; `test` hangs up when a
+test is asked for, and ends as recorded; `hang` never answers a test, and ignores
+SIGTERM, as a dead NVMe target makes bdevperf do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+SPEED = float(os.environ.get("PLAY_SPEED", "20"))
+ERROR = re.compile(r'"code": (-?\d+),\s*"message": "([^"]*)"')
+SAME_EVERYWHERE = {
+    "bdev_reset_iostat": True,
+    "bdev_enable_histogram": True,
+    "spdk_get_version": {"version": "SPDK v24.09.1-pre"},
+}
+"""What every dialogue that asks for it was answered."""
+
+
+class Play:
+    def __init__(self, folder: Path, manner: str) -> None:
+        self.folder, self.manner = folder, manner
+        self.entries = self.read()
+        self.told: dict[str, int] = {}
+        self.ending = threading.Event()
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+
+    def read(self) -> list[dict[str, Any]]:
+        path = self.folder / "rpc.json"
+        return json.loads(path.read_text()) if path.exists() else []
+
+    def recorded(self, name: str) -> bytes:
+        path = self.folder / name
+        return path.read_bytes() if path.exists() else b""
+
+    def note(self, start: str) -> bool:
+        return any(str(e.get("note", "")).startswith(start) for e in self.entries)
+
+    def end(self) -> None:
+        """Print what is left to print, and end as recorded."""
+        with self.lock:
+            sys.stdout.buffer.write(self.recorded("stdout"))
+            sys.stdout.flush()
+            code = int(self.recorded("rc") or b"1")
+            if code < 0:
+                signal.signal(-code, signal.SIG_DFL) if code != -9 else None
+                os.kill(os.getpid(), -code)
+            os._exit(code)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The recorded reply; None hangs up."""
+        method, params = request["method"], request.get("params")
+        if method == "perform_tests" and self.manner == "hang":
+            threading.Event().wait()
+        if method == "perform_tests" and self.manner == "test":
+            return None
+        entry = self.next(method, params)
+        if entry is None:
+            return self.unrecorded(method, params)
+        self.wait(entry, method)
+        if "exception" not in entry:
+            return {"result": entry["result"]}
+        found = ERROR.search(entry["exception"])
+        if not found:
+            return None
+        return {"error": {"code": int(found[1]), "message": found[2]}}
+
+    def wait(self, entry: dict[str, Any], method: str) -> None:
+        took = (entry["t_done"] - entry["t"]) / SPEED
+        if method == "perform_tests" and self.note("signal SIGTERM"):
+            self.ending.wait()
+        else:
+            time.sleep(took)
+
+    def next(self, method: str, params: Any) -> dict[str, Any] | None:
+        found = [e for e in self.entries if self.same(e, method, params)]
+        key = f"{method} {json.dumps(params, sort_keys=True)}"
+        with self.lock:
+            at = self.told.get(key, 0)
+            self.told[key] = at + 1
+        return found[min(at, len(found) - 1)] if found else None
+
+    @staticmethod
+    def same(entry: dict[str, Any], method: str, params: Any) -> bool:
+        """The client that was recorded put two names into a refused request."""
+        had = {
+            k: v
+            for k, v in (entry.get("params") or {}).items()
+            if k not in ("method", "req_id")
+        }
+        return entry.get("method") == method and had == (params or {})
+
+    def unrecorded(self, method: str, params: Any) -> dict[str, Any]:
+        if method in SAME_EVERYWHERE:
+            return {"result": SAME_EVERYWHERE[method]}
+        if method.endswith("_create"):
+            return {"result": (params or {}).get("name")}
+        return {"error": {"code": -32601, "message": "Method not found"}}
+
+    def serve(self, connection: socket.socket) -> None:
+        text, decoder = "", json.JSONDecoder()
+        while chunk := connection.recv(1 << 16):
+            text += chunk.decode()
+            try:
+                request, end = decoder.raw_decode(text.lstrip())
+            except ValueError:
+                continue
+            text = text.lstrip()[end:]
+            reply = self.answer(request)
+            if reply is None:
+                self.end()
+            self.send(connection, {"jsonrpc": "2.0", "id": request["id"], **reply})
+            if "error" in reply and request["method"] == "perform_tests":
+                time.sleep(0.05)
+                self.end()
+            if request["method"] == "perform_tests" and self.ending.is_set():
+                self.over.set()
+
+    def send(self, connection: socket.socket, reply: dict[str, Any]) -> None:
+        """In two pieces: a reply need not arrive at once."""
+        data = json.dumps(reply).encode()
+        for piece in (data[: len(data) // 2], data[len(data) // 2 :]):
+            connection.sendall(piece)
+
+    def told_to_end(self) -> None:
+        self.ending.set()
+        if self.note("signal SIGTERM"):
+            self.over.wait(2)
+        self.end()
+
+
+def main() -> None:
+    folder, manner, *arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        print("SPDK v24.09.1-pre")
+        return
+    play = Play(Path(folder), manner)
+    sys.stderr.buffer.write(play.recorded("stderr"))
+    sys.stderr.flush()
+    if manner == "start":
+        play.end()
+    if manner == "hang":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        ender = threading.Thread(target=play.told_to_end, daemon=True)
+        signal.signal(signal.SIGTERM, lambda number, frame: ender.start())
+    listen(play, arguments[arguments.index("-r") + 1])
+
+
+def listen(play: Play, path: str) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    server.listen()
+    while True:
+        connection, _ = server.accept()
+        threading.Thread(target=play.serve, args=(connection,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
