@@ -1,9 +1,7 @@
-"""The lab file: what a plan does not say, because it is another in each lab.
+"""The lab file, in TOML: what a plan does not say, as it differs by lab.
 
-    backend = "fio"                 # what does the I/O by default
-
-    [backends.fio]                  # options of a backend, its own words
-    engine = "libaio"
+`backend` names what does the I/O by default, and a table `[backends.NAME]` has a
+backend's options in its own words, such as `engine = "libaio"` for fio.
 """
 
 from __future__ import annotations
