@@ -190,13 +190,6 @@ def test_options() -> None:
     assert SpdkOptions(mask="0x6").cores == "0x6"
 
 
-def test_the_fio_plugin_has_its_place_but_is_not_there(tmp_path: Path) -> None:
-    from ioplan.backends import TargetRequest
-
-    with pytest.raises(BackendError, match="driver=fio"):
-        SpdkBackend().open(TargetRequest(path="malloc:1MiB", options={"driver": "fio"}))
-
-
 def test_whether_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from ioplan.backends import Availability, BackendError, Gap, TargetFacts, TargetRequest
-from ioplan.job import SECOND_NS, Job
-from ioplan.lab.purge import purge
+from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.job import Job
+from ioplan.lab.drive import FileDrive
 from ioplan.lab.target import Target, open_target
 from ioplan_fio.execution import FioExecution, Place
 from ioplan_fio.gaps import Situation, find_gaps
@@ -18,36 +17,23 @@ from ioplan_fio.settings import Settings, settings_of
 OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
 
 
-class FioDrive:
-    """A file or block device, locked while it is open.
-
-    fio opens it once more by its path, which an exclusive holder does not hinder.
-    """
+class FioDrive(FileDrive):
+    """fio opens the target once more, which an exclusive holder does not hinder."""
 
     def __init__(
         self, target: Target, program: Program, settings: Settings, folder: str | None
     ) -> None:
-        self.target, self.program, self.settings = target, program, settings
-        self.facts: TargetFacts = target.facts
+        super().__init__(target)
+        self.program, self.settings = program, settings
         self.folder, self.runs = folder, 0
 
     def start(self, job: Job) -> FioExecution:
         """Begin a run. Raises BackendError."""
+        if job.run_ns is None and job.limit_bytes is None and job.passes is None:
+            raise BackendError("the job has no end: give a time, bytes or passes")
         self.runs += 1
         place = Place.of(self.folder, self.runs)
         return FioExecution(self.program, job, self.settings, place)
-
-    def purge(self) -> str:
-        """Discard the device, or punch out the file."""
-        return purge(self.target)
-
-    def idle(self, pause_ns: int) -> None:
-        """Wait."""
-        time.sleep(pause_ns / SECOND_NS)
-
-    def close(self) -> None:
-        """Unlock it."""
-        self.target.close()
 
 
 class FioBackend:

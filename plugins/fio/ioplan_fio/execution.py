@@ -64,7 +64,7 @@ class FioExecution:
         try:
             file = place.write(".fio", job_file(job, settings))
             command = [program.path, *arguments(job), str(file)]
-            self.process = FioProcess(command, place.folder)
+            self.process = FioProcess(command, place.folder, settings.environment)
         except BaseException:
             place.close()
             raise
@@ -74,7 +74,7 @@ class FioExecution:
 
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure. Whatever ends fio early is a Failure."""
-        yield Started(mode=self.settings.engine, facts=self._facts())
+        yield Started(mode=self.settings.engine_name, facts=self._facts())
         splitter, timeline = Splitter(), Timeline(self.job)
         try:
             for line in self.process.lines():
@@ -131,7 +131,10 @@ class FioExecution:
             self.place.write(".txt", said)
 
     def _facts(self) -> dict[str, Any]:
-        facts = {"fio_version": self.program.shown, "fio_engine": self.settings.engine}
+        facts = {
+            "fio_version": self.program.shown,
+            "fio_engine": self.settings.engine_name,
+        }
         if self.place.stays:
             facts["job_file"] = f"{self.place.name}.fio"
         return facts

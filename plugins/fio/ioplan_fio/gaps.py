@@ -15,12 +15,13 @@ from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_fio.percents import is_whole
 from ioplan_fio.rate import rate_lines
 from ioplan_fio.section import distribution_text, size_text
-from ioplan_fio.settings import Engine
 from ioplan_fio.usage import Sizes, directions, extent, sizes, used_sizes
 
 SYNC_MENDED = (3, 38)
 """Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
 MOST_SIZES = 64
+SPDK = "spdk_bdev"
+"""SPDK's plugin: its targets are devices, and it queues discards."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,16 @@ class Situation:
     """What decides on gaps beside the stream itself."""
 
     job: Job
-    engine: Engine
+    engine: str
     version: tuple[int, ...]
 
     @property
     def on_device(self) -> bool:
         """Told by the path, which is resolved: nothing is looked at here."""
         path = self.job.target
-        return path.startswith("/dev/") and not path.startswith("/dev/shm/")
+        return self.engine == SPDK or (
+            path.startswith("/dev/") and not path.startswith("/dev/shm/")
+        )
 
 
 Found = tuple[str, str, str] | None
@@ -79,7 +82,7 @@ def _trim(at: Situation, stream: JobStream) -> Found:
         return "trim", "fio discards on block devices only, not in a file", ""
     if at.engine == "io_uring_cmd":
         return "trim", "fio's io_uring_cmd does not discard", ""
-    if stream.qd > 1:
+    if stream.qd > 1 and at.engine != SPDK:
         reason = f"fio waits for each discard, so that {stream.qd} are never under way"
         return "trim", reason, "one discard at a time in each thread"
     return None
@@ -181,6 +184,8 @@ def _sync(at: Situation, stream: JobStream) -> Found:
         return None
     if at.engine == "io_uring_cmd":
         return "sync", "fio's io_uring_cmd does not flush", ""
+    if at.engine == SPDK:  # seen: err=1 at the first fdatasync
+        return "sync", "SPDK's plugin for fio does not take flushes by fdatasync", ""
     deep = stream.qd > 1 and at.engine == "io_uring"
     if at.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
         return None

@@ -39,7 +39,8 @@ def arguments(job: Job) -> list[str]:
 
 
 def _global_lines(job: Job, settings: Settings) -> Iterator[str]:
-    yield f"ioengine={settings.engine}"
+    yield f"ioengine={settings.engine_name}"
+    yield from settings.plugin.lines if settings.plugin else ()
     yield f"filename={_file_name(target_of(job.target, settings))}"
     yield "cmd_type=nvme" if settings.engine == "io_uring_cmd" else "direct=1"
     yield "thread=1"  # its death ends all I/O; processes would live on
@@ -72,6 +73,8 @@ def duration(time_ns: int) -> str:
 
 def target_of(path: str, settings: Settings) -> str:
     """The character device beside an NVMe namespace, where the engine wants that."""
+    if settings.plugin:
+        return settings.plugin.target
     if settings.engine != "io_uring_cmd":
         return path
     found = re.fullmatch(r"/dev/nvme(\d+n\d+)", path)

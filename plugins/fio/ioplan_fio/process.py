@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -37,7 +37,12 @@ def _die_with(parent: int) -> Callable[[], None]:
 class FioProcess:
     """fio under way. `hung` says that it had to be killed."""
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.hung = False
         self.stopped = False
         self.deadline_s = inf
@@ -48,7 +53,7 @@ class FioProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", **(environment or {})},
             # Ctrl-C reaches the runner, which then stops fio in order.
             start_new_session=True,
             # Two system calls and no lock, so that threads do not matter to it.

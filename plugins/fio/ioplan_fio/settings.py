@@ -13,11 +13,36 @@ ENGINES: tuple[str, ...] = get_args(Engine)
 NAMES = ("engine", "path")
 
 
+class Plugin(Model):
+    """An engine from outside fio. `library` is preloaded into it; `target` is what
+    the engine calls the job's target; `lines` are the global ones that it wants.
+    """
+
+    name: str
+    library: str
+    target: str
+    lines: tuple[str, ...] = ()
+
+
 class Settings(Model):
-    """fio's I/O engine, and the program where it is not the one on PATH."""
+    """fio's I/O engine, and the program where it is not the one on PATH.
+
+    Other backends may give a `plugin`, which then takes the engine's place.
+    """
 
     engine: Engine = "io_uring"
     path: str | None = None
+    plugin: Plugin | None = None
+
+    @property
+    def engine_name(self) -> str:
+        """The engine as fio is told it."""
+        return self.plugin.name if self.plugin else self.engine
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What fio needs in its environment."""
+        return {"LD_PRELOAD": self.plugin.library} if self.plugin else {}
 
 
 def settings_of(options: dict[str, Any]) -> Settings:

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from ioplan.backends import Availability, BackendError, Gap, TargetFacts, TargetRequest
-from ioplan.job import SECOND_NS, Job
-from ioplan.lab.purge import purge
+from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.job import Job
+from ioplan.lab.drive import FileDrive
 from ioplan.lab.target import Target, open_target
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 
 
-class IoUringDrive:
-    """A file or block device, locked while it is open."""
+class IoUringDrive(FileDrive):
+    """A target that the engine runs on."""
 
     def __init__(self, target: Target) -> None:
-        self.target = target
-        self.facts: TargetFacts = target.facts
+        super().__init__(target)
         self.program = engine_path()
 
     def start(self, job: Job) -> EngineExecution:
         """Begin a run."""
         return EngineExecution(self.program, job)
-
-    def purge(self) -> str:
-        """Discard the device, or punch out the file."""
-        return purge(self.target)
-
-    def idle(self, pause_ns: int) -> None:
-        """Wait."""
-        time.sleep(pause_ns / SECOND_NS)
-
-    def close(self) -> None:
-        """Unlock it."""
-        self.target.close()
 
 
 class IoUringBackend:

@@ -2,57 +2,76 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.job import Job
+from ioplan_fio.program import Program, find_program
 from ioplan_spdk.drive import SpdkDrive
 from ioplan_spdk.gaps import gaps
 from ioplan_spdk.options import SpdkOptions, options_of
 from ioplan_spdk.place import place_of
-from ioplan_spdk.program import no_hugepages, program_path, version
+from ioplan_spdk.plugin import check_fit, plugin_path
+from ioplan_spdk.plugin import native as plugin_native
+from ioplan_spdk.plugin_gaps import plugin_gaps, with_hints
+from ioplan_spdk.plugin_run import PluginDrive
+from ioplan_spdk.program import NAME, no_hugepages, program_path, version
 from ioplan_spdk.script import native
 
 
 class SpdkBackend:
-    """SPDK's bdevperf."""
+    """SPDK: its bdevperf, or fio with its plugin."""
 
     name = "spdk"
     virtual_time = False
 
     def availability(self, options: dict[str, Any]) -> Availability:
-        """Usable wherever bdevperf runs; without hugepages, only for trying out."""
+        """Usable where its program runs; without hugepages, only for trying out."""
         try:
             chosen = options_of(options)
-            found = version(program_path(chosen))
+            found = _fio(chosen)[2] if chosen.driver == "fio" else _bdevperf(chosen)
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
         missing = "" if chosen.no_huge else no_hugepages()
         return Availability(usable=not missing, version=found, reason=missing)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """What bdevperf cannot express exactly."""
-        return gaps(job, options_of(options))
+        """What bdevperf, or fio with the plugin, cannot express exactly."""
+        chosen = options_of(options)
+        if chosen.driver == "fio":
+            return plugin_gaps(job, chosen)
+        return with_hints(gaps(job, chosen), job, chosen)
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
-        """bdevperf's command line, and the dialogue over its socket."""
-        return native(job, options_of(options))
+        """bdevperf's command line and dialogue, or fio's job file."""
+        chosen = options_of(options)
+        return (
+            plugin_native(job, chosen)
+            if chosen.driver == "fio"
+            else native(job, chosen)
+        )
 
     def open(self, request: TargetRequest) -> SpdkDrive:
         """Open a target. Raises TargetError, BackendError."""
         options = options_of(request.options)
-        _check_driver(options)
         place = place_of(request.path or "")
-        program = program_path(options)
         if not options.no_huge and (missing := no_hugepages()):
             raise BackendError(missing)
-        return SpdkDrive(place, request, program, options)
+        if options.driver == "bdevperf":
+            return SpdkDrive(place, request, program_path(options), options)
+        fio, plugin, _ = _fio(options)
+        asks = place.kind in ("pcie", "tcp")
+        bdevperf = program_path(options) if asks else Path(NAME)
+        return PluginDrive(place, request, bdevperf, options, fio, plugin)
 
 
-def _check_driver(options: SpdkOptions) -> None:
-    """The place for SPDK's fio plugin: a drive that starts fio with its engine."""
-    if options.driver == "fio":
-        raise BackendError(
-            "driver=fio is not there yet; for what bdevperf cannot say, use the "
-            "backend 'fio' on the kernel's device"
-        )
+def _bdevperf(options: SpdkOptions) -> str:
+    return version(program_path(options))
+
+
+def _fio(options: SpdkOptions) -> tuple[Program, Path, str]:
+    """fio, the plugin, and the version to show. Raises BackendError."""
+    program, plugin = find_program(options.fio), plugin_path(options)
+    check_fit(program, plugin)
+    return program, plugin, f"fio {program.shown}"

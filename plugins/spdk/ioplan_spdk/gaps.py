@@ -60,7 +60,7 @@ def _size(job: Job, stream: JobStream, place: Place, options: SpdkOptions) -> Fo
     used = [stream.read_sizes] * ("read" in directions)
     used += [stream.write_sizes] * (directions != ("read",))
     if len({share.size_bytes for sizes in used for share in sizes}) > 1:
-        yield "size", "bdevperf issues one size; the fio backend issues several", ""
+        yield "size", "bdevperf issues one size", ""
         return
     size_bytes = size_of(stream)
     if size_bytes % job.block_bytes:
@@ -108,7 +108,7 @@ def _chance(job: Job, stream: JobStream, place: Place, options: SpdkOptions) -> 
         reason = "bdevperf's own zipf, by an approximation made for theta below 1"
         yield "distribution", reason, f"bdevperf -F {stream.distribution.theta:g}"  # type: ignore[union-attr]
     elif kind != "uniform":
-        reason = f"bdevperf knows uniform and zipf, not {kind}; the fio backend does"
+        reason = f"bdevperf knows uniform and zipf, not {kind}"
         yield "distribution", reason, ""
 
 

@@ -15,6 +15,7 @@ from ioplan.suggest import did_you_mean
 class SpdkOptions(Model):
     """`path` names bdevperf itself, `dir` a folder that has it or an SPDK tree.
 
+    With `driver` fio, `fio` names that program and `plugin` SPDK's plugin for it.
     `no_huge` needs neither root nor hugepages, and is for trying things out.
     `mask` are the cores as `0x2` or `[1,2]`; `bdev` is what a file or a kernel's
     device is opened with; `block_bytes` is for targets in memory. `startup_s` and
@@ -24,6 +25,8 @@ class SpdkOptions(Model):
     path: str | None = None
     dir: str | None = None
     driver: Literal["bdevperf", "fio"] = "bdevperf"
+    fio: str | None = None
+    plugin: str | None = None
     no_huge: bool = False
     mask: str | None = None
     memory_mib: int = Field(default=512, ge=64)
@@ -48,11 +51,16 @@ def options_of(given: dict[str, Any]) -> SpdkOptions:
                 f"{did_you_mean(name, known)}; it has: {', '.join(known)}"
             )
     try:
-        return SpdkOptions(**{name: _typed(name, given[name]) for name in given})
+        options = SpdkOptions(**{name: _typed(name, given[name]) for name in given})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise BackendError(f"option {where} of 'spdk': {first['msg']}") from None
+    if options.mask and options.driver == "fio":
+        raise BackendError(
+            "option mask of 'spdk' is for bdevperf; with driver=fio leave it out"
+        )
+    return options
 
 
 def _typed(name: str, value: Any) -> Any:

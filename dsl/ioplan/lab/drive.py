@@ -1,0 +1,30 @@
+"""What drives on files and block devices of this host have in common."""
+
+from __future__ import annotations
+
+import time
+
+from ioplan.backends import TargetFacts
+from ioplan.job import SECOND_NS
+from ioplan.lab.purge import purge
+from ioplan.lab.target import Target
+
+
+class FileDrive:
+    """A file or block device, locked while it is open; a backend adds `start`."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.facts: TargetFacts = target.facts
+
+    def purge(self) -> str:
+        """Discard the device, or punch out the file. Raises BackendError."""
+        return purge(self.target)
+
+    def idle(self, pause_ns: int) -> None:
+        """Wait."""
+        time.sleep(pause_ns / SECOND_NS)
+
+    def close(self) -> None:
+        """Unlock it."""
+        self.target.close()

@@ -1,0 +1,38 @@
+"""The conformance kit over the backends that come with ioplan."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ioplan.backends import Backend, TargetRequest, find
+from ioplan.testing import Conformance
+
+SIZE_BYTES = 8 << 20
+
+
+class TestSim(Conformance):
+    def backend(self) -> Backend:
+        return find("sim")
+
+    def request(self, folder: Path) -> TargetRequest:
+        return TargetRequest(path="sim", create_bytes=SIZE_BYTES, writes=True)
+
+
+class TestIoUring(Conformance):
+    def backend(self) -> Backend:
+        return find("io_uring")
+
+    def request(self, folder: Path) -> TargetRequest:
+        path = str(folder / "scratch.bin")
+        return TargetRequest(path=path, create_bytes=SIZE_BYTES, writes=True)
+
+
+@pytest.mark.skipif(
+    shutil.which("fio") is None, reason="LEFT OUT: fio is not installed"
+)
+class TestFio(TestIoUring):
+    def backend(self) -> Backend:
+        return find("fio")
