@@ -15,7 +15,8 @@ demo: $(READY)
 
 test: $(READY)
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
-	cargo test --release --locked --quiet --manifest-path plugins/io_uring/engine/Cargo.toml
+	cargo test --release --locked --quiet --manifest-path plugins/io_uring/engine/Cargo.toml \
+	  -- --test-threads=1
 
 lint: $(READY)
 	$(VENV)/bin/ruff format --check .

