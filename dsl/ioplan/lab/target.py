@@ -116,7 +116,7 @@ def _checked(path: Path, fd: int, request: TargetRequest) -> Target:
     status = os.fstat(fd)
     _lock(path, fd)
     if stat.S_ISREG(status.st_mode):
-        facts = _file_facts(path, fd, status)
+        facts = _file_facts(path, status)
         allowed = is_scratch(fd, path)
     else:
         facts = _device_facts(path, fd, request)
@@ -166,7 +166,7 @@ def _refusal(facts: TargetFacts) -> str:
     )
 
 
-def _file_facts(path: Path, fd: int, status: os.stat_result) -> TargetFacts:
+def _file_facts(path: Path, status: os.stat_result) -> TargetFacts:
     block = _direct_block(path, status.st_size)
     return TargetFacts(
         path=str(path),

@@ -71,9 +71,8 @@ def _by_axes(test: Test) -> Chart:
 def _draw(
     chart: Chart, records: Sequence[RunRecord], details: Details, canvas: Canvas
 ) -> str:
-    """The first metric of a chart line; the report has all of them."""
+    """The first metric of a chart line, over all cells, its condition or not."""
     metric = chart.metrics[0]
-    records = [r for r in records if _chosen(chart, r)]
     if chart.by[:1] == ("time",):
         return _over_time(metric, records, details, canvas)
     axis = chart.by[0] if chart.by else ""
@@ -82,11 +81,6 @@ def _draw(
         return ""
     per = (chart.per or chart.by[1:2])[:1]
     return _lines(metric, known, (axis, *per), details, canvas)
-
-
-def _chosen(chart: Chart, record: RunRecord) -> bool:
-    """Charts with a condition are the report's; here they show everything."""
-    return chart.when is None or bool(record.asked.cell)
 
 
 def _lines(
