@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,6 +16,14 @@ hypothesis.settings.load_profile("ioplan")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`pytest --renew` writes what golden tests compare; read the diff."""
     parser.addoption("--renew", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's own key, lab and results are left alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Event, Job
+from ioplan.lab.entry import LabTarget
 from ioplan_fio import FioBackend
 
 GOLDEN = Path(__file__).parent / "golden" / "fio"
@@ -76,16 +77,22 @@ def replay(folder: Path, out: str, said: str = "", code: int = 0) -> str:
 
 
 def events(
-    wanted: Job, program: str | None, target: Path, **options: Any
+    wanted: Job,
+    program: str | None,
+    target: Path,
+    backing: Path | None = None,
+    **options: Any,
 ) -> list[Event]:
-    """All events of a job on a file."""
+    """All events of a job on a file, or on the loop device that one is behind."""
+    entry = LabTarget(backing_file=str(backing), writable=True) if backing else None
     named = {} if program is None else {"path": program}
     drive = FioBackend().open(
         TargetRequest(
             path=str(target),
-            overwrite=(str(target),),
+            overwrite=(str(backing or target),),
             writes=True,
             options=named | options,
+            entry=entry,
         )
     )
     try:

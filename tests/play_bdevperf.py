@@ -119,20 +119,24 @@ class Play:
         text, decoder = "", json.JSONDecoder()
         while chunk := connection.recv(1 << 16):
             text += chunk.decode()
-            try:
-                request, end = decoder.raw_decode(text.lstrip())
-            except ValueError:
-                continue
-            text = text.lstrip()[end:]
-            reply = self.answer(request)
-            if reply is None:
-                self.end()
-            self.send(connection, {"jsonrpc": "2.0", "id": request["id"], **reply})
-            if "error" in reply and request["method"] == "perform_tests":
-                time.sleep(0.05)
-                self.end()
-            if request["method"] == "perform_tests" and self.ending.is_set():
-                self.over.set()
+            while text := text.lstrip():  # several may come at once
+                try:
+                    request, end = decoder.raw_decode(text)
+                except ValueError:
+                    break
+                text = text[end:]
+                self.reply(connection, request)
+
+    def reply(self, connection: socket.socket, request: dict[str, Any]) -> None:
+        reply = self.answer(request)
+        if reply is None:
+            self.end()
+        self.send(connection, {"jsonrpc": "2.0", "id": request["id"], **reply})
+        if "error" in reply and request["method"] == "perform_tests":
+            time.sleep(0.05)
+            self.end()
+        if request["method"] == "perform_tests" and self.ending.is_set():
+            self.over.set()
 
     def send(self, connection: socket.socket, reply: dict[str, Any]) -> None:
         """In two pieces: a reply need not arrive at once."""

@@ -133,6 +133,8 @@ def test_single_errors_are_counted(tmp_path: Path) -> None:
     assert isinstance(result, Result)
     done = result.streams[0].directions["read"]
     assert done.errors == pytest.approx(Sometimes.count / 10, abs=1) and done.ios > 0
+    first = result.facts["first_error"]
+    assert first["name"] == "bad sector" and first["direction"] == "read"
 
 
 def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:

@@ -11,8 +11,18 @@ from typing import Any, Self, cast
 import pytest
 
 from ioplan.backends import Drive, Gap, TargetRequest
-from ioplan.job import Counts, Event, Failure, Job, Progress, Result, StreamCounts
+from ioplan.job import (
+    SECOND_NS,
+    Counts,
+    Event,
+    Failure,
+    Job,
+    Progress,
+    Result,
+    StreamCounts,
+)
 from ioplan.testing import Conformance
+from ioplan.testing.jobs import Times
 from ioplan.workload import Uniform
 from test_blocking import FileBackend, named
 
@@ -34,6 +44,10 @@ class Wrong:
         if self.defect.stops:
             self.inner.stop()
 
+    def kill(self) -> None:
+        if self.defect.dies:
+            self.inner.kill()
+
     def __enter__(self) -> Self:
         self.defect.enter()
         return self
@@ -50,7 +64,7 @@ class Wrong:
 class Defect:
     """None yet."""
 
-    stops, claims = True, False
+    stops, dies, claims = True, True, False
 
     def job(self, job: Job) -> Job:
         return job
@@ -212,6 +226,10 @@ class Deaf(Defect):
     stops = False
 
 
+class Undying(Defect):
+    dies = False
+
+
 class Orphan(Defect):
     """A program that nobody ends."""
 
@@ -272,6 +290,7 @@ DEFECTS: dict[type[Defect], tuple[str, tuple[Any, ...], str]] = {
     NoEnd: ("test_a_run_takes_its_time", (), "without a Result"),
     HidesErrors: ("test_damage_before_a_run_is_told", (), "ended well"),
     Deaf: ("test_stop_ends_a_run_with_its_result", (), "went on for"),
+    Undying: ("test_kill_ends_a_run_by_force", (), "went on for"),
     Orphan: ("test_leaving_early_leaves_nothing_behind", (), "sleep 20"),
     Adopted: ("test_a_whole_run_leaves_nothing_behind", (), "sleep 3"),
     WritesAnyway: ("test_a_read_only_job_cannot_write", (), "have changed"),
@@ -303,3 +322,17 @@ def test_a_backend_without_a_defect_passes_the_same(tmp_path: Path) -> None:
         folder.mkdir()
         kit = type("One", (Kit,), {})(Defect())
         cast(Any, getattr(kit, name))(*arguments, folder)
+
+
+def test_longer_runs_need_a_gap_that_excuses_them(tmp_path: Path) -> None:
+    seconds = Times(run_ns=SECOND_NS, warmup_ns=SECOND_NS)
+    kit = type("Slow", (Kit,), {"times": seconds})(Defect())
+    with pytest.raises(AssertionError, match="takes short runs"):
+        kit.test_longer_times_have_a_reason(tmp_path)
+
+
+def test_a_class_that_inherits_tests_has_a_run_of_its_own(tmp_path: Path) -> None:
+    first = type("First", (Kit,), {})
+    second = type("Second", (first,), {})
+    (_, told), (_, again) = (one(Defect()).mixed(tmp_path) for one in (first, second))
+    assert told is not again

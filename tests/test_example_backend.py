@@ -47,18 +47,11 @@ def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """The URI of a server with 8 MiB in memory."""
-    path = tmp_path / "s.sock"
-    command = [
-        "nbdkit",
-        "--foreground",
-        "--exit-with-parent",
-        "-U",
-        path,
-        "memory",
-        "8M",
-    ]
+    path, ready = tmp_path / "s.sock", tmp_path / "ready"
+    command = ["nbdkit", "--foreground", "--exit-with-parent", "--pidfile", ready]
+    command += ["--unix", path, "memory", "8M"]
     with subprocess.Popen(command) as process:
-        while not path.exists() and process.poll() is None:
+        while not ready.exists() and process.poll() is None:
             time.sleep(0.005)
         yield f"nbd+unix:///?socket={path}"
         process.kill()

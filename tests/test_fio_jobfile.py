@@ -152,7 +152,15 @@ def test_io_uring_cmd_says_what_it_cannot() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["/data/$HOME", "/data/a\nrw=write", "/data/x ", "/data/a\\b"]
+    "target",
+    [
+        "/data/$HOME",
+        "/data/a\nrw=write",
+        "/data/x ",
+        "/data/a\\b",
+        "/data/a;b",
+        "/data/a#b",
+    ],
 )
 def test_a_target_that_a_job_file_cannot_name(target: str) -> None:
     with pytest.raises(BackendError, match="rename it"):

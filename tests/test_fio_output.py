@@ -195,12 +195,14 @@ def test_a_run_that_is_stopped_gives_what_was_done(
 
 def test_an_error_of_an_io(tmp_path: Path, target: Path) -> None:
     told = failure(played(tmp_path, target, "ended-psync"))
-    assert told.cause == "io-error" and "err=5" in told.message
+    assert told.cause == "device-error" and "err=5" in told.message
     told = failure(played(tmp_path, target, "trim"))
-    assert told.cause == "io-error" and "err=25" in told.message
+    assert told.cause == "device-error" and "err=25" in told.message
 
 
-@pytest.mark.parametrize(("number", "cause"), [(61, "io-error"), (28, "no-space")])
+@pytest.mark.parametrize(
+    ("number", "cause"), [(61, "device-error"), (28, "device-error")]
+)
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_first_error_ends_the_run_whatever_the_exit_code(
     number: int, cause: str, code: int, tmp_path: Path, target: Path
@@ -220,7 +222,7 @@ def test_reads_beyond_the_end_are_no_ios(tmp_path: Path, target: Path) -> None:
     kept = Recording.of("ended")
     assert kept.code == 0 and '"error" : 0' in kept.out
     told = failure(played(tmp_path, target, "ended"))
-    assert told.cause == "io-error" and "ended early" in told.message
+    assert told.cause == "device-error" and "ended early" in told.message
 
 
 def test_a_failure_with_an_error_of_zero(tmp_path: Path, target: Path) -> None:

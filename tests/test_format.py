@@ -104,3 +104,10 @@ def test_blanks_mean_nothing(data: st.DataObject) -> None:
     blanks = st.sampled_from([" ", "  ", "\t", " \t "])
     spread = re.sub(r"(?<!\S)[ \t]+|[ \t]+(?!\S)", lambda _: data.draw(blanks), bare)
     assert format_text(spread) == format_text(bare)
+
+
+def test_a_long_comment_stays_on_its_row() -> None:
+    """Even if a list could be broken in it: the rest of it would become code."""
+    comment = "# " + "why " * 20 + "{ 512B 10%, 1KiB 90% } and more"
+    plan = f'{comment}\ntest "T" {{ run random 4KiB 100/0 for 1s }}\n'
+    assert format_text(plan).splitlines()[0] == comment

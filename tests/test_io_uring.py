@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from command import ioplan, plan_file
+from ioplan.results.reserve import RESERVE_BYTES
 from ioplan_io_uring.engine import engine_path
 
 HERE = Path(__file__).parent
@@ -226,11 +227,35 @@ def test_a_reading_plan_opens_read_only(
     assert line["record"]["asked"]["job"]["read_only"] is True
 
 
+def test_the_ways_to_reach_a_drive_are_the_labs(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    path = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 50ms }')
+    words = ["run", path, "--target", scratch, "--create", "1MiB"]
+    on = [*words, "--backend", "io_uring", "--option"]
+    assert "did you mean 'polled'?" in ioplan(*on, "poled=true").err
+    assert "write true or false" in ioplan(*on, "polled=perhaps").err
+    # The engine is told, and says what it needs.
+    done = ioplan(*on, "passthrough=true")
+    assert done.code == 3 and "no whole NVMe namespace" in done.err + done.out
+
+
+def test_what_a_way_cannot_do_is_refused_before_the_run(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    text = 'test "W" { run random 4KiB 0/100, sync every 4 for 50ms }'
+    words = ["run", plan_file(tmp_path, text), "--target", scratch, "--create", "1MiB"]
+    done = ioplan(*words, "--backend", "io_uring", "--option", "polled=true")
+    assert done.code == 2 and "polled I/O has no sync" in done.err
+    assert "sync every 4" in done.err
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: mounting needs root")
 def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
     place = tmp_path / "small"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
+    size = RESERVE_BYTES + (300 << 10)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     subprocess.run(mount, check=True)
     try:
         text = SWEEP.replace("qd in 1, 8", "qd in 1..60 step 1").replace(
@@ -248,6 +273,7 @@ def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
         assert done.code in (2, 3) and "full" in done.err
         told = len(done.of("record"))
         kept = ioplan("export", "last", "--format", "jsonl", "--store", place / "r.db")
-        assert told > 0 and len(kept.lines) >= told
+        assert told > 0 and len(kept.lines) == told + 1
+        assert {run["status"] for run in kept.lines} == {"ok"}
     finally:
         subprocess.run(["umount", str(place)], check=True)

@@ -73,3 +73,23 @@ def test_the_lab_swaps_the_backend_without_touching_the_plan(
     assert wrong.code == 2 and "there is no backend 'fioo'" in wrong.err
     option = ioplan("run", plan, "--backend", "sim", "--option", "speed")
     assert option.code == 2 and "--option takes NAME=VALUE" in option.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('\n[targets.a]\nserail = "S1"', r"lab.toml:3: targets.a.serail: .*'serial'"),
+        ('[targets.a]\nmodel = "SSD"', r"lab.toml:1: targets.a: it names no device"),
+        ('[targets.a]\nserial = "S"\nwritable = "yes"', r"lab.toml:3: .*writable"),
+        ('[targets.a]\nserial = ""', r"lab.toml:2: targets.a.serial"),
+        ('[targets.a]\nserial = "S"\nnsid = true', r"lab.toml:3: targets.a.nsid"),
+        ('[targets.a]\nserial = "S"\npurge = "burn"', "'format', 'sanitize' or"),
+        ('[targets."../x"]\nserial = "S"', "letters, digits"),
+        ("x = 1\n" + "#" * (1 << 20), "is larger than"),
+    ],
+)
+def test_a_wrong_target_says_in_which_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(LabError, match=message):
+        read_lab(lab_file(tmp_path, text))

@@ -19,12 +19,13 @@ from ioplan.language.checker import check
 from ioplan.language.diagnostic import PlanError
 from ioplan.language.matrix import Matrix, cell_text
 from ioplan.language.module import installed_plans
-from ioplan.language.plan import CheckedPlan, IdleTemplate, StepTemplate, Test
+from ioplan.language.plan import FULL, CheckedPlan, IdleTemplate, StepTemplate, Test
 from ioplan.language.source import Source
 
 GOLDEN = Path(__file__).parent / "golden" / "language"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
 SETTING = re.compile(r"^# set: (\w*)=(.*)$", re.M)
+PROFILE = re.compile(r"^# profile: (.*)$", re.M)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -49,8 +50,10 @@ def outcome(name: str, text: str) -> tuple[str, str]:
     """What the checker says, and whether it is an error."""
     source = Source(f"{name}.ioplan", text)
     settings = dict(SETTING.findall(text))
+    profile = (*PROFILE.findall(text), FULL)[0]
+    roots = (GOLDEN, installed_plans())
     try:
-        plan = check(source, (GOLDEN, installed_plans()), settings)
+        plan = check(source, roots, settings, profile=profile)
     except PlanError as error:
         return f"{error}\n", "err"
     return dump(plan), "out"
@@ -59,6 +62,8 @@ def outcome(name: str, text: str) -> tuple[str, str]:
 def dump(plan: CheckedPlan) -> str:
     """A checked plan, short enough to be read."""
     rows = [f"plan {plan.title}"]
+    rows += [f"profile {plan.profile}"] if plan.profile != FULL else []
+    rows += [f"on failure {plan.on_failure}"] if plan.on_failure else []
     rows += [f"param {name} = {text}" for name, text in plan.parameters.items()]
     for test in plan.tests:
         rows += ["", f"test {test.title}", *(f"  {row}" for row in _test(test))]
@@ -71,6 +76,8 @@ def _test(test: Test) -> list[str]:
         each = test.after.before_each
         rows.append(f"after {test.after.precondition.name}, each {each}")
         rows += [f"  {step!r}" for step in test.after.precondition.steps]
+        then = test.after.then
+        rows += [f"  then {step!r}" for step in then.steps] if then else []
     for axis in test.axes:
         values = (" ".join(value.text for value in row) for row in axis.values)
         rows.append(f"vary {' '.join(axis.names)}: {', '.join(values)}")
@@ -90,7 +97,8 @@ def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg
     streams = workload_of(step.workload, step.override, cell).streams
     timing = (step.run, step.limit, step.passes, step.warmup)
     said = (stream.model_dump_json(exclude_defaults=True) for stream in streams)
-    return [step.text, *(f"  {row}" for row in said), f"  {timing!r}"]
+    rule = [f"  {step.rule!r}, every {step.every!r}"] if step.rule else []
+    return [step.text, *(f"  {row}" for row in said), f"  {timing!r}", *rule]
 
 
 # every message that the sources can say stands in some golden file

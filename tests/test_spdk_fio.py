@@ -146,8 +146,8 @@ FAULTS = {
     "err_wrong_bdev": ("missing-target", "no device Nope"),
     "err_malformed_json": ("bad-job", "refuses its configuration"),
     "err_no_hugepages": ("backend-error", "mount -t hugetlbfs"),
-    "err_target_dies_bdev_nvme": ("io-error", "does not answer"),
-    "err_unaligned": ("io-error", "Invalid argument"),
+    "err_target_dies_bdev_nvme": ("device-error", "does not answer"),
+    "err_unaligned": ("device-error", "Invalid argument"),
 }  # fmt: skip
 
 

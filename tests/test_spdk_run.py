@@ -152,8 +152,8 @@ def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-u
 
 
 REFUSED = {
-    "rpc/E_error_bdev": ("io-error", "an I/O at block 56248 of EE_Malloc0 failed"),
-    "rpc/E_error_bdev_f": ("io-error", "5 I/Os failed"),
+    "rpc/E_error_bdev": ("device-error", "an I/O at block 56248 of EE_Malloc0 failed"),
+    "rpc/E_error_bdev_f": ("device-error", "5 I/Os failed"),
     "rpc/I_bdev_deleted_midrun": ("ended-early", "after 2.00 s of 8 s"),
     "rpc/H_SIGKILL": ("backend-died", "signal 9"),
     "rpc/K_bad_params": ("refused", "1000 B is not a multiple of Malloc0's block"),
@@ -288,7 +288,7 @@ def test_a_file_is_guarded(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="overwrite"):
         SpdkBackend().open(TargetRequest(path=str(path), writes=True, options=options))
     request = TargetRequest(path="nvme:pcie:0000:01:00.0", writes=True, options=options)
-    with pytest.raises(TargetError, match="--overwrite nvme:pcie:"):
+    with pytest.raises(TargetError, match="the lab does not say which drive"):
         SpdkBackend().open(request)
     request = TargetRequest(path=str(path), options={**options, "bdev": "uring"})
     with pytest.raises(TargetError, match="block devices only"):

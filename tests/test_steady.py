@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from command import ioplan, plan_file
 from ioplan.job import Progress
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule
+from ioplan.report.steady import steady_line, steady_verdict
 from ioplan.results.record import Steady
 from ioplan.runner.figures import Figure
-from ioplan.runner.steady import assess, least_squares_slope
+from ioplan.runner.steady import TOLERANCE, assess, least_squares_slope
 from ioplan.runner.window import SteadyWatch
 from run_data import SECOND_NS, counts, stream
 
@@ -39,6 +43,56 @@ def test_the_published_trap() -> None:
         38.1,
     )
     assert found.why == "range 38.1 % > 20 %, slope 38.1 % > 10 %"
+
+
+def test_what_makes_it_a_trap() -> None:
+    """Judged by the slope of one round, or by the largest deviation, it is steady."""
+    found = judged([100, 92, 84, 76, 68])
+    per_round = abs(found.slope) / found.mean * 100
+    deviation = max(abs(value - found.mean) for value in found.values) / found.mean
+    assert (round(per_round, 1), round(deviation * 100, 1)) == (9.5, 19.0)
+    assert per_round < found.slope_limit_percent
+    assert deviation * 100 < found.range_limit_percent
+    assert found.slope == -8
+
+
+@given(near)
+def test_the_fit_is_kept(values: list[float]) -> None:
+    """The line goes through the mean in the middle, as a report draws it."""
+    found = judged(values)
+    numbers = range(len(found.values))
+    slope, first = np.polyfit(numbers, found.values, 1)
+    assert found.slope == pytest.approx(slope, abs=1e-9)
+    middle = (len(found.values) - 1) / 2
+    assert found.mean - found.slope * middle == pytest.approx(first)
+    rise = abs(found.slope) * (len(found.values) - 1) / found.mean * 100
+    assert found.slope_percent == pytest.approx(rise, abs=1e-9)
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=5, max_size=12))
+def test_why_names_exactly_what_is_beyond_its_limit(values: list[float]) -> None:
+    found = judged(values)
+    assert ("range" in found.why) == (found.range_percent > 20 + TOLERANCE)
+    assert ("slope" in found.why) == (found.slope_percent > 10 + TOLERANCE)
+
+
+@given(st.floats(1, 1e6), st.lists(st.floats(-0.045, 0.045), min_size=5, max_size=20))
+def test_little_noise_is_steady_at_once(mean: float, noise: list[float]) -> None:
+    """Within 4.5 % of the mean neither limit can be met: range 9.5 %, slope 9.5 %."""
+    assert judged([mean * (1 + part) for part in noise]).reached
+
+
+def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
+    """A drive that halves its distance to its level each round.
+
+    Worked out by hand: after 9 rounds the range is 21.4 %, after 10 the slope is
+    10.7 %, after 11 both are within their limits.
+    """
+    values = [100 + 400 * 0.5**number for number in range(20)]
+    found = [judged(values[:rounds]) for rounds in range(5, 21)]
+    assert [one.reached for one in found] == [False] * 6 + [True] * 10
+    assert found[4].why.startswith("range 21.4 % > 20 %")
+    assert found[5].why == "slope 10.7 % > 10 %"
 
 
 @given(series)
@@ -184,3 +238,59 @@ def test_the_warm_up_does_not_count() -> None:
     assert not watch.add(interval(SECOND_NS, SECOND_NS, 9, warmup=True))
     assert told == []
     assert watch.last.why == "0 of 5 values so far"
+
+
+# in words
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([100.0], "iops 100; 1 of 5 values so far"),
+        (
+            [100.0, 92, 84, 76, 68],
+            "iops 68.0, range 38.1 > 20 %, slope 38.1 > 10 %: not steady",
+        ),
+        (
+            [90_000.0, 110_000, 100_000, 90_000, 110_000],
+            "iops 110k, range 20.0 <= 20 %, slope 8.0 <= 10 %: steady",
+        ),
+        ([0.0] * 5, "iops 0; iops is 0"),
+    ],
+)
+def test_a_line_says_what_there_is_and_what_lacks(
+    values: list[float], line: str
+) -> None:
+    assert steady_line(judged(values)) == line
+
+
+def test_the_ending_names_the_window() -> None:
+    assert steady_verdict(judged([100.0] * 7), 7) == (
+        "steady: rounds 3 to 7 are the window"
+    )
+    assert steady_verdict(judged([100.0, 92, 84, 76, 68]), 25) == (
+        "not steady after 25 rounds: range 38.1 % > 20 %, slope 38.1 % > 10 %"
+    )
+
+
+def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
+    """Live, and afterwards: each round, the limits, and what was missing."""
+    text = (
+        'test "T" { run random 4KiB 0/100, qd 8 for 1s vary qd in 4, 8 '
+        "rounds until steady iops when qd == 8, at most 9 }"
+    )
+    done = ioplan(
+        *("run", plan_file(tmp_path, text), "--backend", "sim", "--create", "1GiB")
+    )
+    assert done.code == 0, done.err
+    assert re.search(r"round 4: iops [\d.]+k; 4 of 5 values so far\n", done.out)
+    limits = r"range [\d.]+ (<=|>) 20 %, slope [\d.]+ (<=|>) 10 %: (not )?steady\n"
+    assert re.search(rf"round 5: iops [\d.]+k, {limits}", done.out)
+    shown = ioplan("show").out
+    assert re.search(r"round +iops +range \(<= 20 %\) +slope \(<= 10 %\)", shown)
+    assert re.search(r"\n +3 +[\d.]+k +3 of 5 values so far", shown)
+    assert re.search(
+        r"steady: rounds \d to \d are the window|not steady after 9 rounds", shown
+    )
+    tables = [row for row in (done.out + shown).splitlines() if "session" not in row]
+    assert max(map(len, tables)) <= 80

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from ioplan.backends import TargetRequest
 from ioplan.lab.purge import purge
 from ioplan.lab.scratch import MARK
 from ioplan.lab.target import TargetError, capacity_of, make_scratch, open_target
+from ioplan.results.store import Store
+from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
 
-MIB = 1 << 20
 WRITES = 'test "W" { run random 4KiB 0/100 for 50ms }'
 READS = 'test "R" { run random 4KiB 100/0 for 50ms }'
 
@@ -146,50 +149,131 @@ def test_a_reading_plan_cannot_change_a_foreign_file(
     assert told.code == 0 and foreign.read_bytes() != before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: loop devices need root")
+@needs_root
 class TestLoopDevice:
     """A real block device on a file."""
 
     @pytest.fixture
-    def loop(self, tmp_path: Path):  # type: ignore[no-untyped-def]
-        backing = tmp_path / "backing"
-        backing.write_bytes(os.urandom(16 * MIB))
-        made = subprocess.run(
-            ["losetup", "-f", "--show", str(backing)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        device = Path(made.stdout.strip())
-        yield device
-        subprocess.run(["losetup", "-d", str(device)], check=False)
+    def backing(self, tmp_path: Path) -> Path:
+        path = tmp_path / "backing"
+        path.write_bytes(os.urandom(16 * MIB))
+        return path
 
-    def test_reading_is_allowed_writing_is_not(self, loop: Path) -> None:
+    @pytest.fixture
+    def loop(self, backing: Path) -> Iterator[Path]:
+        with loop_device(backing) as device:
+            yield device
+
+    @pytest.fixture
+    def lab(self, backing: Path, tmp_path: Path) -> Path:
+        return lab_of_file(tmp_path, backing)
+
+    def test_reading_is_allowed_writing_is_not(self, loop: Path, backing: Path) -> None:
         target = open_target(request(loop, False))
         assert (target.facts.kind, target.facts.capacity_bytes) == ("block", 16 * MIB)
+        assert target.facts.identity == {"backing_file": str(backing)}
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.pwrite(target.fd, b"x", 0)
         target.close()
-        with pytest.raises(TargetError, match="is a block device"):
-            open_target(request(loop))
+        with pytest.raises(TargetError, match="the lab does not let"):
+            open_target(request(loop, True, backing))
 
     def test_told_to_it_is_written(
-        self, loop: Path, store_path: Path, tmp_path: Path
+        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
     ) -> None:
         path = plan_file(tmp_path, WRITES)
-        done = ioplan("run", path, "--target", loop, "--overwrite", loop)
-        assert done.code == 0, done.err + done.out
+        words = ("run", path, "--lab", lab, "--overwrite", backing, "--target")
+        for name in ("fast", loop):
+            before = backing.read_bytes()
+            done = ioplan(*words, name)
+            assert done.code == 0, done.err + done.out
+            assert backing.read_bytes() != before
 
-    def test_a_mounted_device_is_refused_even_when_told(
-        self, loop: Path, tmp_path: Path
+    def test_while_it_is_held_nobody_mounts_it(
+        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
     ) -> None:
-        subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
-        place = tmp_path / "mnt"
-        place.mkdir()
-        subprocess.run(["mount", str(loop), str(place)], check=True)
+        target = open_target(asked(lab, "fast", backing))
         try:
-            with pytest.raises(TargetError, match="in use"):
-                open_target(request(loop, True, loop))
+            subprocess.run(["mkfs.ext4", "-q", "-F", str(backing)], check=True)
+            done = subprocess.run(
+                ["mount", str(loop), str(tmp_path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode != 0 and "already mounted or" in done.stderr
         finally:
-            subprocess.run(["umount", str(place)], check=True)
+            target.close()
+
+    def test_a_mounted_device_may_be_read(self, loop: Path, tmp_path: Path) -> None:
+        tell("mkfs.ext4", "-q", loop)
+        with mounted(loop, tmp_path / "mnt"):
+            open_target(request(loop, False)).close()
+
+    def test_a_lab_name_that_means_another_device_is_not_read(
+        self, loop: Path, lab: Path, tmp_path: Path
+    ) -> None:
+        asked_before = asked(lab, "fast").model_copy(update={"writes": False})
+        tell("losetup", "-d", loop)
+        other = tmp_path / "other"
+        other.write_bytes(bytes(MIB))
+        tell("losetup", loop, other)
+        with pytest.raises(TargetError, match="not the device that the lab names"):
+            open_target(asked_before)
+
+    def test_crosscheck_takes_a_name_of_the_lab(
+        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
+    ) -> None:
+        words = (
+            "crosscheck",
+            plan_file(tmp_path, WRITES),
+            "--backends",
+            "io_uring,sim",
+        )
+        done = ioplan(
+            *words,
+            "--rounds",
+            "2",
+            "--lab",
+            lab,
+            "--target",
+            "fast",
+            "--create",
+            "16MiB",
+        )
+        assert done.code == 2 and f"--overwrite {backing}" in done.err
+
+
+def test_a_person_may_type_the_word(
+    foreign: Path, tmp_path: Path, store_path: Path
+) -> None:
+    """At a real terminal; anything else than the whole name refuses."""
+    plan = plan_file(tmp_path, WRITES)
+    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet"]
+    before = foreign.read_bytes()
+    assert at_terminal([*command, "--target", str(foreign)], "yes") == 2
+    assert foreign.read_bytes() == before
+    assert at_terminal([*command, "--target", str(foreign)], str(foreign)) == 0
+    assert foreign.read_bytes() != before
+    with Store.open(store_path) as store:
+        assert store.session("last").args["overwrite"] == [str(foreign)]
+
+
+def at_terminal(command: list[str], answer: str) -> int:
+    """Type an answer when the question has come; returns the exit code."""
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs
+        ) as one:
+            shown = ""
+            while " now: " not in shown:
+                shown += os.read(ours, 4096).decode()
+            os.write(ours, f"{answer}\n".encode())
+            return one.wait(60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_the_lock_ends_with_the_process(scratch: Path) -> None:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.job import Event, Job
+from ioplan.lab.entry import LabTarget
 from ioplan.model import Model
 from ioplan.suggest import did_you_mean
 
@@ -40,7 +41,8 @@ class TargetRequest(Model):
     """What the user said of the target, before any backend has looked at it.
 
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
-    `folder` is the session's, for what a backend keeps beside the record.
+    `folder` is the session's, for what a backend keeps beside the record; `entry`
+    is the lab's word on the target, where it has one, and `lab` the lab's file.
     """
 
     path: str | None = None
@@ -49,6 +51,8 @@ class TargetRequest(Model):
     writes: bool = False
     options: dict[str, Any] = {}
     folder: str | None = None
+    entry: LabTarget | None = None
+    lab: str | None = None
 
 
 class TargetFacts(Model):
@@ -66,7 +70,7 @@ class Gap(Model):
 
     `stream` and `field` name the place in the workload, in the language's words:
     size mix qd threads rate region distribution align data trim sync verify
-    pattern, or for warmup passes. `reason` says what is missing, `instead` what
+    pattern streams, or for warmup passes. `reason` says what is missing, `instead` what
     would be done in its place; where that is empty, nothing can be.
     """
 
@@ -77,12 +81,21 @@ class Gap(Model):
 
 
 class Execution(Protocol):
-    """A run under way. Iterating ends after Result or Failure."""
+    """A run under way. Iterating ends after Result or Failure.
+
+    Events are taken in a thread, one at a time; `stop` and `kill` are called from
+    another one meanwhile. Failed I/Os are counted as errors, and the runner ends
+    the run at the first; a Result may tell of it in `facts` as `first_error`, with
+    `errno`, its `name`, `direction`, `offset` and `bytes`.
+    """
 
     def __iter__(self) -> Iterator[Event]: ...
 
     def stop(self) -> None:
         """End the I/O at once; the Result of what was done still comes."""
+
+    def kill(self) -> None:
+        """End it by force, and without waiting: `stop` was of no use."""
 
     def __enter__(self) -> Self: ...
 
@@ -92,7 +105,10 @@ class Execution(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave no I/O behind, whatever happened."""
+        """Leave no I/O behind, whatever happened, but what nothing can end.
+
+        What survives SIGKILL hangs in the kernel: it is not waited for for ever.
+        """
 
 
 class Drive(Protocol):

@@ -28,11 +28,12 @@ class TestNbd(Conformance):
         """A server of a file, for one test."""
         self.file, self.socket = tmp_path / "disk", tmp_path / "nbd.sock"
         self.file.write_bytes(os.urandom(SIZE_BYTES))
-        command = ["nbdkit", "--foreground", "--exit-with-parent", "--unix"]
-        command += [self.socket, "--filter=delay", "file", self.file]
+        ready = tmp_path / "ready"  # the socket is there before it is listened on
+        command = ["nbdkit", "--foreground", "--exit-with-parent", "--pidfile", ready]
+        command += ["--unix", self.socket, "--filter=delay", "file", self.file]
         command += [f"rdelay={DELAY}", f"wdelay={DELAY}"]
         with subprocess.Popen(command) as self.process:
-            while not self.socket.exists() and self.process.poll() is None:
+            while not ready.exists() and self.process.poll() is None:
                 time.sleep(0.005)
             yield
             self.process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 from ioplan.blocking.budget import Budget
 from ioplan.blocking.device import Device, hang_up
@@ -70,6 +71,12 @@ class Crew:
         """Why the run cannot go on, if it cannot."""
         return next((slot.failed for slot in self.slots if slot.failed), None)
 
+    @property
+    def first_error(self) -> dict[str, Any] | None:
+        """The first I/O that failed, if one did."""
+        found = [slot.first_error for slot in self.slots if slot.first_error]
+        return min(found, key=lambda one: one[0])[1] if found else None
+
     def hurry(self) -> None:
         """Begin no other I/O, and wait not long for those under way."""
         self.stopped = self.hurried = True
@@ -88,10 +95,14 @@ class Crew:
     def _patience_s(self) -> float:
         return GRACE_S if self.hurried or self.failed else PATIENCE_S
 
-    def close(self) -> None:
-        """End all connections, and with them what still waits for an answer."""
+    def cut(self) -> None:
+        """End all connections; what still waits for an answer gets an error."""
         for slot in self.slots:
             hang_up(slot.device)
+
+    def close(self) -> None:
+        """End all connections, and wait a moment for those who used them."""
+        self.cut()
         for slot in self.slots:
             if slot.ident is not None:
                 slot.join(GRACE_S)

@@ -33,6 +33,12 @@ class BlockingExecution:
         if self.crew:
             self.crew.hurry()
 
+    def kill(self) -> None:
+        """Cut all connections, and with them what waits for an answer."""
+        self.stop()
+        if self.crew:
+            self.crew.cut()
+
     def __enter__(self) -> Self:
         return self
 
@@ -124,6 +130,7 @@ class BlockingExecution:
             streams=tuple(tally.total() for tally in self.tallies),
             cpu=_spent(before),
             warnings=(f"{lost} I/Os did not come back",) if lost else (),
+            facts={"first_error": crew.first_error} if crew.first_error else {},
         )
 
 

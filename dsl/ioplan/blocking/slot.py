@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from errno import errorcode
 from threading import Thread
+from typing import Any
 
 from ioplan.blocking.budget import FREE, Budget
 from ioplan.blocking.device import Device
@@ -27,6 +29,7 @@ class Slot(Thread):
         self.device, self.walk, self.budget, self.place = device, walk, budget, place
         self.done: deque[Done] = deque()
         self.failed: Exception | None = None
+        self.first_error: tuple[int, dict[str, Any]] | None = None
         self.ending: Callable[[int], bool] = lambda now_ns: True
         self.measured_from_ns = 0
 
@@ -38,7 +41,10 @@ class Slot(Thread):
                 well, now_ns = self._do(io)
                 errors = 0 if well else errors + 1
                 if errors >= MOST_ERRORS:
-                    raise ConnectionError(f"{errors} I/Os failed one after the other")
+                    raise ConnectionError(
+                        f"{errors} I/Os failed one after the other, the first of all "
+                        f"by {self.first_error and self.first_error[1]['name']}"
+                    )
         except Exception as error:  # an author's code: anything may come
             self.failed = error
 
@@ -58,7 +64,19 @@ class Slot(Thread):
             latency_ns = end_ns - start_ns
         except ConnectionError:
             raise
-        except OSError:
+        except OSError as error:
             end_ns = time.monotonic_ns()
+            self.first_error = self.first_error or (end_ns, facts_of(error, io))
         self.done.append((io.direction, io.size, latency_ns, end_ns))
         return latency_ns >= 0, end_ns
+
+
+def facts_of(error: OSError, io: Io) -> dict[str, Any]:
+    """What a Result tells of the first error; see `ioplan.backends.Execution`."""
+    return {
+        "errno": error.errno,
+        "name": errorcode.get(error.errno or 0, str(error) or type(error).__name__),
+        "direction": io.direction,
+        "offset": io.offset,
+        "bytes": io.size,
+    }

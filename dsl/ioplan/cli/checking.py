@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from ioplan.cli.failure import HELD, USAGE, UsageError
 from ioplan.cli.reading import checked
+from ioplan.cli.terminal import say, tell
 from ioplan.language.diagnostic import PlanError, in_order
 from ioplan.language.formatter import format_text
 from ioplan.language.module import read_text
+from ioplan.language.plan import FULL
 
 DIFFERENT = 1
 
 
-def check_plans(plans: list[Path], settings: list[str], format: str) -> int:
+def check_plans(
+    plans: list[Path], settings: list[str], format: str, profile: str = FULL
+) -> int:
     """Check each plan and say what is wrong; returns the exit code."""
     if format not in ("text", "json"):
         raise UsageError(f"--format is text or json, not {format!r}")
     code, found = HELD, []
     for path in plans:
         try:
-            checked(path, settings)
+            checked(path, settings, profile=profile)
         except PlanError as error:
             code = USAGE
             found += in_order(error.diagnostics)
     if format == "json":
         print(json.dumps([one.as_json() for one in found], indent=2))
     elif found:
-        print("\n\n".join(one.render() for one in found), file=sys.stderr)
-        print(f"\n{len(found)} error{'s' * (len(found) > 1)}", file=sys.stderr)
+        say("\n\n".join(one.render() for one in found))
+        say(f"\n{len(found)} error{'s' * (len(found) > 1)}")
     return code
 
 
@@ -44,10 +47,10 @@ def format_plans(plans: list[Path], check: bool) -> int:
             continue
         code = DIFFERENT if check else HELD
         if check:
-            print(f"{path} would be written otherwise")
+            tell(f"{path} would be written otherwise")
         else:
             path.write_text(formatted, encoding="utf-8", newline="")
-            print(f"{path} is written anew")
+            tell(f"{path} is written anew")
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,23 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from ioplan.backends import Backend, BackendError, TargetRequest, find
+from ioplan.backends import Backend, BackendError, Drive, TargetRequest, find
 from ioplan.cli.failure import UsageError
-from ioplan.lab.lab import Lab, read_lab
+from ioplan.cli.terminal import say
+from ioplan.lab.aim import aim
+from ioplan.lab.lab import Lab, default_path, read_lab
+from ioplan.lab.refusal import ConsentError
 from ioplan.lab.target import make_scratch
 from ioplan.language.quantity import size_text
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend that can run here, and its options."""
+    """A backend that can run here, its options, and the lab that it is in."""
 
     backend: Backend
     options: dict[str, Any]
+    lab: Lab
 
 
 def chosen(name: str | None, lab_path: Path | None, settings: list[str]) -> Choice:
@@ -37,7 +42,7 @@ def usable(name: str, lab: Lab, settings: list[str]) -> Choice:
     found = backend.availability(options)
     if not found.usable:
         raise BackendError(f"the backend {name!r} cannot run here: {found.reason}")
-    return Choice(backend, options)
+    return Choice(backend, options, lab)
 
 
 def option_pairs(settings: list[str]) -> dict[str, str]:
@@ -49,6 +54,42 @@ def option_pairs(settings: list[str]) -> dict[str, str]:
             raise UsageError(f"--option takes NAME=VALUE, not {setting!r}")
         found[name] = value
     return found
+
+
+def aimed(request: TargetRequest, choice: Choice, lab: Path | None) -> TargetRequest:
+    """At the device that the lab's name stands for, with what the lab says of it.
+
+    Raises TargetError. A simulated drive is no device, whatever it is called.
+    """
+    if request.path is None or choice.backend.virtual_time:
+        return request
+    path, entry = aim(request.path, choice.lab)
+    file = lab or default_path()
+    told = {"path": path, "entry": entry, "lab": str(file) if file else None}
+    return request.model_copy(update=told)
+
+
+def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetRequest]:
+    """Open the target; a person at a terminal may give the missing word there.
+
+    Returns the request with that word in it. Raises TargetError, BackendError.
+    """
+    try:
+        return backend.open(request), request
+    except ConsentError as error:
+        if not confirmed(error):
+            raise
+        said = (*request.overwrite, error.id)
+        told = request.model_copy(update={"overwrite": said})
+        return backend.open(told), told
+
+
+def confirmed(error: ConsentError) -> bool:
+    """Whether the person typed the whole name of what is to be overwritten."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    say(f"{error}\nor type {error.id} now: ", end="")
+    return sys.stdin.readline().strip() == error.id
 
 
 def make_target(backend: Backend, request: TargetRequest, console: Console) -> None:

@@ -9,19 +9,19 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choosing import Choice, make_target, usable
+from ioplan.cli.choosing import Choice, aimed, make_target, open_drive, usable
 from ioplan.cli.failure import EXPECTATION_FAILED, HELD, UsageError
 from ioplan.cli.reading import checked, size
 from ioplan.cli.running import check_fit, new_session, session_folder
 from ioplan.lab.lab import read_lab
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
 from ioplan.planner.unfold import unfold
+from ioplan.report.line import line
 from ioplan.report.units import metric_text
 from ioplan.results.record import RunDetail, RunRecord
 from ioplan.results.session import SessionStatus, new_session_id
@@ -44,6 +44,7 @@ class Options:
     rounds: int = 5
     lab: Path | None = None
     settings: tuple[str, ...] = ()
+    profile: str = FULL
     scale_time: float = 1.0
     overwrite: tuple[str, ...] = ()
     allow_approximate: bool = False
@@ -57,7 +58,7 @@ class Side:
     ) -> None:
         session = new_session_id()
         self.plan, self.choice, self.options = plan, choice, options
-        self.request = TargetRequest(
+        request = TargetRequest(
             path=options.target,
             create_bytes=size(options.create, "--create"),
             overwrite=options.overwrite,
@@ -65,11 +66,13 @@ class Side:
             options=choice.options,
             folder=str(session_folder(options.store, session)),
         )
+        self.request = aimed(request, choice, options.lab)
         self.store, self.session = store, session
 
     def begin(self) -> None:
         """Check that the plan fits, before anything runs."""
-        with closing(self.choice.backend.open(self.request)) as drive:
+        drive, self.request = open_drive(self.choice.backend, self.request)
+        with closing(drive):
             approximate = self.options.allow_approximate
             writing = self.request.writes
             check_fit(self.plan, self.choice, drive.facts, writing, approximate)
@@ -87,6 +90,7 @@ class Side:
                     session=session,
                     writes=writing,
                     options=self.choice.options,
+                    meter=self.choice.lab.meter,
                 )
             )
 
@@ -113,7 +117,8 @@ def crosscheck(options: Options, console: Console) -> int:
     """Compare two backends; 1 where a metric of a cell differs."""
     if options.rounds < 2:
         raise UsageError("--rounds is 2 or more: one pair has no interval")
-    plan = checked(options.plan, list(options.settings), options.scale_time)
+    settings = list(options.settings)
+    plan = checked(options.plan, settings, options.scale_time, options.profile)
     choices = _choices(options)
     with Store.open(options.store) as store:
         sides = [Side(plan, choice, store, options) for choice in choices]
@@ -162,7 +167,7 @@ def _compared(
         if isinstance(step, Prepare):
             sides[0].prepare(step)
         elif isinstance(step, Run):
-            console.print(f"{step.test.title}: {step}", style="dim", highlight=False)
+            console.print(line(f"{step.test.title}: {step}", "dim"))
             pairs = Pairs(step.test.title, step.cell_text)
             interleaved(_on(sides, step), pairs, rounds)
             yield from pairs.compared()
@@ -198,7 +203,7 @@ def _table(found: list[Compared], names: list[str]) -> Table:
         cell = " ".join(f"{axis}={value}" for axis, value in one.cell.items())
         ratio = one.interval
         table.add_row(
-            escape(cell or one.test),
+            line(cell or one.test),
             str(one.metric),
             metric_text(one.first, one.metric.unit),
             metric_text(one.second, one.metric.unit),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import typer
 
 from ioplan.backends import BackendError
+from ioplan.cli.terminal import say
 from ioplan.lab.lab import LabError
 from ioplan.lab.target import TargetError
 from ioplan.language.diagnostic import PlanError
@@ -39,13 +40,13 @@ def reported() -> Iterator[None]:
     try:
         yield
     except PlanError as error:
-        _say(str(error))
+        say(str(error))
         raise typer.Exit(USAGE) from None
     except EXPLAINED as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads on; Python must not complain either
@@ -55,12 +56,8 @@ def reported() -> Iterator[None]:
     except Exception as error:  # a defect of ioplan: said so, and in one line
         if os.environ.get("IOPLAN_DEBUG"):
             raise
-        _say(
+        say(
             f"error: ioplan itself failed: {type(error).__name__}: {error}\n"
             f"set IOPLAN_DEBUG=1 to see where, and please report it"
         )
         raise typer.Exit(RUN_FAILED) from None
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -50,6 +50,9 @@ class JsonLines(Watcher):
     def record(self, record: RunRecord) -> None:
         self._write("record", record=record.model_dump(mode="json"))
 
+    def kept(self, record: RunRecord) -> None:
+        self._write("kept", seq=record.seq, run_id=record.run_id)
+
     def steady(self, steady: Steady, round: int) -> None:
         self._write("steady", round=round, steady=steady.model_dump(mode="json"))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.text import Text
 
 from ioplan.planner.steps import Idle, Prepare, Run, Step
+from ioplan.report.line import line
+from ioplan.report.steady import steady_line
 from ioplan.report.tables import latencies, prepare_line, verdict_line
 from ioplan.report.units import bandwidth_text, iops_text, time_text
 from ioplan.results.record import RunRecord, Steady, Verdict
@@ -22,10 +23,11 @@ class Lines(Watcher):
         self.number = 0
         self.left_s = 0.0
         self.told_mode = False
+        self.kept_runs = 0
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
-        self.console.print(Text(text, style=style), soft_wrap=True, highlight=False)
+        self.console.print(line(text, style), soft_wrap=True, highlight=False)
 
     def begins(self, session: Session, total_s: float) -> None:
         self.left_s = total_s
@@ -37,6 +39,7 @@ class Lines(Watcher):
 
     def step(self, step: Step, number: int) -> None:
         self.number = number
+        self._tell_kept()
         if step.test.title != self.test:
             self.test = step.test.title
             self.say(f"{self.test}, about {time_text(self.left_s)} left", "bold")
@@ -67,9 +70,17 @@ class Lines(Watcher):
             self.say(f"       {backend.mode} mode: {backend.reason}", "yellow")
             self.told_mode = True
 
+    def kept(self, record: RunRecord) -> None:
+        """Those of a test are told together, before what comes after them."""
+        self.kept_runs += 1
+
+    def _tell_kept(self) -> None:
+        if self.kept_runs:
+            self.say(f"       {self.kept_runs} runs are kept from before", "dim")
+            self.kept_runs = 0
+
     def steady(self, steady: Steady, round: int) -> None:
-        how = "steady" if steady.reached else f"not steady yet: {steady.why}"
-        self.say(f"       round {round}: {how}", "dim")
+        self.say(f"       round {round}: {steady_line(steady)}", "dim")
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         """What held is said once, at the end."""
@@ -79,3 +90,6 @@ class Lines(Watcher):
 
     def left(self, left_s: float) -> None:
         self.left_s = left_s
+
+    def ends(self, status: str) -> None:
+        self._tell_kept()

@@ -15,20 +15,31 @@ from rich.text import Text
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.counted import counted
 from ioplan.planner.estimate import Cost, Estimator
+from ioplan.planner.state import TargetState
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfold import UNKNOWN, unfold
 from ioplan.report.units import bytes_text, digits, time_text
 
 MOST_ROWS = 40
 
+Standing = tuple[TargetState, str]
+"""The state that the target is in, and a line on why it is kept or not."""
+
 
 def plan_table(
-    console: Console, plan: CheckedPlan, capacity_bytes: int, everything: bool
+    console: Console,
+    plan: CheckedPlan,
+    capacity_bytes: int,
+    everything: bool,
+    standing: Standing = (UNKNOWN, ""),
 ) -> None:
-    """Print the steps of each test, and what all of it costs."""
+    """Print the steps of each test, and what all of it costs, from a state on."""
+    state, why = standing
+    if why:
+        console.print(Text(f"{why}\n", style="dim"))
     estimator = Estimator(capacity_bytes)
     total, number, drawn = Cost(), 0, 0
-    for test, steps in groupby(unfold(plan), key=lambda step: step.test):
+    for test, steps in groupby(unfold(plan, state), key=lambda step: step.test):
         console.print(Text(test.title, style="bold"))
         table = _table()
         hidden = drawn = 0
@@ -97,12 +108,16 @@ def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> 
         console.print(f"~ assumes a drive of {estimator.assumptions}", style="dim")
 
 
-def plan_json(plan: CheckedPlan, capacity_bytes: int) -> None:
+def plan_json(
+    plan: CheckedPlan, capacity_bytes: int, standing: Standing = (UNKNOWN, "")
+) -> None:
     """Print one document, written step by step so that it may be long."""
+    state, why = standing
     estimator = Estimator(capacity_bytes)
     total, out = Cost(), sys.stdout
-    out.write(f'{{"plan": {json.dumps(plan.title)}, "steps": [')
-    for number, (step, times) in enumerate(counted(unfold(plan)), 1):
+    out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')
+    out.write('"steps": [')
+    for number, (step, times) in enumerate(counted(unfold(plan, state)), 1):
         cost = estimator.cost(step)
         total = _sum(total, cost.times(times))
         out.write(",\n" if number > 1 else "\n")

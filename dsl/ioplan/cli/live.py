@@ -75,4 +75,5 @@ class LiveLines(Lines):
         return grid
 
     def ends(self, status: str) -> None:
+        super().ends(status)
         self.live.stop()

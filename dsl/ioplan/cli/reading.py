@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,32 +10,52 @@ from typing import BinaryIO
 
 from ioplan.backends import TargetFacts
 from ioplan.cli.failure import UsageError
+from ioplan.cli.terminal import data_out
+from ioplan.lab.aim import aim
+from ioplan.lab.lab import read_lab
 from ioplan.lab.target import capacity_of
 from ioplan.language.checker import check_file
 from ioplan.language.fields import SECTOR_BYTES
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.results.postgres import is_address
+from ioplan.results.store import Store, default_path
+from ioplan.suggest import did_you_mean
+from ioplan.suites import suite_file, suite_names
 
 PAGE_BYTES = 4096
 DEFAULT_CAPACITY_BYTES = 10**12
 
 
-def checked(path: Path, settings: list[str], time_scale: float = 1.0) -> CheckedPlan:
+def checked(
+    path: Path, settings: list[str], time_scale: float = 1.0, profile: str = FULL
+) -> CheckedPlan:
     """The checked plan. Raises PlanError and UsageError."""
     if not 0 < time_scale <= 1000:
         raise UsageError("--scale-time is a factor above 0, for example 0.01")
     try:
-        return check_file(path, pairs(settings), time_scale)
+        return check_file(plan_path(path), pairs(settings), time_scale, profile)
     except OSError as error:
-        raise UsageError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        near = did_you_mean(str(path), suite_names())
+        raise UsageError(
+            f"cannot read {str(path)!r}: {error.strerror}{near}"
+        ) from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def assumed_facts(target: str | None, capacity: str | None) -> TargetFacts:
+def plan_path(path: Path) -> Path:
+    """The file itself, else the suite of that name, if there is one."""
+    return path if path.exists() else suite_file(str(path)) or path
+
+
+def assumed_facts(
+    target: str | None, capacity: str | None, lab: Path | None = None
+) -> TargetFacts:
     """The facts of a target that need not be there: a capacity, a path."""
     if target and capacity:
         raise UsageError("say --target or --capacity, not both")
+    target = aim(target, read_lab(lab))[0] if target else None
     found = capacity_of(target) if target else size(capacity, "--capacity")
     return TargetFacts(
         path=target or "TARGET",
@@ -58,11 +78,18 @@ def pairs(settings: list[str]) -> dict[str, str]:
     return found
 
 
+def results_at(place: str | None) -> Store:
+    """The store to read: a file, or a database that is shared. Raises StoreError."""
+    named = place or os.environ.get("IOPLAN_STORE", "")
+    return Store.at(named if is_address(named) else place or default_path())
+
+
 @contextmanager
 def opened(path: Path | None) -> Iterator[BinaryIO]:
     """The file to write to, or standard output. Raises UsageError."""
     if path is None:
-        yield sys.stdout.buffer
+        with data_out() as out:
+            yield out
         return
     try:
         with path.open("wb") as file:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest
-from ioplan.cli.choosing import Choice, chosen, make_target
+from ioplan.cli.choosing import Choice, aimed, chosen, make_target, open_drive
 from ioplan.cli.failure import (
     EXPECTATION_FAILED,
     HELD,
@@ -22,20 +21,31 @@ from ioplan.cli.failure import (
 from ioplan.cli.jsonlines import JsonLines
 from ioplan.cli.lines import Lines
 from ioplan.cli.live import LiveLines
+from ioplan.cli.pushing import push_after
 from ioplan.cli.reading import checked, size
+from ioplan.cli.terminal import Terminal, say
+from ioplan.cluster.board import Board
+from ioplan.cluster.lane_folder import LaneFolder
+from ioplan.lab.target import TargetError
 from ioplan.language.diagnostic import PlanError
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.jobs import misfits, writes
 from ioplan.planner.unfold import unfold
 from ioplan.report.show import show_records
 from ioplan.results.session import Session, new_session_id
 from ioplan.results.store import Store
+from ioplan.results.store_error import StoreError
 from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.done import Done
 from ioplan.runner.execute import now
 from ioplan.runner.fitting import shortfalls
 from ioplan.runner.host import host_facts
+from ioplan.runner.ledger import forget_state, target_key
 from ioplan.runner.runner import Runner, Tally
+from ioplan.runner.seal import seal
+from ioplan.runner.session_lock import session_lock
 from ioplan.runner.setting import Setting
+from ioplan.runner.watchdog import Limits
 from ioplan.runner.watcher import Watcher
 
 MOST_MISFITS = 8
@@ -53,46 +63,103 @@ class Options:
     lab: Path | None = None
     options: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
+    profile: str = FULL
     scale_time: float = 1.0
     overwrite: list[str] = field(default_factory=list)
     allow_approximate: bool = False
     baseline: str | None = None
+    fresh: bool = False
     quiet: bool = False
     json: bool = False
+    lane: Path | None = None
 
 
 def run(options: Options) -> int:
     """Run a plan; returns the exit code. Raises what `failure.reported` knows."""
-    plan = checked(options.plan, options.settings, options.scale_time)
+    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    with Store.open(options.store) as store:
+        return go(plan, options, store, Begun(_id(options)))
+
+
+def _id(options: Options) -> str:
+    """A lane has its session's id from the start, so that it is found again."""
+    if options.lane:
+        return LaneFolder(options.lane).call().session
+    return new_session_id()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A session by its id, and what it has done in an earlier life."""
+
+    id: str
+    before: Session | None = None
+    done: Done = field(default_factory=Done)
+
+
+def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
+    """Open the target, see that the plan fits, and run what is not done yet."""
     choice = chosen(options.backend, options.lab, options.options)
-    session = new_session_id()
+    folder = session_folder(options.store, begun.id)
     request = TargetRequest(
         path=options.target,
         create_bytes=size(options.create, "--create"),
         overwrite=tuple(options.overwrite),
         writes=writes(unfold(plan)),
         options=choice.options,
-        folder=str(session_folder(options.store, session)),
+        folder=str(folder),
     )
-    console = Console(quiet=options.quiet or options.json)
-    make_target(choice.backend, request, console)
-    with (
-        Store.open(options.store) as store,
-        closing(choice.backend.open(request)) as drive,
-    ):
+    request = aimed(request, choice, options.lab)
+    console = Terminal(quiet=options.quiet or options.json)
+    if not begun.before:
+        make_target(choice.backend, request, console)
+    with session_lock(folder), ExitStack() as stack:
+        drive, request = open_drive(choice.backend, request)
+        stack.enter_context(closing(drive))
+        options = replace(options, overwrite=list(request.overwrite))
         check_fit(plan, choice, drive.facts, request.writes, options.allow_approximate)
+        check_same(begun.before, drive.facts)
+        if options.fresh:
+            forget_state(store, drive.facts, begun.id)
         setting = Setting(
             plan=plan,
             backend=choice.backend,
             drive=drive,
             store=store,
-            session=_session(session, drive, plan, choice, options),
+            session=begun.before or _session(begun.id, drive, plan, choice, options),
             writes=request.writes,
             options=choice.options,
             watcher=_watcher(options, console),
             baseline=_baseline(store, options.baseline),
+            done=begun.done,
+            on_failure=_policy(plan, choice),
+            limits=_limits(choice),
+            meter=choice.lab.meter,
         )
-        return _run_in(setting, options, console)
+        code = _run_in(setting, options, console)
+    push_after(store, choice.lab, begun.id)
+    return code
+
+
+def check_same(before: Session | None, facts: TargetFacts) -> None:
+    """A session goes on only on the target that it began on. Raises TargetError."""
+    if before is None or before.args.get("target_key") == target_key(facts):
+        return
+    raise TargetError(
+        f"{facts.path} is not the target that session {before.id} began on; that was: "
+        f"{before.args.get('target_key')}; begin a new session with `ioplan run`"
+    )
+
+
+def _limits(choice: Choice) -> Limits:
+    """How long a run may do nothing; the lab knows how slow its targets are."""
+    silence_s = choice.lab.silence_s
+    return Limits() if silence_s is None else Limits(silence_s=silence_s)
+
+
+def _policy(plan: CheckedPlan, choice: Choice) -> Literal["stop", "continue"]:
+    """The plan's word, else the lab's, else to stop."""
+    return plan.on_failure or choice.lab.on_failure or "stop"
 
 
 def session_folder(store: Path, session: str) -> Path:
@@ -135,22 +202,49 @@ def _run_in(setting: Setting, options: Options, console: Console) -> int:
         records = list(setting.store.records(setting.session.id))
         show_records(console, setting.store, records, setting.plan)
     _conclude(console, tally, setting.session, options)
-    return exit_code(tally)
+    return exit_code(tally, options.baseline is not None)
 
 
 def _session(
     id: str, drive: Drive, plan: CheckedPlan, choice: Choice, options: Options
 ) -> Session:
     args: dict[str, Any] = {
+        "plan": str(options.plan.resolve()),
+        "settings": options.settings,
+        "target": options.target and _named(options.target, choice),
+        "target_key": target_key(drive.facts),
+        "lab": options.lab and str(options.lab.resolve()),
+        "backend_options": options.options,
         "set": plan.parameters,
+        "profile": options.profile,
         "scale_time": options.scale_time,
         "create": options.create,
-        "overwrite": options.overwrite,
+        "overwrite": [_absolute(name) for name in options.overwrite],
         "baseline": options.baseline,
         "options": choice.options,
         "allow_approximate": options.allow_approximate,
     }
+    args["seal"] = _seal(id, choice, args)
     return new_session(id, plan, choice, drive.facts, args)
+
+
+def _seal(id: str, choice: Choice, args: dict[str, Any]) -> str:
+    """Without a place for a key a plan runs all the same; only to resume needs it."""
+    try:
+        return seal(id, choice.backend.name, args)
+    except StoreError:
+        return ""
+
+
+def _named(target: str, choice: Choice) -> str:
+    """A name of the lab stays one, whatever file is called so."""
+    return target if target in choice.lab.targets else _absolute(target)
+
+
+def _absolute(name: str) -> str:
+    """A path that holds from every folder; other names stay as they are."""
+    path = Path(name)
+    return str(path.absolute()) if path.exists() else name
 
 
 def new_session(
@@ -170,11 +264,20 @@ def new_session(
         backend=choice.backend.name,
         target=facts.path,
         args=args,
-        host=host_facts(),
+        host=_host(choice, facts),
     )
 
 
+def _host(choice: Choice, facts: TargetFacts) -> dict[str, Any]:
+    """A target in virtual time is on no host."""
+    if choice.backend.virtual_time:
+        return host_facts()
+    return host_facts(facts, choice.lab.meter)
+
+
 def _watcher(options: Options, console: Console) -> Watcher:
+    if options.lane:
+        return Board(LaneFolder(options.lane))
     if options.json:
         return JsonLines()
     if options.quiet:
@@ -188,20 +291,27 @@ def _conclude(
     judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.outcomes.items())
     console.print(f"expectations: {judged}" if judged else "no expectations")
     if tally.failure:
-        print(f"error: {tally.failure}", file=sys.stderr)
+        say(f"error: {tally.failure}")
+    more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
+    kept = f" and {tally.kept} from before" if tally.kept else ""
     console.print(
-        f"{tally.runs} runs kept in {options.store}\n"
-        f"session {session.id}: ioplan show {session.id}",
+        f"{tally.runs} runs{kept} kept in {options.store}\n"
+        f"session {session.id}: ioplan show {session.id}{more}",
         soft_wrap=True,
         highlight=False,
     )
 
 
-def exit_code(tally: Tally) -> int:
-    """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped."""
+def exit_code(tally: Tally, baseline: bool) -> int:
+    """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped.
+
+    Where a baseline was named, one that has not the run is not passed over.
+    """
     if tally.interrupted:
         return INTERRUPTED
     if tally.failure:
         return RUN_FAILED
     unmet = tally.outcomes.get("failed", 0) + tally.outcomes.get("undecided", 0)
+    if baseline:
+        unmet += tally.outcomes.get("no baseline", 0)
     return EXPECTATION_FAILED if unmet else HELD

@@ -9,8 +9,8 @@ from rich.console import Console
 from ioplan.cli.failure import UsageError
 from ioplan.language.checker import check
 from ioplan.language.diagnostic import PlanError
-from ioplan.language.module import library_roots
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.module import installed_plans, library_roots, read_text
+from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.source import Source
 from ioplan.report.show import show_records
 from ioplan.report.units import time_text
@@ -40,11 +40,26 @@ def show_session(console: Console, store: Store, key: str, test: str | None) -> 
 
 def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
-    path = Path(session.plan_file)
-    settings = {k: v for k, v in session.args.get("set", {}).items() if v}
-    scale = float(session.args.get("scale_time", 1.0))
-    source = Source(session.plan_file, session.plan_text)
+    args, source = session.args, Source(session.plan_file, session.plan_text)
     try:
-        return check(source, library_roots(path), settings, scale)
-    except PlanError:
-        return None
+        settings = {k: v for k, v in args.get("set", {}).items() if v}
+        scale = float(args.get("scale_time", 1.0))
+        profile = args.get("profile", FULL)
+        return check(source, _roots(session), settings, scale, None, profile)
+    except (PlanError, AttributeError, TypeError, ValueError):
+        return None  # a store that was passed on may say anything
+
+
+def _roots(session: Session) -> tuple[Path, ...]:
+    """What lies beside the plan is read only if the plan itself lies there.
+
+    A store that was passed on names any path, and its plan uses any file there.
+    """
+    path = Path(session.plan_file)
+    try:
+        same_size = path.stat().st_size == len(session.plan_text.encode())
+        if same_size and read_text(path) == session.plan_text:
+            return library_roots(path)
+    except (OSError, ValueError):
+        pass
+    return (installed_plans(),)

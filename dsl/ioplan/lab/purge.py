@@ -1,72 +1,90 @@
-"""Makes a target as new, and proves it by reading back."""
+"""Makes a target as new, and proves it by reading back.
+
+What erases it is the lab's choice, `purge` in `[targets.NAME]`; a file's blocks are
+always given back to its file system. No way is trusted: marks are written over the
+whole target before, and none of them may be left after. Else the purge has failed.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
-import mmap
+import errno
 import os
-import struct
+from collections.abc import Callable
 
 from ioplan.backends import BackendError
+from ioplan.lab.nvme import NvmeError
+from ioplan.lab.purge_block import check_not_zoned, discard, punch, write_zeros
+from ioplan.lab.purge_marks import Marks
+from ioplan.lab.purge_nvme import formatting, sanitizing
 from ioplan.lab.target import Target
 
-FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
-BLKDISCARD = 0x1277
-SAMPLES = 64
-SAMPLE_BYTES = 4096
+Say = Callable[[str], None]
+"""Told how far a purge is that takes long."""
+Act = Callable[[Say], str]
+"""Erases, and returns how."""
+
+OTHERS = (
+    "choose another way in the lab, with `purge` in the target's [targets.NAME]: "
+    '"format" or "sanitize" for NVMe, or "zeros", which overwrites all of it'
+)
 
 
-def purge(target: Target) -> str:
-    """Punch a file out, or discard a device. Returns how. Raises BackendError."""
+def _silent(text: str) -> None:
+    pass
+
+
+def purge(target: Target, say: Say = _silent) -> str:
+    """Erase it. Returns how, and what reads back. Raises BackendError.
+
+    Nothing is written before all is checked that the chosen way needs.
+    """
     try:
-        return _purged(target)
+        act = _act(target)
+        marks = Marks(target)
+        marks.write()
+        how = act(say)
+        os.fsync(target.fd)
+        found = marks.read()
     except OSError as error:
+        raise BackendError(_failed(target, error)) from error
+    except NvmeError as error:
         raise BackendError(
-            f"cannot purge {target.facts.path}: {error.strerror}"
+            f"cannot purge {target.facts.path}: {error}; {_instead(target)}"
         ) from error
+    if found.left:
+        raise BackendError(
+            f"{target.facts.path} was {how}, and says that all went well, but "
+            f"{found.left} of {found.count} marks are still there, the first at byte "
+            f"{found.first_byte}: it is not erased; {_instead(target)}"
+        )
+    return f"{how}; {found}"
 
 
-def _purged(target: Target) -> str:
-    if target.facts.kind == "block":
-        extent = struct.pack("QQ", 0, target.facts.capacity_bytes)
-        fcntl.ioctl(target.fd, BLKDISCARD, extent)
-        how = "discarded"
-    else:
-        _punch(target.fd, os.fstat(target.fd).st_size)
-        how = "punched out"
-    os.fsync(target.fd)
-    left = _samples_left(target)
-    return f"{how}; {left}"
+def _act(target: Target) -> Act:
+    """What is to be done. Raises BackendError where it must not be."""
+    if target.facts.kind != "block":
+        return lambda _: punch(target)
+    check_not_zoned(target)
+    match target.entry.purge if target.entry else "discard":
+        case "format":
+            return formatting(target)
+        case "sanitize":
+            return sanitizing(target)
+        case "zeros":
+            return lambda _: write_zeros(target)
+    return lambda _: discard(target)
 
 
-def _punch(fd: int, size_bytes: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
-    offset, length = ctypes.c_int64(0), ctypes.c_int64(size_bytes)
-    if libc.fallocate(fd, mode, offset, length):
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+def _failed(target: Target, error: OSError) -> str:
+    text = f"cannot purge {target.facts.path}: {error.strerror or error}"
+    if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY):
+        text += f"; it cannot be erased so: {_instead(target)}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        text += "; only root may do this to it"
+    return text
 
 
-def _samples_left(target: Target) -> str:
-    """Read samples over the whole target, past the page cache."""
-    capacity = target.facts.capacity_bytes
-    last = max(0, capacity - SAMPLE_BYTES) // SAMPLE_BYTES
-    places = {last * i // (SAMPLES - 1) * SAMPLE_BYTES for i in range(SAMPLES)}
-    fd = os.open(target.facts.path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    try:
-        with mmap.mmap(-1, SAMPLE_BYTES) as buffer:
-            kept = sum(_holds_data(fd, place, buffer) for place in places)
-    finally:
-        os.close(fd)
-    if not kept:
-        return f"{len(places)} samples read back as zeros"
-    if target.facts.kind == "file":
-        raise BackendError(f"{kept} of {len(places)} samples still hold data")
-    return f"{kept} of {len(places)} samples still hold data, as a discard may leave it"
-
-
-def _holds_data(fd: int, place: int, buffer: mmap.mmap) -> bool:
-    count = os.preadv(fd, [buffer], place)
-    return any(buffer[:count])
+def _instead(target: Target) -> str:
+    if target.facts.kind != "block":
+        return "put it on another file system, or plan without `purge`"
+    return OTHERS

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,21 +30,48 @@ def create_scratch(path: Path, size_bytes: int, done: Done) -> None:
     """Make a marked file full of random data.
 
     It is written, not only allocated: reading blocks that were never written
-    does not reach the device, and would measure nothing. A file that could not
-    be finished is removed. Raises OSError.
+    does not reach the device, and would measure nothing. It has its name only once
+    it is finished, and one that could not be is removed. Raises OSError.
     """
     _check_room(path, size_bytes)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    part = path.with_name(f".{path.name}.ioplan-part")
+    fd = _open_part(part)
     try:
         _mark(fd, path)
         _fill(fd, size_bytes, done)
         os.fsync(fd)
+        os.link(part, path)  # unlike a rename, it replaces nothing
+        part.unlink()
     except BaseException:
-        path.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         _sidecar(path).unlink(missing_ok=True)
         raise
     finally:
         os.close(fd)
+
+
+def _open_part(part: Path) -> int:
+    """A new file under another name, locked. One that was left behind goes away."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(part, flags, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _check_own(fd, part)
+        os.ftruncate(fd, 0)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_own(fd: int, part: Path) -> None:
+    """In a folder of many, somebody else may have put something there first."""
+    status = os.fstat(fd)
+    own = status.st_uid == os.geteuid() and status.st_nlink == 1
+    if not (own and stat.S_ISREG(status.st_mode)):
+        raise ScratchError(
+            errno.EEXIST, f"{part} is no unfinished scratch file of yours; remove it"
+        )
 
 
 def _check_room(path: Path, size_bytes: int) -> None:
@@ -75,7 +104,9 @@ def _mark(fd: int, path: Path) -> None:
     try:
         os.setxattr(fd, MARK, b"1")
     except OSError:
-        _sidecar(path).write_text(_identity(fd))
+        _sidecar(path).unlink(missing_ok=True)
+        with _sidecar(path).open("x") as file:  # never through a link
+            file.write(_identity(fd))
 
 
 def _identity(fd: int) -> str:

@@ -1,30 +1,50 @@
 """Opening a target. The default is to refuse.
 
 Nothing is written but what ioplan made itself, or what the user named with
-`--overwrite`. An open target stays locked and, if it is a block device that is
-to be written, held exclusively until it is closed.
+`--overwrite`; of block devices only those that the lab lets be written. An open
+target stays locked and, if it is a block device that is to be written, held
+exclusively until it is closed.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import mmap
 import os
 import stat
-import struct
+import time
 from pathlib import Path
 
 from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.lab.census import Census
+from ioplan.lab.consent import check_device_consent, check_file_consent
+from ioplan.lab.device import Device, NoDevice
+from ioplan.lab.entry import LabTarget
+from ioplan.lab.facts import device_facts, file_facts
+from ioplan.lab.file_guard import file_refusals, lab_refusals
+from ioplan.lab.guard import IN_USE, entry_refusals, no_entry, open_refusals, refusals
+from ioplan.lab.match import differences
+from ioplan.lab.openers import openers
+from ioplan.lab.refusal import ConsentError, TargetError
 from ioplan.lab.scratch import Done, create_scratch, is_scratch
+from ioplan.lab.uses import Host
 
-BLKGETSIZE64 = 0x80081272
-BLKSSZGET = 0x1268
-BLKROGET = 0x125E
-BLOCK_CANDIDATES = (512, 1024, 2048, 4096)
+__all__ = [
+    "ConsentError",
+    "Target",
+    "TargetError",
+    "capacity_of",
+    "make_scratch",
+    "open_target",
+]
 
-
-class TargetError(Exception):
-    """A target cannot be used; the text says why and what to do."""
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+KERNELS_OWN = ("/proc/", "/sys/")
 
 
 def make_scratch(path: Path, size_bytes: int, done: Done) -> None:
@@ -37,11 +57,16 @@ def make_scratch(path: Path, size_bytes: int, done: Done) -> None:
         raise TargetError(f"cannot make {str(path)!r}: {_reason(error)}") from None
 
 
+LOCK_WAIT_S = 5.0
+
+
 class Target:
     """An open and locked target."""
 
-    def __init__(self, facts: TargetFacts, fd: int) -> None:
-        self.facts, self.fd = facts, fd
+    def __init__(
+        self, facts: TargetFacts, fd: int, entry: LabTarget | None = None
+    ) -> None:
+        self.facts, self.fd, self.entry = facts, fd, entry
 
     def close(self) -> None:
         """Give it back."""
@@ -67,17 +92,19 @@ def open_target(request: TargetRequest) -> Target:
             f"no permission to use {path}: {error.strerror}; run as a user who may, "
             f"for a device as a member of its group"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NoDevice) as error:
         raise TargetError(f"cannot use {str(path)!r}: {_reason(error)}") from None
 
 
-def _reason(error: OSError | ValueError) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _missing(path: Path) -> str:
     if not path.absolute().parent.is_dir():
         return f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
+    if path.is_relative_to("/dev"):
+        return f"there is no device {str(path)!r}; ioplan targets shows those here"
     return (
         f"there is no target {str(path)!r}; to make a scratch file there, "
         f"add for example --create 1GiB"
@@ -85,54 +112,126 @@ def _missing(path: Path) -> str:
 
 
 def _open(path: Path, request: TargetRequest) -> Target:
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
-        raise TargetError(f"{path} is neither a file nor a block device")
-    flags = os.O_RDWR if request.writes else os.O_RDONLY
-    if stat.S_ISBLK(mode) and request.writes:
-        flags |= os.O_EXCL
-    fd = _open_fd(path, flags)
+    status = path.stat()
+    if stat.S_ISBLK(status.st_mode):
+        return _open_device(path, Device.numbered(status.st_rdev), request)
+    if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNELS_OWN):
+        return _open_file(path, request)
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), "the kernel's own")
+    raise TargetError(
+        f"{path} is neither a file nor a block device, but {kind}; "
+        f"ioplan targets shows the block devices"
+    )
+
+
+def _open_file(path: Path, request: TargetRequest) -> Target:
+    fd = os.open(path, (os.O_RDWR if request.writes else os.O_RDONLY) | os.O_CLOEXEC)
     try:
-        return _checked(path, fd, request)
+        _lock(path, fd)
+        status = os.fstat(fd)
+        facts = file_facts(path, status)
+        if request.writes:
+            _check_file(path, fd, request)
+        _check_size(facts, request)
+        return Target(facts, fd, request.entry)
     except BaseException:
         os.close(fd)
         raise
 
 
-def _open_fd(path: Path, flags: int) -> int:
+def _check_file(path: Path, fd: int, request: TargetRequest) -> None:
+    """All that must be so before a file may be written."""
+    for use in file_refusals(os.fstat(fd), Host()):
+        raise TargetError(f"{path} {use}")
+    for reason in lab_refusals(request.entry) if request.entry else ():
+        raise TargetError(f"{path} is not written: {reason}{_where(request)}")
+    if not is_scratch(fd, path):
+        check_file_consent(path, request.overwrite)
+
+
+def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
+    census = Census()
+    if request.writes:
+        for use in refusals(device, census.host):
+            raise TargetError(f"{path} {use}")
+    fd = _open_fd(path, request.writes)
     try:
-        return os.open(path, flags | os.O_CLOEXEC)
-    except OSError as error:
-        if isinstance(error, BlockingIOError) or error.errno == 16:
-            raise TargetError(
-                f"{path} is in use: mounted, swapped to or held by another program; "
-                f"free it first"
-            ) from None
+        _check_device(path, fd, device, request, census)
+        facts = device_facts(path, fd, census.identity(device))
+        _check_size(facts, request)
+        return Target(facts, fd, request.entry)
+    except BaseException:
+        os.close(fd)
         raise
 
 
-def _checked(path: Path, fd: int, request: TargetRequest) -> Target:
-    """All that must be so before the target may be used."""
-    status = os.fstat(fd)
-    _lock(path, fd)
-    if stat.S_ISREG(status.st_mode):
-        facts = _file_facts(path, status)
-        allowed = is_scratch(fd, path)
-    else:
-        facts = _device_facts(path, fd, request)
-        allowed = False
-    if request.writes and not allowed and not _named(path, request):
-        raise TargetError(_refusal(facts))
-    if facts.capacity_bytes < facts.block_bytes:
+def _open_fd(path: Path, writes: bool) -> int:
+    """Exclusively if it is to be written, so that nobody can mount it meanwhile."""
+    flags = os.O_RDWR | os.O_EXCL if writes else os.O_RDONLY
+    try:
+        return os.open(path, flags | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+    for one in openers(path.stat()):
+        raise TargetError(f"{path} is held by {one}; end that program first")
+    raise TargetError(f"{path} {IN_USE}")
+
+
+def _check_device(
+    path: Path, fd: int, device: Device, request: TargetRequest, census: Census
+) -> None:
+    """All that must be so before a device may be used; in this order."""
+    if os.fstat(fd).st_rdev != device.number:
         raise TargetError(
-            f"{path} is smaller than a block of {facts.block_bytes} B; "
-            f"use a larger target, for example --create 1GiB for a new file"
+            f"{path} became another device while it was opened; try again"
         )
-    _check_size(facts, request)
-    return Target(facts, fd)
+    _lock(path, fd)
+    identity = census.identity(device)
+    if not request.writes:
+        for wrong in differences(identity, request.entry) if request.entry else ():
+            raise TargetError(f"{path} is not the device that the lab names: {wrong}")
+        return
+    for use in open_refusals(device, fd):
+        raise TargetError(f"{path} {use}")
+    if request.entry is None:
+        raise TargetError(no_entry(path, identity, census.id(device), request.lab))
+    for reason in entry_refusals(identity, request.entry, census.all):
+        raise TargetError(f"{path} is not written: {reason}{_where(request)}")
+    check_device_consent(device, census, request.overwrite)
+
+
+def _where(request: TargetRequest) -> str:
+    return f"\n(the lab is {request.lab})" if request.lab else ""
+
+
+def _lock(path: Path, fd: int) -> None:
+    """Take it; what a killed ioplan left behind needs a moment to end."""
+    deadline_s = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline_s:
+                raise TargetError(_in_use(path, fd)) from None
+        time.sleep(0.01)
+
+
+def _in_use(path: Path, fd: int) -> str:
+    """Who has the lock: an ioplan, or the backend of one that is gone or gave it up."""
+    text = f"another ioplan uses {path} now"
+    if found := openers(os.fstat(fd)):
+        text += f", or what one left behind: {', '.join(map(str, found))}"
+    return f"{text}; wait until it ends"
 
 
 def _check_size(facts: TargetFacts, request: TargetRequest) -> None:
+    if facts.capacity_bytes < facts.block_bytes:
+        raise TargetError(
+            f"{facts.path} is smaller than a block of {facts.block_bytes} B; "
+            f"use a larger target, for example --create 1GiB for a new file"
+        )
     if facts.kind == "file" and request.create_bytes:
         size = Path(facts.path).stat().st_size
         if size != request.create_bytes:
@@ -140,94 +239,6 @@ def _check_size(facts: TargetFacts, request: TargetRequest) -> None:
                 f"{facts.path} exists with {size} B, not {request.create_bytes} B; "
                 f"leave --create out to use it, or name another file"
             )
-
-
-def _lock(path: Path, fd: int) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise TargetError(
-            f"another ioplan uses {path} now; wait until it ends"
-        ) from None
-
-
-def _named(path: Path, request: TargetRequest) -> bool:
-    """Whether the user has said by name that it may be overwritten."""
-    return any(Path(name).resolve() == path for name in request.overwrite)
-
-
-def _refusal(facts: TargetFacts) -> str:
-    what = (
-        "a block device" if facts.kind == "block" else "a file that ioplan did not make"
-    )
-    return (
-        f"the plan writes, and {facts.path} is {what}: all that is stored on it "
-        f"would be lost; to allow that, add --overwrite {facts.path}"
-    )
-
-
-def _file_facts(path: Path, status: os.stat_result) -> TargetFacts:
-    block = _direct_block(path, status.st_size)
-    return TargetFacts(
-        path=str(path),
-        kind="file",
-        capacity_bytes=status.st_size // block * block,
-        block_bytes=block,
-        identity={"inode": f"{status.st_dev}:{status.st_ino}"},
-    )
-
-
-def _device_facts(path: Path, fd: int, request: TargetRequest) -> TargetFacts:
-    if request.writes and _ioctl_int(fd, BLKROGET, "i"):
-        raise TargetError(f"{path} is read-only")
-    return TargetFacts(
-        path=str(path),
-        kind="block",
-        capacity_bytes=_ioctl_int(fd, BLKGETSIZE64, "Q"),
-        block_bytes=_ioctl_int(fd, BLKSSZGET, "i"),
-        identity=_device_identity(path),
-    )
-
-
-def _ioctl_int(fd: int, request: int, kind: str) -> int:
-    answer = fcntl.ioctl(fd, request, bytes(struct.calcsize(kind)))
-    return int(struct.unpack(kind, answer)[0])
-
-
-def _device_identity(path: Path) -> dict[str, str]:
-    """What sysfs says of a device; the lab's guard checks more."""
-    folder = Path("/sys/class/block") / path.name
-    found = {}
-    for name in ("wwid", "device/model", "device/serial", "nsid", "device/wwid"):
-        try:
-            text = (folder / name).read_text().strip()
-        except OSError:
-            continue
-        if text:
-            found[name.removeprefix("device/")] = text
-    return found
-
-
-def _direct_block(path: Path, size: int) -> int:
-    """The smallest block that direct I/O on a file takes; found by trying."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    except OSError:
-        return BLOCK_CANDIDATES[0]  # the backend refuses buffered I/O, and says so
-    try:
-        return next((b for b in BLOCK_CANDIDATES if _reads(fd, b, size)), 4096)
-    finally:
-        os.close(fd)
-
-
-def _reads(fd: int, block: int, size: int) -> bool:
-    if size < 2 * block:
-        return True
-    with mmap.mmap(-1, block) as buffer:
-        try:
-            return os.preadv(fd, [buffer], block) == block
-        except OSError:
-            return False
 
 
 def capacity_of(path: str) -> int:

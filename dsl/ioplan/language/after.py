@@ -15,12 +15,20 @@ def after_of(
     node: tree.After, sweep: Sweep, has_rounds: bool, time_scale: float
 ) -> After | None:
     """The precondition and its place, or None after errors."""
-    made = precondition(node.name, sweep.scope, time_scale)
+    words = [node.name, *([node.then] if node.then else [])]
+    made = [precondition(word, sweep.scope, time_scale) for word in words]
     if node.before_each:
         _check_each(node.before_each, sweep, has_rounds)
-    _check_fixed(node.name, sweep)
-    each = node.before_each.text if node.before_each else None
-    return After(precondition=made, before_each=each) if made else None
+    for word in words:
+        _check_fixed(word, sweep)
+    states = [one for one in made if one]
+    if len(states) < len(words):
+        return None
+    return After(
+        precondition=states[0],
+        then=states[1] if node.then else None,
+        before_each=node.before_each.text if node.before_each else None,
+    )
 
 
 def _check_each(word: tree.Word, sweep: Sweep, has_rounds: bool) -> None:

@@ -80,6 +80,16 @@ class Builder(Transformer[Token, tree.File]):
     def param(self, meta: Meta, parts: list[Any]) -> tree.Param:
         return tree.Param(self.at(meta), self.word(parts[0]), parts[1])
 
+    def setting(self, meta: Meta, parts: list[Any]) -> tree.Setting:
+        return tree.Setting(self.at(meta), self.word(parts[0]), parts[1])
+
+    def profile(self, meta: Meta, parts: list[Any]) -> tree.Profile:
+        name, *settings = parts
+        return tree.Profile(self.at(meta), self.word(name), tuple(settings))
+
+    def on_failure(self, meta: Meta, parts: list[Any]) -> tree.OnFailure:
+        return tree.OnFailure(self.at(meta), self.word(parts[0]))
+
     def workload(self, meta: Meta, parts: list[Any]) -> tree.Workload:
         name, *rest = parts
         if isinstance(rest[0], tree.Spec):
@@ -109,8 +119,9 @@ class Builder(Transformer[Token, tree.File]):
         return tree.Named(self.at(meta), self.word(parts[0]))
 
     def after(self, meta: Meta, parts: list[Any]) -> tree.After:
-        each = self.word(parts[1]) if parts[1] else None
-        return tree.After(self.at(meta), self.word(parts[0]), each)
+        name, then, each = (self.word(part) if part else None for part in parts)
+        assert name
+        return tree.After(self.at(meta), name, then, each)
 
     def run(self, meta: Meta, parts: list[Any]) -> tree.Run:
         return tree.Run(self.at(meta), parts[0])
@@ -276,7 +287,7 @@ class Builder(Transformer[Token, tree.File]):
         token = parts[0]
         return tree.Atom(self.word(token).span, token.type.lower(), str(token))
 
-    atom_literal = atom
+    atom_literal = given = atom
 
     def condition(self, meta: Meta, parts: list[Any]) -> tree.Condition:
         found: tree.Condition = parts[0]

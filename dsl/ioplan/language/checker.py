@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 from pathlib import Path
+from typing import Literal
 
 from ioplan.language import tree
 from ioplan.language.diagnosis import too_deep
@@ -12,8 +13,9 @@ from ioplan.language.diagnostic import PlanError
 from ioplan.language.findings import EnoughFound, Findings
 from ioplan.language.module import Loader, Module, library_roots, place, read_text
 from ioplan.language.parameters import Parameters
-from ioplan.language.plan import CheckedPlan, Test
+from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.preconditions import defined as checked_precondition
+from ioplan.language.profiles import picked
 from ioplan.language.scope import Scope
 from ioplan.language.source import Source, Span
 from ioplan.language.tests import checked as checked_test
@@ -26,10 +28,12 @@ def check_file(
     path: Path,
     settings: Mapping[str, str] = NO_SETTINGS,
     time_scale: float = 1.0,
+    profile: str = FULL,
 ) -> CheckedPlan:
     """Check a plan's file. Raises PlanError with all errors, OSError, ValueError."""
     source = Source(str(path), read_text(path))
-    return check(source, library_roots(path), settings, time_scale, path.resolve())
+    roots = library_roots(path)
+    return check(source, roots, settings, time_scale, path.resolve(), profile)
 
 
 def check(
@@ -38,8 +42,9 @@ def check(
     settings: Mapping[str, str] = NO_SETTINGS,
     time_scale: float = 1.0,
     path: Path | None = None,
+    profile: str = FULL,
 ) -> CheckedPlan:
-    """Check a plan's text.
+    """Check a plan's text with the values of a profile, then with those set.
 
     Raises PlanError with all errors, or the first hundred; ValueError for a time
     scale that is none.
@@ -49,7 +54,10 @@ def check(
     findings = Findings()
     try:
         main = Loader(roots, findings).module(source, path)
-        plan = _checked(main, settings, time_scale, findings)
+        parameters = Parameters(findings)
+        chosen = picked(main, profile, parameters)
+        parameters.use(chosen | parameters.override(main, settings))
+        plan = _checked(main, parameters, time_scale, profile)
     except EnoughFound:
         raise PlanError(findings.errors) from None
     except RecursionError:
@@ -60,16 +68,16 @@ def check(
 
 
 def _checked(
-    main: Module, settings: Mapping[str, str], time_scale: float, findings: Findings
+    main: Module, parameters: Parameters, time_scale: float, profile: str
 ) -> CheckedPlan:
-    parameters = Parameters(findings)
-    parameters.override(main, settings)
     _check_definitions(main, parameters, time_scale, set())
     tests = _tests(main, Scope(main, parameters), time_scale)
     return CheckedPlan.model_construct(
-        title=_title(main, findings),
+        title=_title(main, parameters.findings),
         file=main.source.name,
         parameters=_parameters(main, parameters),
+        profile=profile,
+        on_failure=_on_failure(main, parameters.findings),
         tests=tests,
         time_scale=time_scale,
         text=main.source.text,
@@ -81,6 +89,16 @@ def _title(main: Module, findings: Findings) -> str:
     for extra in plans[1:]:
         findings.error("a file has one plan line at most", extra.span)
     return plans[0].title.text if plans else Path(main.source.name).stem
+
+
+def _on_failure(main: Module, findings: Findings) -> Literal["stop", "continue"] | None:
+    """What a failed run means; None where the plan leaves that to the lab."""
+    said = [item for item in main.file.items if isinstance(item, tree.OnFailure)]
+    for extra in said[1:]:
+        findings.twice("'on failure'", extra.span, said[0].span)
+    if not said:
+        return None
+    return "stop" if said[0].what.text == "stop" else "continue"
 
 
 def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:

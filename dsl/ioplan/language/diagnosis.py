@@ -17,6 +17,8 @@ SPEC_START = re.compile(r"(?:run|write|workload)\b|\w+\s*=")
 WORD_END = r"\b"
 PLAIN = {
     "BOUND": "a name and '='",
+    "SETTING": "a name and '='",
+    "_ON_FAILURE": "'on failure'",
     "NAME": "a name",
     "QUANTITY": "a quantity",
     "MIX": "a mix such as 70/30",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ioplan.language.source import Span
+from ioplan.printable import printable
 
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 SHOWN_COLUMNS = 160
 LEAD_COLUMNS = 60
 
@@ -31,14 +31,14 @@ class Diagnostic:
         line, shown_column = _window(line, column)
         before, marked = _marked(line, shown_column, self.span)
         rows = [
-            f"{self.severity}: {_printable(self.message)}",
-            f" {margin}--> {_printable(self.span.source.name)}:{line_number}:{column}",
+            f"{self.severity}: {printable(self.message)}",
+            f" {margin}--> {printable(self.span.source.name)}:{line_number}:{column}",
             f" {margin} |",
-            f" {line_number} | {_printable(line)}".rstrip(),
+            f" {line_number} | {printable(line)}".rstrip(),
             f" {margin} | {' ' * before}{'^' * max(1, marked)}",
         ]
         if self.help:
-            rows.append(f" {margin} = help: {_printable(self.help)}")
+            rows.append(f" {margin} = help: {printable(self.help)}")
         return "\n".join(rows)
 
     def as_json(self) -> dict[str, Any]:
@@ -76,18 +76,6 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """By file, then by place; each finding once."""
     unique = dict.fromkeys(diagnostics)
     return sorted(unique, key=lambda d: (d.span.source.name, d.span.start))
-
-
-def _printable(text: str) -> str:
-    """A line that cannot play with the terminal; tabs take one column."""
-    return "".join(map(_shown, text))
-
-
-def _shown(char: str) -> str:
-    if char == "\t" or (char.isascii() and char.isprintable()):
-        return char if char != "\t" else " "
-    hidden = unicodedata.category(char) in INVISIBLE
-    return "\N{REPLACEMENT CHARACTER}" if hidden else char
 
 
 def _window(line: str, column: int) -> tuple[str, int]:

@@ -124,6 +124,10 @@ def _add_item(lines: Lines, node: tree.Item) -> None:
         lines.open(node, node.name, opening, 0)
         for step in node.steps:
             lines.add(step, written.prepare(step), 1)
+    elif isinstance(node, tree.Profile):
+        lines.open(node, node.name, opening, 0)
+        for setting in node.settings:
+            lines.add(setting, written.setting(setting), 1)
     elif isinstance(node, tree.Workload) and node.spec is None:
         lines.open(node, node.name, opening, 0)
         for stream in node.streams:
@@ -217,8 +221,8 @@ def _apart(lines: list[Line]) -> set[int]:
 
 
 def _short(item: tree.Item) -> bool:
-    """`use` and `param` may stand together."""
-    return isinstance(item, tree.Use | tree.Param)
+    """`use`, `param` and `on failure` may stand together."""
+    return isinstance(item, tree.Use | tree.Param | tree.OnFailure)
 
 
 # columns
@@ -248,7 +252,8 @@ def _at_one_column(group: list[Line]) -> Iterator[Line]:
 def wrapped(pieces: list[str], indent: str) -> list[str]:
     """The rows of a statement: one, or as many as its width needs."""
     whole = indent + " ".join(pieces)
-    if len(whole) <= WIDTH or (len(pieces) == 1 and '"' in whole):
+    alone = len(pieces) == 1 and ('"' in whole or whole.lstrip().startswith("#"))
+    if len(whole) <= WIDTH or alone:
         return [whole]
     rows = [indent]
     for piece in pieces:

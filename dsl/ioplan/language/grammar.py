@@ -7,7 +7,10 @@ from importlib.resources import files
 
 from lark import Lark
 
-ITEM_WORDS = ("plan", "use", "param", "workload", "precondition", "test")
+ITEM_WORDS = (
+    *("plan", "use", "param", "profile", "on failure", "workload", "precondition"),
+    "test",
+)
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
     *("chart", "purge", "write"),

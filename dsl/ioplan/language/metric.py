@@ -20,11 +20,15 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "errors": ("", "number"),
     "cpu": ("%", "share"),
     "iops_per_cpu": ("1/s per %", "number"),
+    "system_cpu": ("%", "share"),
+    "iops_per_system_cpu": ("1/s per %", "number"),
+    "stack_cpu": ("%", "share"),
+    "iops_per_stack_cpu": ("1/s per %", "number"),
     "watts": ("W", "number"),
     "iops_per_watt": ("1/s per W", "number"),
     "temperature": ("°C", "number"),
 }
-HOST = ("cpu", "iops_per_cpu", "watts", "iops_per_watt", "temperature")
+HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
 PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 

@@ -13,6 +13,8 @@ from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
 from ioplan.language.source import Source, Span
 
 Made = TypeVar("Made")
+Settings = dict[int, Quantity | None]
+"""Values that the user picks, by the identity of the param."""
 
 
 class Parameters:
@@ -23,38 +25,46 @@ class Parameters:
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
-        self.values: dict[int, Quantity | None] = {}
+        self.values: Settings = {}
         self.workloads: dict[int, WorkloadTemplate | None] = {}
         self.preconditions: dict[int, Precondition | None] = {}
 
-    def override(self, main: Module, settings: Mapping[str, str]) -> None:
-        """Take `--set NAME=VALUE`; the kind must stay that of the plan."""
-        given: dict[int, Quantity] = {}
+    def override(self, main: Module, settings: Mapping[str, str]) -> Settings:
+        """Values from `--set NAME=VALUE`; the kind must stay that of the plan."""
+        made: Settings = {}
         for name, text in settings.items():
             setting = Source("--set", f"{name}={text}")
-            param = main.find(name)
-            if param and isinstance(param[0], tree.Param):
-                value = self._given(param[0], param[1], setting, len(name) + 1)
-                given.update({id(param[0]): value} if value else {})
-            else:
-                near = main.suggestion(name, tree.Param)
-                self.findings.error(
-                    f"the plan has no param {name!r}{near}",
-                    Span(setting, 0, max(1, len(name))),
-                    _known_params(main),
-                )
-        # What was read to know the kinds may follow from what is set now.
-        self.values = dict(given)
+            param = self.settable(name, main, Span(setting, 0, max(1, len(name))))
+            if param:
+                end = len(setting.text)
+                span = Span(setting, min(len(name) + 1, end - 1), end)
+                value = self.given(*param, text, span)
+                made.update({id(param[0]): value} if value else {})
+        return made
 
-    def _given(
-        self, param: tree.Param, module: Module, setting: Source, at: int
+    def use(self, settings: Settings) -> None:
+        """Let these values count, and all that follows from them."""
+        self.values = dict(settings)
+
+    def settable(
+        self, name: str, main: Module, span: Span
+    ) -> tuple[tree.Param, Module] | None:
+        """The param that is given another value, or None and an error."""
+        found = main.find(name)
+        if found and isinstance(found[0], tree.Param):
+            return found[0], found[1]
+        near = main.suggestion(name, tree.Param)
+        message = f"the plan has no param {name!r}{near}"
+        self.findings.error(message, span, _known_params(main))
+        return None
+
+    def given(
+        self, param: tree.Param, module: Module, text: str, span: Span
     ) -> Quantity | None:
-        """The value of a setting, if it is of the kind that the plan says."""
-        end = len(setting.text)
-        span = Span(setting, min(at, end - 1), end)
+        """Another value, if it is of the kind that the plan says."""
         with self.findings.unsaid():
             planned = self.value(param, module)
-        given = self._read(setting.text[at:], span, planned)
+        given = self._read(text, span, planned)
         if planned and given and _rates(planned.kind) != _rates(given.kind):
             self.findings.error(
                 f"{param.name.text!r} is {KIND_NAMES[planned.kind]}, "
@@ -62,6 +72,7 @@ class Parameters:
                 span,
                 f"the plan says {planned.text}",
             )
+            return None
         return given
 
     def _read(self, text: str, span: Span, planned: Quantity | None) -> Quantity | None:

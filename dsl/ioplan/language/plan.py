@@ -27,6 +27,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "!=": operator.ne,
 }
 
+FULL = "full"
+"""The profile that needs no name: the values that the params themselves say."""
+
 
 class Checked(Model):
     """A part of a checked plan; spans are kept for messages, not compared."""
@@ -117,8 +120,20 @@ class Axis(Checked):
     values: tuple[tuple[CellValue, ...], ...]
 
 
+class SteadyRule(Checked):
+    """When a series of values counts as steady; by default as SNIA PTS says."""
+
+    metric: Metric
+    window: int = 5
+    range_percent: float = 20.0
+    slope_percent: float = 10.0
+
+
 class RunTemplate(Checked):
-    """`run …`. One of `run`, `limit` and `passes` says how long."""
+    """`run …`. The first of `run`, `limit` and `passes` that is set ends it.
+
+    With a `rule` it ends before when steady, which is judged `every` so often.
+    """
 
     workload: WorkloadTemplate
     override: StreamTemplate
@@ -126,6 +141,8 @@ class RunTemplate(Checked):
     limit: Amount | None = None
     passes: Amount | None = None
     warmup: Amount | None = None
+    rule: SteadyRule | None = None
+    every: Quantity | None = None
     text: str
     span: Span = Field(exclude=True, repr=False)
 
@@ -145,15 +162,6 @@ class RepeatTemplate(Checked):
 
 
 StepTemplate = RunTemplate | IdleTemplate | RepeatTemplate
-
-
-class SteadyRule(Checked):
-    """When a series of values counts as steady; by default as SNIA PTS says."""
-
-    metric: Metric
-    window: int = 5
-    range_percent: float = 20.0
-    slope_percent: float = 10.0
 
 
 class PurgeStep(Checked):
@@ -191,9 +199,14 @@ class Precondition(Checked):
 
 
 class After(Checked):
-    """Which state a test starts from, and before each change of what."""
+    """Which state a test starts from, and before each change of what.
+
+    With `then`, the state is reached once, and what is done again is `then`,
+    whatever state the target is in.
+    """
 
     precondition: Precondition
+    then: Precondition | None = None
     before_each: str | None = None
 
 
@@ -246,11 +259,17 @@ class Test(Checked):
 
 
 class CheckedPlan(Checked):
-    """A whole plan; `parameters` are as they were used, overrides included."""
+    """A whole plan; `parameters` are as they were used, overrides included.
+
+    `profile` is the set of values that was picked, "full" the plan's own.
+    `on_failure` is None where the plan leaves it to the lab.
+    """
 
     title: str
     file: str
     parameters: dict[str, str]
+    profile: str = FULL
+    on_failure: Literal["stop", "continue"] | None = None
     tests: tuple[Test, ...]
     time_scale: float = 1.0
     text: str = Field(repr=False)

@@ -17,15 +17,10 @@ from ioplan.language.plan import (
 )
 from ioplan.language.quantity import Quantity
 from ioplan.language.scope import Scope
+from ioplan.language.source import Source, Span
 from ioplan.language.streams import check_streams
-from ioplan.language.timing import (
-    Timing,
-    amount_of,
-    metric_of,
-    only,
-    split,
-    steady_rule,
-)
+from ioplan.language.timing import Timing, amount_of, only, split
+from ioplan.language.until import check_without, until_of
 from ioplan.language.workloads import workload
 from ioplan.workload import Workload
 
@@ -140,8 +135,21 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     if made is None or limits is None:
         return None
     return WriteStep.model_validate(
-        {"workload": made, "text": step.span.one_line, **limits}
+        {"workload": made, "text": _spelled(step, scope), **limits}
     )
+
+
+def _spelled(step: tree.Write, scope: Scope) -> str:
+    """The step as written, with values in the place of names."""
+    text, start = step.span.text, step.span.start
+    atoms = [atom for clause in step.spec.clauses for atom in clause.atoms]
+    named = [atom for atom in atoms if atom.kind == "name"]
+    for atom in sorted(named, key=lambda atom: -atom.span.start):
+        value = scope.amount(atom)
+        if isinstance(value, Quantity):
+            before, after = atom.span.start - start, atom.span.end - start
+            text = text[:before] + value.text + text[after:]
+    return Span(Source("", text), 0, len(text)).one_line
 
 
 def _written(
@@ -195,12 +203,8 @@ def _limits(
         return None
     if "until" in timing:
         return _until(timing, scope, time_scale)
-    for kind in ("at most", "over", "range", "slope"):
-        if kind in timing:
-            scope.findings.error(
-                f"{kind!r} belongs to 'until steady'", timing[kind].span
-            )
-            return None
+    if not check_without(timing, scope):
+        return None
     if isinstance(passes, Quantity):
         return {"passes": float(passes.value)}
     if isinstance(lasting, Quantity):
@@ -209,32 +213,14 @@ def _limits(
 
 
 def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, object] | None:
-    until = timing["until"]
-    metric = metric_of(until.words[0], (), scope)
-    most = amount_of(timing, "at most", scope, "passes", "time")
-    if until.condition:
-        scope.findings.error(
-            "'when' names a cell of a test's rounds; a precondition has none",
-            until.condition.span,
-        )
-    if not until.atoms or "at most" not in timing:
-        scope.findings.error(
-            "'until steady' needs to know how often it is judged, and when to give up",
-            until.span,
-            "until steady iops every 1min, at most 4 passes",
-        )
+    found = until_of(timing, scope, "passes", "time")
+    if found is None or not isinstance(found.most, Quantity):
         return None
-    every = scope.of_kind(until.atoms[0], "'every'", "time")
-    if isinstance(every, Quantity) and not every.value:
-        scope.findings.error("'every' is more than 0", until.atoms[0].span)
-    if metric is None or not isinstance(every, Quantity):
-        return None
-    if not isinstance(most, Quantity):
-        return None
+    most = found.most
     limit: dict[str, object] = (
         {"passes": float(most.value)}
         if most.kind == "passes"
         else {"run_ns": scaled_ns(most, time_scale)}
     )
-    rule = steady_rule(timing, metric, scope)
-    return {"rule": rule, "every_ns": scaled_ns(every, time_scale), **limit}
+    every_ns = scaled_ns(found.every, time_scale)
+    return {"rule": found.rule, "every_ns": every_ns, **limit}

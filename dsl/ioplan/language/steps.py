@@ -14,15 +14,17 @@ from ioplan.language.plan import (
     RunTemplate,
     StepTemplate,
 )
-from ioplan.language.quantity import Quantity
+from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
 from ioplan.language.streams import check_streams
 from ioplan.language.sweep import Sweep
 from ioplan.language.timing import Timing, amount_of, only, split
+from ioplan.language.until import BELONGS, check_without, until_of
 from ioplan.language.workloads import workload
 
 MOST_RUNS = MOST_CELLS
+RUN_TIMING = ("for", "warmup", "passes", "until", *BELONGS)
 
 
 class StepChecker:
@@ -65,7 +67,7 @@ class StepChecker:
 
     def _run(self, node: tree.Run) -> RunTemplate | None:
         clauses, timing = split(node.spec, self.scope)
-        only(timing, ("for", "warmup", "passes"), "a run", self.scope)
+        only(timing, RUN_TIMING, "a run", self.scope)
         length = _how_long(timing, node, self.scope)
         warmup = amount_of(timing, "warmup", self.scope, "time")
         before = self.findings.noted
@@ -91,6 +93,9 @@ def _repeats(quantity: Quantity) -> int:
 
 def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]:
     """When a run ends, in the words of RunTemplate."""
+    if "until" in timing:
+        return _until(timing, scope)
+    check_without(timing, scope)
     lasting = amount_of(timing, "for", scope, "time", "size")
     passes = amount_of(timing, "passes", scope, "passes")
     if ("for" in timing) == ("passes" in timing):
@@ -100,6 +105,25 @@ def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]
     if lasting is not None and scope.kind_of(lasting) == "size":
         return {"limit": lasting}
     return {"run": lasting}
+
+
+def _until(timing: Timing, scope: Scope) -> dict[str, object]:
+    """Until steady, within so many passes; `for` bounds it in time as well."""
+    if "passes" in timing:
+        scope.findings.error(
+            "how many passes 'until steady' may take is said with 'at most'",
+            timing["passes"].span,
+            f"write: at most {timing['passes'].span.text}",
+        )
+    kinds: tuple[Kind, ...] = ("passes",) if "for" in timing else ("passes", "time")
+    found = until_of(timing, scope, *kinds)
+    lasting = amount_of(timing, "for", scope, "time")
+    if found is None:
+        return {}
+    steady = {"rule": found.rule, "every": found.every}
+    if scope.kind_of(found.most) == "time":
+        return {"run": found.most, **steady}
+    return {"passes": found.most, "run": lasting, **steady}
 
 
 def _no_length(timing: Timing, node: tree.Run, scope: Scope) -> None:

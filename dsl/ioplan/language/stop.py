@@ -12,11 +12,12 @@ from ioplan.language.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.source import Source, Span
 
 ITEM_START = re.compile(
-    r"^[ \t]*(?:(?:plan|use|test)\s*\"|(?:param|workload|precondition)\s+\w+\s*[={])",
+    r"^[ \t]*(?:(?:plan|use|test)\s*\"|on\s+failure\b"
+    r"|(?:param|profile|workload|precondition)\s+\w+\s*[={])",
     re.M,
 )
 OPENERS = {
-    *(f"_{name.upper()}" for name in ITEM_WORDS),
+    *(f"_{name.upper().replace(' ', '_')}" for name in ITEM_WORDS),
     *(name.upper() for name in STATEMENT_WORDS),
     *("RBRACE", "$END"),
 }
@@ -90,7 +91,7 @@ class Stop:
         """
         text, at = self.text, self.start
         begins = text[line_start(text, at) : at].strip() == ""
-        word = re.match(r"\w+|\}?", text[at:])
+        word = re.match(r"on failure\b|\w+|\}?", text[at:])
         known = word is not None and word[0] in (*ITEM_WORDS, *STATEMENT_WORDS, "}")
         return begins and known and not (self.accepted & OPENERS)
 

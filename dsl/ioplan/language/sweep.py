@@ -68,13 +68,18 @@ class Sweep:
                 f"here may stand: {', '.join(known)}",
             )
 
-    def when(self, node: tree.Condition | None) -> tuple[Condition | None, bool]:
-        """A condition, and whether it is right; no condition is."""
+    def when(
+        self, node: tree.Condition | None, may_miss: bool = False
+    ) -> tuple[Condition | None, bool]:
+        """A condition, and whether it is right; no condition is.
+
+        Unless it `may_miss`, at least one cell has to meet it.
+        """
         if node is None:
             return None, True
         before = self.findings.noted
         made = condition(node, self.matrix.axes, self.scope)
-        if made and self.findings.noted == before:
+        if made and self.findings.noted == before and not may_miss:
             self._check_met(made, node)
         return made, made is not None
 
@@ -170,9 +175,17 @@ def _decided_twice(earlier: Dimension, what: Dimension, findings: Findings) -> N
     )
 
 
+def _by_param(node: tree.Condition, sweep: Sweep) -> bool:
+    """Whether a param decides what is left out, which may then be nothing."""
+    if isinstance(node, tree.Junction):
+        return any(_by_param(part, sweep) for part in node.parts)
+    value = node.value
+    return isinstance(value, tree.Atom) and sweep.scope.param(value.text) is not None
+
+
 def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
     """The sweep without the cells that are skipped."""
-    made = [sweep.when(skip.condition)[0] for skip in skips]
+    made = [sweep.when(s.condition, _by_param(s.condition, sweep))[0] for s in skips]
     matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
     left = replace(sweep, matrix=matrix)
     if left.whole and not any(True for _ in matrix.cells()):

@@ -46,6 +46,10 @@ def _test(
     after = _one(tree.After, "after", node, sweep.findings)
     start = after and after_of(after, sweep, has_rounds, time_scale)
     rounds = _one(tree.Rounds, "rounds", node, sweep.findings)
+    if rounds and any(run.rule for run in sweep.runs):
+        sweep.findings.error(
+            "either the rounds or a run goes on until steady, not both", rounds.span
+        )
     return Test.model_construct(
         title=node.title.text,
         after=start,

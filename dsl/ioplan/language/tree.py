@@ -111,9 +111,10 @@ class Named(Node):
 
 @dataclass(frozen=True, slots=True)
 class After(Node):
-    """`after filled before each size`."""
+    """`after filled then stirred before each size`."""
 
     name: Word
+    then: Word | None
     before_each: Word | None
 
 
@@ -209,6 +210,29 @@ class Param(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Setting(Node):
+    """`run_time = 1s` inside a profile."""
+
+    name: Word
+    value: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Node):
+    """`profile smoke { … }`."""
+
+    name: Word
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnFailure(Node):
+    """`on failure continue`."""
+
+    what: Word
+
+
+@dataclass(frozen=True, slots=True)
 class Stream(Node):
     """`reader = random 4KiB 100/0` inside a workload of several streams."""
 
@@ -241,7 +265,7 @@ class Test(Node):
     statements: tuple[Statement, ...]
 
 
-Item = Plan | Use | Param | Workload | Precondition | Test
+Item = Plan | Use | Param | Profile | OnFailure | Workload | Precondition | Test
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,10 @@ def item(node: tree.Item) -> list[str]:
         return [f"use {node.path.span.text}{alias}"]
     if isinstance(node, tree.Param):
         return [f"param {node.name.text} = {atom(node.value)}"]
+    if isinstance(node, tree.Profile):
+        return [f"profile {node.name.text} {{"]
+    if isinstance(node, tree.OnFailure):
+        return [f"on failure {node.what.text}"]
     if isinstance(node, tree.Precondition):
         return [f"precondition {node.name.text} {{"]
     if isinstance(node, tree.Test):
@@ -29,6 +33,11 @@ def item(node: tree.Item) -> list[str]:
     if node.spec is None:
         return [f"workload {node.name.text} {{"]
     return behind(f"workload {node.name.text} =", spec(node.spec))
+
+
+def setting(node: tree.Setting) -> list[str]:
+    """`run_time = 1s` in a profile."""
+    return [f"{node.name.text} = {atom(node.value)}"]
 
 
 def stream(node: tree.Stream) -> list[str]:
@@ -59,8 +68,9 @@ def _rest(node: tree.Statement) -> list[str]:
     """A statement without its keyword."""
     match node:
         case tree.After():
+            then = f" then {node.then.text}" if node.then else ""
             each = f" before each {node.before_each.text}" if node.before_each else ""
-            return [f"{node.name.text}{each}"]
+            return [f"{node.name.text}{then}{each}"]
         case tree.Run():
             return spec(node.spec)
         case tree.Idle():

@@ -83,7 +83,8 @@ class Estimator:
     def _run(self, step: Run) -> Cost:
         warmup_ns, run_ns, limit_bytes, passes = step.length
         run_s, written = self._io(step.workload, run_ns, limit_bytes, passes, warmup_ns)
-        return Cost(run_s, written, run_ns is not None and not step.writes)
+        exact = run_ns is not None and step.every_ns is None and not step.writes
+        return Cost(run_s, written, exact)
 
     def _io(
         self,
@@ -95,11 +96,11 @@ class Estimator:
     ) -> tuple[float, float]:
         """Seconds, and bytes written."""
         moved, written = self._rates(workload)
-        if run_ns is not None:
-            run_s = (run_ns + warmup_ns) / SECOND_NS
-        else:
+        ends = [run_ns / SECOND_NS] if run_ns is not None else []
+        if run_ns is None or passes is not None:
             amount = self._amount(workload, limit_bytes, passes)
-            run_s = amount / max(moved, 1) + warmup_ns / SECOND_NS
+            ends.append(amount / max(moved, 1))
+        run_s = min(ends) + warmup_ns / SECOND_NS
         return run_s, written * run_s
 
     def _amount(

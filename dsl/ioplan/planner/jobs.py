@@ -35,10 +35,16 @@ def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
         block_bytes=facts.block_bytes,
         streams=_streams(step.workload, facts),
         **step.length._asdict(),
-        interval_ns=interval_of(step.length.run_ns),
+        interval_ns=_interval(step),
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
+
+
+def _interval(step: Run) -> int:
+    if step.every_ns:
+        return part_of(step.every_ns)
+    return interval_of(step.length.run_ns)
 
 
 def seed_of(run_id: str, number: int, iteration: int) -> int:

@@ -29,7 +29,7 @@ class Prepare:
 
 
 class Length(NamedTuple):
-    """How long a run goes on; one of the last three is set."""
+    """How long a run goes on; the first of the last three that is set ends it."""
 
     warmup_ns: int = 0
     run_ns: int | None = None
@@ -48,7 +48,8 @@ class Run:
     """One run of one cell.
 
     `index` is its place among the runs and rests of the test, `around` a digest
-    of what a cell does before it, empty where that is nothing.
+    of what a cell does before it, empty where that is nothing. `every_ns` is set
+    where the run goes on until it is steady.
     """
 
     test: Test
@@ -62,6 +63,7 @@ class Run:
     length: Length
     writes: bool
     around: str = ""
+    every_ns: int | None = None
 
     @property
     def run_id(self) -> str:
@@ -71,6 +73,9 @@ class Run:
             said.append(f"after={self.after.digest}")
         if self.around:
             said.append(f"around={self.around}")
+        if self.template.rule:
+            rule = self.template.rule.model_dump_json(exclude_defaults=True)
+            said.append(f"until={rule} every={self.every_ns}")
         return digest(*said)
 
     @property

@@ -22,7 +22,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Quantity
 from ioplan.planner.identity import canonical, digest, given
 from ioplan.planner.place import Around, places
-from ioplan.planner.state import TargetState, reached, state_digest, steps_of
+from ioplan.planner.state import TargetState, path_of, reached, state_digest, steps_of
 from ioplan.planner.steps import Idle, Length, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.results.record import Preparation
 
@@ -53,6 +53,8 @@ class Unfolding:
         self.places = dict(places(test.steps))
         self.after = preparation(test.after) if test.after else None
         self.each_run = test.after is not None and test.after.before_each == "run"
+        self.again = test.after.then if test.after else None
+        self.begun = False
 
     def matrix(self, number: int) -> Iterator[SingleStep]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
@@ -70,6 +72,8 @@ class Unfolding:
         if after is None:
             return False
         each = after.before_each
+        if self.again and self.each_run:
+            return False  # what comes before each run comes before the first
         if self.previous is None or (each == "round" and first):
             return True
         if each is None or each not in cell:
@@ -77,14 +81,20 @@ class Unfolding:
         return self.previous[each].key != cell[each].key
 
     def _prepare(self) -> Iterator[Prepare]:
-        """What is still to be done for the state that the test starts from."""
+        """What is still to be done for the state that the test starts from.
+
+        What is done again is done whatever the state, and never left out.
+        """
         assert self.test.after and self.after
         wanted = self.test.after.precondition
-        remaining = self.state.remaining(wanted)
-        total = len(steps_of(wanted))
-        for position, step in enumerate(remaining, total - len(remaining) + 1):
+        again = self.again.steps if self.again else ()
+        remaining = () if self.again and self.begun else self.state.remaining(wanted)
+        total = len(steps_of(wanted)) + len(again)
+        due = (*remaining, *again)
+        for position, step in enumerate(due, total - len(due) + 1):
             yield Prepare(self.test, self.after, step, position, total)
-        self.state = reached(wanted)
+        self.state = UNKNOWN if again else reached(wanted)
+        self.begun = True
 
     def _cell(
         self, cell: Cell, steps: tuple[StepTemplate, ...], number: int, iteration: int
@@ -120,6 +130,7 @@ class Unfolding:
             self._length(step, cell),
             writes,
             self._around(step, cell),
+            scaled_ns(step.every, self.time_scale) if step.every else None,
         )
 
     def _around(self, step: RunTemplate, cell: Cell) -> str:
@@ -210,6 +221,10 @@ def length_of(step: RunTemplate, cell: Cell, time_scale: float) -> Length:
 
 def preparation(after: After) -> Preparation:
     """The state by name and by what leads to it."""
+    state = after.precondition
+    if after.then is None:
+        return Preparation(name=state.name, digest=state_digest(state))
     return Preparation(
-        name=after.precondition.name, digest=state_digest(after.precondition)
+        name=f"{state.name} then {after.then.name}",
+        digest=digest(*path_of(state), "then", *path_of(after.then)),
     )

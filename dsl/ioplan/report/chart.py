@@ -1,21 +1,29 @@
-"""A chart in the terminal for each test: lines over an axis, or a run over time."""
+"""The charts of a test in the terminal: lines over an axis, a heatmap over two
+axes, or a run over time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import plotext
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from ioplan.language.metric import Metric
 from ioplan.language.plan import Chart, Test
+from ioplan.printable import printable
+from ioplan.report.heat import Heat, heat_table
+from ioplan.report.instant import metric_at
+from ioplan.report.line import fits
 from ioplan.report.units import metric_text
-from ioplan.results.record import Interval, RunDetail, RunRecord
+from ioplan.results.record import RunDetail, RunRecord
 from ioplan.runner.figures import Sample, figure
 
 HEIGHT = 15
+WIDEST = 100
+ACROSS_TWO = ("heatmap", "table")
 MARKERS = "abcdefghi"
 """Each line is drawn with its letter; as many lines as letters."""
 
@@ -31,21 +39,51 @@ class Curve:
     ys: list[float]
 
 
+def terminal_charts(
+    test: Test, records: Sequence[RunRecord], details: Details, console: Console
+) -> list[RenderableType]:
+    """The charts that the plan asks for, or the one that its axes suggest."""
+    charts = test.charts or (_by_axes(test),)
+    drawn = (_drawn(chart, records, details, console) for chart in charts)
+    return [one for one in drawn if one]
+
+
+def _drawn(
+    chart: Chart, records: Sequence[RunRecord], details: Details, console: Console
+) -> RenderableType:
+    """Over two axes where there is room, else lines; empty if there is nothing."""
+    if chart.kind in ACROSS_TWO and len(chart.by) == 2:
+        heat = _heat(chart, records, details)
+        for one in (heat, heat.turned()):
+            table = heat_table(one)
+            if len(one.across) > 1 and fits(table, console):
+                return table
+    canvas = Canvas(min(console.width, WIDEST) - 2, console.is_terminal)
+    return Text.from_ansi(_draw(chart, records, details, canvas))
+
+
+def _heat(chart: Chart, records: Sequence[RunRecord], details: Details) -> Heat:
+    """The first metric of a chart line over its two axes."""
+    across, down = chart.by
+    places: dict[tuple[str, str], list[RunRecord]] = {}
+    for record in records:
+        cell = record.asked.cell
+        if across in cell and down in cell:
+            places.setdefault((cell[across], cell[down]), []).append(record)
+    metric = chart.metrics[0]
+    values = {
+        place: figure(metric, [Sample(r, details(r)) for r in found]).value
+        for place, found in places.items()
+    }
+    return Heat(metric, (across, down), values, _rest(_others(records, chart.by)))
+
+
 @dataclass(frozen=True)
 class Canvas:
-    """Where it is drawn."""
+    """Where lines are drawn."""
 
     width: int = 78
     color: bool = True
-
-
-def terminal_charts(
-    test: Test, records: Sequence[RunRecord], details: Details, canvas: Canvas
-) -> list[str]:
-    """The charts that the plan asks for, or the one that its axes suggest."""
-    charts = test.charts or (_by_axes(test),)
-    drawn = (_draw(chart, records, details, canvas) for chart in charts)
-    return [text for text in drawn if text]
 
 
 def plain(text: str) -> str:
@@ -55,13 +93,14 @@ def plain(text: str) -> str:
 
 
 def _by_axes(test: Test) -> Chart:
-    """IOPS by the last axis, a line for each value of the one before it."""
+    """IOPS over both axes, else by the last one, a line for each of the one before."""
     names = [name for axis in test.axes for name in axis.names[:1]]
+    two = len([axis for axis in test.axes if len(axis.values) > 1]) == len(names) == 2
     return Chart(
-        kind="lines" if names else "scatter",
+        kind="heatmap" if two else "lines" if names else "scatter",
         metrics=(Metric(name="iops"),),
-        by=tuple(names[-1:]) or ("time",),
-        per=tuple(names[-2:-1]),
+        by=tuple(reversed(names)) if two else tuple(names[-1:]) or ("time",),
+        per=() if two else tuple(names[-2:-1]),
         when=None,
         scales=(),
         text="",
@@ -103,9 +142,16 @@ def _lines(
         }
         known = {x: y for x, y in values.items() if y is not None}
         curves.append(Curve(name, list(known), list(known.values())))
-    others = [name for name in records[0].asked.cell if name not in axes]
-    title = f"{metric} by {axis}{' per ' + per[0] if per else ''}{_rest(others)}"
+    rest = _rest(_others(records, axes))
+    title = f"{metric} by {axis}{' per ' + per[0] if per else ''}{rest}"
     return _rendered(title, metric, curves, ticks, canvas)
+
+
+def _others(records: Sequence[RunRecord], axes: tuple[str, ...]) -> list[str]:
+    """Axes that are not drawn over."""
+    cells = [record.asked.cell for record in records]
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    return [name for name in names if name not in axes]
 
 
 def _rest(others: list[str]) -> str:
@@ -129,29 +175,12 @@ def _over_time(
     metric: Metric, records: Sequence[RunRecord], details: Details, canvas: Canvas
 ) -> str:
     series = details(records[-1]).series if records else ()
-    points = [(point.t_s, _at(metric, point)) for point in series]
+    points = [(point.t_s, metric_at(metric, point)) for point in series]
     known = [(t, v) for t, v in points if v is not None]
     if len(known) < 2:
         return ""
     curve = Curve("", [t for t, _ in known], [v for _, v in known])
     return _rendered(f"{metric} over time, in seconds", metric, [curve], None, canvas)
-
-
-def _at(metric: Metric, point: Interval) -> float | None:
-    """A metric of one interval, where the series has it."""
-    moved: dict[str, Any] = {"iops": point.ios, "bandwidth": point.bytes}
-    if metric.name in moved:
-        parts = moved[metric.name]
-        wanted = [v for d, v in parts.items() if metric.direction in (None, d)]
-        return sum(wanted) / point.length_s if point.length_s else None
-    kept = {
-        "mean": point.mean_ns,
-        "max": float(point.max_ns),
-        "p50": point.p50_ns,
-        "p99": point.p99_ns,
-        "p99.9": point.p99_9_ns,
-    }
-    return kept.get(metric.name)
 
 
 def _rendered(
@@ -168,13 +197,13 @@ def _rendered(
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.plot_size(canvas.width, HEIGHT)
-    plotext.title(title)
+    plotext.title(printable(title))
     for curve, letter in zip(curves, MARKERS, strict=False):
         marker = "braille" if len(curves) == 1 else letter
         draw = plotext.plot if ticks else plotext.scatter
         draw(curve.xs, curve.ys, marker=marker)
     if ticks:
-        plotext.xticks(list(range(len(ticks))), ticks)
+        plotext.xticks(list(range(len(ticks))), [*map(printable, ticks)])
     plotext.ylim(0, top)
     marks = [top * part / 4 for part in range(5)]
     plotext.yticks(marks, [metric_text(mark, metric.unit) for mark in marks])
@@ -187,4 +216,6 @@ def _legend(curves: list[Curve]) -> str:
     if len(curves) == 1:
         return ""
     pairs = zip(MARKERS, curves, strict=False)
-    return "\n" + "   ".join(f"{letter} {curve.name}" for letter, curve in pairs)
+    return "\n" + "   ".join(
+        f"{letter} {printable(curve.name)}" for letter, curve in pairs
+    )

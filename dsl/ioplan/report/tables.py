@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from ioplan.language.quantity import size_text
+from ioplan.report.line import line
 from ioplan.report.units import (
     bandwidth_text,
     bytes_text,
@@ -33,22 +33,25 @@ def session_table(sessions: Iterable[tuple[Session, int]]) -> Table:
     table.add_column("status")
     for session, runs in sessions:
         cells = (session.id, session.plan, session.target, session.backend)
-        table.add_row(*map(escape, cells), str(runs), session.status)
+        table.add_row(*map(line, cells), str(runs), session.status)
     return table
 
 
-def run_table(records: Sequence[RunRecord]) -> Table:
-    """The runs of one test: a row a cell, a column an axis."""
+def run_table(records: Sequence[RunRecord], sparks: Sequence[str] = ()) -> Table:
+    """The runs of one test: a row a cell, a column an axis; `sparks` are theirs."""
     axes = list(dict.fromkeys(axis for r in records for axis in r.asked.cell))
     extra = _extra(records)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in (*axes, *extra):
-        table.add_column(escape(heading), justify="right")
+        table.add_column(line(heading), justify="right", overflow="fold")
     for heading in ("IOPS", "MB/s", "mean", "p99", "p99.9", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for record in records[:MOST_ROWS]:
-        place = [escape(record.asked.cell.get(axis, "")) for axis in axes]
-        table.add_row(*place, *_places(record, extra), *_figures(record))
+    if sparks:
+        table.add_column("in time", no_wrap=True)
+    for number, record in enumerate(records[:MOST_ROWS]):
+        place = [line(record.asked.cell.get(axis, "")) for axis in axes]
+        spark = sparks[number : number + 1]
+        table.add_row(*place, *_places(record, extra), *_figures(record), *spark)
     return table
 
 

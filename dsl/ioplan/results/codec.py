@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from math import isnan
 from typing import Any, TypeAlias
@@ -22,9 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.results.record import Interval, StoredHistogram
+from ioplan.results.telemetry import TelemetryPoint
 from ioplan.workload import DIRECTIONS, Direction
 
 VERSION = 1
+MOST_BYTES = 1 << 30
+"""Unpacked. A week of one-second intervals takes 77 MB; a bomb takes more."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -38,6 +42,17 @@ class CodecError(ValueError):
     """Bytes that are not of a layout known here."""
 
 
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Whatever is wrong with bytes that may come from anywhere is a CodecError."""
+    try:
+        yield
+    except CodecError:
+        raise
+    except (zlib.error, struct.error, ValueError, TypeError, StopIteration) as error:
+        raise CodecError(f"the stored detail is damaged: {error}") from error
+
+
 def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     """Bins in any order; numbers below 2^63."""
     header = [[h.stream, h.direction, h.bits, len(h.bins)] for h in histograms]
@@ -46,6 +61,7 @@ def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     return _pack(header, [np.diff(index, prepend=0), count])
 
 
+@_damage_told()
 def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     """What `encode_histograms` was given. Raises CodecError."""
     header, (steps, count) = _unpack(blob)
@@ -73,6 +89,7 @@ def encode_series(series: Sequence[Interval]) -> bytes:
     return _pack(sizes, [*columns, *ios, *rest])
 
 
+@_damage_told()
 def decode_series(blob: bytes) -> tuple[Interval, ...]:
     """What `encode_series` was given. Raises CodecError."""
     sizes, rows = _unpack(blob)
@@ -87,6 +104,24 @@ def decode_series(blob: bytes) -> tuple[Interval, ...]:
     fields["ios"], fields["bytes"] = _maps(ios), _maps(moved)
     points = zip(*fields.values(), strict=True)
     return tuple(Interval(**dict(zip(fields, p, strict=True))) for p in points)
+
+
+def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
+    """Finite figures; a column that is absent everywhere is left out."""
+    names = [
+        name
+        for name in TelemetryPoint.model_fields
+        if not points or any(getattr(p, name) is not None for p in points)
+    ]
+    return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])
+
+
+@_damage_told()
+def decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
+    """What `encode_telemetry` was given. Raises CodecError."""
+    names, columns = _unpack(blob)
+    rows = zip(*(_absent(column.view("<f8")) for column in columns), strict=True)
+    return tuple(TelemetryPoint(**dict(zip(names, r, strict=True))) for r in rows)
 
 
 def _ints(numbers: Sequence[int]) -> Ints:
@@ -139,10 +174,15 @@ def _unpack(blob: bytes) -> tuple[Any, Ints]:
             f"the stored detail has layout {blob[0] if blob else 'none'}, and this "
             f"ioplan reads {VERSION}; read it with the ioplan that wrote it, or newer"
         )
-    try:
-        return _unshuffled(zlib.decompress(blob[1:]))
-    except (zlib.error, struct.error, ValueError) as error:
-        raise CodecError(f"the stored detail is damaged: {error}") from error
+    return _unshuffled(_unpacked(blob[1:]))
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj()
+    raw = unpacker.decompress(packed, MOST_BYTES)
+    if not unpacker.eof:
+        raise ValueError(f"it is cut off, or has more than {MOST_BYTES >> 20} MiB")
+    return raw
 
 
 def _unshuffled(raw: bytes) -> tuple[Any, Ints]:

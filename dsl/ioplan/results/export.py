@@ -22,6 +22,7 @@ from ioplan.results.source import Source
 from ioplan.results.store import Store
 from ioplan.suggest import did_you_mean
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_PER_GROUP = 50_000
 """How many rows a Parquet file holds in a group, and we in memory."""
 
@@ -141,6 +142,9 @@ def write_csv(source: Tabular, out: BinaryIO) -> None:
 
 
 def _csv_cell(value: Any) -> Any:
+    """A text that a spreadsheet would calculate gets a quote before it."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -11,11 +11,18 @@ def has_tables(connection: Connection) -> bool:
     return inspect(connection).has_table("meta")
 
 
+def is_complete(connection: Connection) -> bool:
+    """Whether the tables that were added to this layout later are there too."""
+    added = (tables.target_state, tables.run_telemetry)
+    return all(inspect(connection).has_table(table.name) for table in added)
+
+
 def create_tables(connection: Connection, where: str) -> None:
     """Make the tables in an empty database. Raises StoreError in another one."""
     present = inspect(connection).get_table_names()
     if "meta" in present:
-        return  # another process was faster
+        tables.metadata.create_all(connection)  # those that are missing
+        return
     if present:
         raise StoreError(
             f"{where} is a database of something else (it has a table "

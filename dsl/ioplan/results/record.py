@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from ioplan.job import Cpu, Job
 from ioplan.model import Model
+from ioplan.results.described import Figures, described
+from ioplan.results.telemetry import Telemetry, TelemetryPoint
 from ioplan.workload import Direction, Workload
 
 SCHEMA_VERSION = 1
@@ -20,17 +22,6 @@ BEYOND = 10
 """Samples that must lie beyond a percentile before it can be believed."""
 
 Status = Literal["ok", "failed", "interrupted"]
-
-
-def described(text: str, **more: Any) -> Any:
-    """A field with its definition."""
-    return Field(description=text, **more)
-
-
-class Figures(Model):
-    """A model whose numbers are finite: JSON knows neither NaN nor infinity."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
 
 class Percentile(Figures):
@@ -97,8 +88,14 @@ class Steady(Figures):
     """A steady-state assessment: the window, and what is missing."""
 
     metric: str
+    unit: str = described("of the values", default="")
     values: tuple[float, ...] = described("the window, oldest first")
     mean: float
+    slope: float = described(
+        "of the least-squares line, per value; in the middle of the window the line "
+        "is at the mean",
+        default=0.0,
+    )
     range_percent: float = described("(largest - smallest) / mean")
     slope_percent: float = described("|least-squares slope| x (n - 1) / mean")
     range_limit_percent: float
@@ -131,6 +128,7 @@ class Asked(Model):
 
     plan: str
     plan_file: str
+    profile: str = described("the plan's set of values", default="full")
     test: str
     cell: dict[str, str] = described("axis to value, as the plan writes it")
     kind: Literal["run", "prepare"]
@@ -177,6 +175,9 @@ class RunRecord(Figures):
     cpu_percent: float = described("of one core, load generator only")
     steady: Steady | None = None
     verdicts: tuple[Verdict, ...] = ()
+    telemetry: Telemetry | None = described(
+        "of machine and drive; absent in virtual time", default=None
+    )
     warnings: tuple[str, ...] = ()
     substitutions: tuple[str, ...] = described(
         "what the backend did in place of what was asked", default=()
@@ -197,3 +198,4 @@ class RunDetail(Model):
 
     histograms: tuple[StoredHistogram, ...] = ()
     series: tuple[Interval, ...] = ()
+    telemetry: tuple[TelemetryPoint, ...] = ()

@@ -15,6 +15,7 @@ from ioplan.results.record import (
     Latency,
     RunRecord,
 )
+from ioplan.results.telemetry import Readings, TelemetryPoint
 from ioplan.workload import DIRECTIONS
 
 Row = dict[str, Any]
@@ -59,6 +60,8 @@ POINT: Columns = {
     "p99.9_ns": float,
     "max_ns": int,
 }
+TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
+"""Of the whole run, so in the row of its total only; and of each interval."""
 
 
 def run_columns(axes: Iterable[str]) -> Columns:
@@ -67,12 +70,12 @@ def run_columns(axes: Iterable[str]) -> Columns:
     for percent in PERCENTILES:
         columns[f"p{percent:g}_ns"] = float
         columns[f"p{percent:g}_supported"] = bool
-    return columns
+    return columns | TELEMETRY
 
 
 def series_columns(axes: Iterable[str]) -> Columns:
     """The columns of `series_rows`."""
-    return _place_columns(axes) | POINT
+    return _place_columns(axes) | POINT | TELEMETRY
 
 
 def _place_columns(axes: Iterable[str]) -> Columns:
@@ -82,17 +85,21 @@ def _place_columns(axes: Iterable[str]) -> Columns:
 def run_rows(record: RunRecord) -> Iterator[Row]:
     """A row for the total, and one for each direction that did something."""
     place = _place(record)
-    yield place | _figures("total", record.total)
+    yield place | _figures("total", record.total) | _readings(record.telemetry)
     for direction in DIRECTIONS:
         if direction in record.directions:
             yield place | _figures(direction, record.directions[direction])
 
 
-def series_rows(record: RunRecord, series: Iterable[Interval]) -> Iterator[Row]:
-    """A row for each interval."""
-    place = _place(record)
+def series_rows(
+    record: RunRecord,
+    series: Iterable[Interval],
+    telemetry: Iterable[TelemetryPoint] = (),
+) -> Iterator[Row]:
+    """A row for each interval, with the telemetry of the same time."""
+    place, beside = _place(record), {point.t_s: point for point in telemetry}
     for point in series:
-        yield place | _point(point)
+        yield place | _point(point) | _readings(beside.get(point.t_s))
 
 
 def _place(record: RunRecord) -> Row:
@@ -128,3 +135,9 @@ def _point(point: Interval) -> Row:
         row[f"{direction}_ios"] = point.ios.get(direction, 0)
         row[f"{direction}_bytes"] = point.bytes.get(direction, 0)
     return row
+
+
+def _readings(readings: Readings | None) -> Row:
+    """Those that there are."""
+    row = readings.model_dump(include=set(TELEMETRY)) if readings else {}
+    return {name: value for name, value in row.items() if value is not None}

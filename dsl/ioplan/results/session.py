@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ioplan import __version__
 from ioplan.model import Model
-from ioplan.results.record import described
+from ioplan.results.described import described
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 """Without the letters and digits that people confuse."""
@@ -28,7 +28,11 @@ def new_session_id(now: datetime | None = None) -> str:
 class Session(Model):
     """A plan that was started, and how far it came."""
 
-    id: str = described("sorts by time", default_factory=new_session_id, min_length=1)
+    id: str = described(
+        "sorts by time; also names a folder, so nothing else may be in it",
+        default_factory=new_session_id,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+    )
     plan: str = described("the plan's name")
     plan_file: str = ""
     plan_text: str = described("the plan as it was run", default="")

@@ -41,6 +41,6 @@ class Source:
         for record in self.records():
             if self.series:
                 detail = self.store.detail(record.session, record.seq)
-                yield from series_rows(record, detail.series)
+                yield from series_rows(record, detail.series, detail.telemetry)
             else:
                 yield from run_rows(record)

@@ -24,6 +24,8 @@ def sqlite_engine(path: Path, busy_s: float) -> Engine:
         # the driver's own BEGIN comes too late, only before the first write
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
+        # a store that was passed on may have triggers and views of its own
+        connection.execute("PRAGMA trusted_schema = OFF")
         _use_wal(connection, busy_s)
         connection.execute("PRAGMA synchronous = FULL")
 

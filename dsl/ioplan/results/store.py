@@ -13,12 +13,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Select, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from ioplan.results import tables
@@ -26,10 +36,18 @@ from ioplan.results.codec import (
     CodecError,
     decode_histograms,
     decode_series,
+    decode_telemetry,
     encode_histograms,
     encode_series,
+    encode_telemetry,
 )
-from ioplan.results.layout import check_layout, create_tables, has_tables
+from ioplan.results.layout import (
+    check_layout,
+    create_tables,
+    has_tables,
+    is_complete,
+)
+from ioplan.results.postgres import is_address, lock_making, postgres_engine, shown
 from ioplan.results.queries import (
     all_runs,
     all_sessions,
@@ -38,9 +56,11 @@ from ioplan.results.queries import (
     verdicts_of,
 )
 from ioplan.results.record import RunDetail, RunRecord, Verdict
+from ioplan.results.reserve import Reserve, spared
 from ioplan.results.session import Session, SessionStatus
+from ioplan.results.session_event import SessionEvent
 from ioplan.results.sqlite import WRITES, sqlite_engine
-from ioplan.results.store_error import StoreError, explained
+from ioplan.results.store_error import LastRoomError, StoreError, explained
 from ioplan.results.stored import (
     env_row,
     record_of,
@@ -49,6 +69,7 @@ from ioplan.results.stored import (
     session_of,
     session_row,
 )
+from ioplan.results.target_state import KnownState, state_of, state_row
 from ioplan.suggest import did_you_mean
 
 PAGE = 200
@@ -63,12 +84,23 @@ def default_path() -> Path:
     return Path(data).expanduser() / "ioplan" / "results.db"
 
 
+def _check_is_file(path: str | os.PathLike[str]) -> None:
+    """pathlib makes one slash of two."""
+    if str(path).startswith(("postgresql:", "postgres:")):
+        raise StoreError(
+            "results are kept in a file on the host first, so that no run waits for a "
+            "network: leave --store and IOPLAN_STORE, or name a file, and write "
+            'results = "postgresql://…" into the lab file, or use `ioplan push`'
+        )
+
+
 class Store:
     """An open store. Every method may raise StoreError."""
 
     def __init__(self, engine: Engine, where: str) -> None:
         """Use a database, and make the tables when it is empty."""
         self.where = where
+        self.reserve: Reserve | None = None
         self._engine = engine
         self._writer = engine.execution_options(**WRITES)
         self._envs: set[str] = set()
@@ -84,6 +116,7 @@ class Store:
 
         `busy_s` is how long to wait for another process that is writing.
         """
+        _check_is_file(path)
         path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +125,17 @@ class Store:
                 f"the folder of the store {path} cannot be made: {error.strerror}; "
                 "set IOPLAN_STORE to another file"
             ) from error
-        return cls(sqlite_engine(path, busy_s), str(path))
+        made = cls(sqlite_engine(path, busy_s), str(path))
+        made.reserve = Reserve(path)
+        return made
+
+    @classmethod
+    def at(cls, place: str | os.PathLike[str]) -> Self:
+        """Open a file, or a database that is shared: `postgresql://…`."""
+        address = str(place)
+        if is_address(address):
+            return cls(postgres_engine(address), shown(address))
+        return cls.open(place)
 
     def close(self) -> None:
         """Close the connections."""
@@ -114,8 +157,11 @@ class Store:
     def begin(self, session: Session) -> None:
         """Write a session down. One that is there already takes the status given.
 
-        So an interrupted session is resumed, and a session copied twice.
+        So an interrupted session is resumed, and a session copied twice. From now
+        on there is room for one more run, however full the disk becomes.
         """
+        if self.reserve:
+            self.reserve.keep()
         self._keep_env(session.host)
         row = session_row(session)
         try:
@@ -129,10 +175,18 @@ class Store:
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
+    def replan(self, session_id: str, plan: str, plan_text: str) -> None:
+        """A session goes on with an edited plan."""
+        change = update(tables.session).where(tables.session.c.id == session_id)
+        with self._write() as connection:
+            connection.execute(change.values(plan=plan, plan_text=plan_text))
+
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
         """Write down how a session ended; `ended_at` is UTC, ISO 8601."""
-        self._set_status(session_id, status, ended_at)
+        with suppress(LastRoomError):  # there is nothing to come
+            self._set_status(session_id, status, ended_at)
 
+    @spared
     def _set_status(
         self, session_id: str, status: SessionStatus, ended_at: str | None
     ) -> None:
@@ -182,6 +236,7 @@ class Store:
 
     # ---- runs
 
+    @spared
     def add(self, record: RunRecord, detail: RunDetail) -> bool:
         """Store a run in one transaction; it is durable when this returns.
 
@@ -200,6 +255,10 @@ class Store:
             with self._write() as connection:
                 connection.execute(insert(tables.run), row)
                 connection.execute(insert(tables.run_blob), blob)
+                if detail.telemetry:
+                    points = {"points": encode_telemetry(detail.telemetry)}
+                    key = {"session": record.session, "seq": record.seq}
+                    connection.execute(insert(tables.run_telemetry), key | points)
                 append_verdicts(connection, record.session, record.seq, record.verdicts)
         except IntegrityError:
             self._expect_same(record)
@@ -219,6 +278,7 @@ class Store:
             )
         self.add_verdicts(record.session, record.seq, record.verdicts)
 
+    @spared
     def add_verdicts(
         self, session_id: str, seq: int, verdicts: Iterable[Verdict]
     ) -> None:
@@ -250,9 +310,11 @@ class Store:
         return [record_of(row, verdicts.get(row.seq, [])) for row in rows]
 
     def detail(self, session_id: str, seq: int) -> RunDetail:
-        """The histograms and the series of a run."""
-        key = tables.run_blob.c
-        query = select(key.histograms, key.series)
+        """The histograms, the series and the telemetry of a run."""
+        key, beside = tables.run_blob.c, tables.run_telemetry.c
+        same = and_(beside.session == key.session, beside.seq == key.seq)
+        query = select(key.histograms, key.series, beside.points)
+        query = query.outerjoin_from(tables.run_blob, tables.run_telemetry, same)
         query = query.where(key.session == session_id, key.seq == seq)
         with self._read() as connection:
             row = connection.execute(query).first()
@@ -262,6 +324,7 @@ class Store:
             return RunDetail(
                 histograms=decode_histograms(row.histograms),
                 series=decode_series(row.series),
+                telemetry=decode_telemetry(row.points) if row.points else (),
             )
         except CodecError as error:
             where = f"run {seq} of session {session_id} in {self.where}"
@@ -279,7 +342,59 @@ class Store:
         with self._read() as connection:
             return connection.scalar(query) or 0
 
+    def last_seq(self, session_id: str) -> int:
+        """The number of a session's last run; 0 without any."""
+        query = select(func.max(tables.run.c.seq))
+        with self._read() as connection:
+            return (
+                connection.scalar(query.where(tables.run.c.session == session_id)) or 0
+            )
+
+    # ---- what lies between runs
+
+    @spared
+    def tell(self, session_id: str, event: SessionEvent) -> None:
+        """Write down what happened to a session."""
+        key = tables.event.c
+        last = select(func.max(key.position)).where(key.session == session_id)
+        with self._write() as connection:
+            position = (connection.scalar(last) or 0) + 1
+            row = {"session": session_id, "position": position, **event.model_dump()}
+            connection.execute(insert(tables.event), row)
+
+    def events(self, session_id: str) -> list[SessionEvent]:
+        """What happened to a session, in order."""
+        key = tables.event.c
+        query = select(key.at, key.kind, key.text).order_by(key.position)
+        with self._read() as connection:
+            rows = connection.execute(query.where(key.session == session_id))
+            return [SessionEvent.model_validate(dict(row._mapping)) for row in rows]
+
+    @spared
+    def keep_state(self, state: KnownState) -> None:
+        """Write down which state a target is in; durable when it returns."""
+        known = tables.target_state
+        with self._write() as connection:
+            connection.execute(delete(known).where(known.c.target == state.target))
+            connection.execute(insert(known), state_row(state))
+
+    def state(self, target: str) -> KnownState | None:
+        """The state that a target was last known to be in."""
+        known = tables.target_state
+        query = select(known).where(known.c.target == target)
+        with self._read() as connection:
+            row = connection.execute(query).first()
+        return state_of(row) if row else None
+
     # ---- the database
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that reads rows as they are."""
+        return self._read()
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes rows as they are; durable when it ends."""
+        return self._write()
 
     def _keep_env(self, host: dict[str, Any]) -> str:
         """Keep a host's facts once; returns their digest.
@@ -311,9 +426,10 @@ class Store:
     def _prepare(self) -> None:
         """Make the tables, or see that those here are of this layout."""
         with self._read() as connection:
-            ready = has_tables(connection)
+            ready = has_tables(connection) and is_complete(connection)
         if not ready:
             with self._write() as connection:
+                lock_making(connection)
                 create_tables(connection, self.where)
         with self._read() as connection:
             check_layout(connection, self.where)

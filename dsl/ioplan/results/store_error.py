@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 ELSEWHERE = "set IOPLAN_STORE to another file"
 
@@ -34,12 +33,22 @@ TEXTS = {
     ),
     "IOERR": f"cannot be read or written, the disk reports an error: {ELSEWHERE}",
 }
+FULL = ("FULL", "IOERR_SHMSIZE")
+"""SQLite cannot say it better of the file that its processes share."""
 TEXTS["LOCKED"] = TEXTS["BUSY"]
 TEXTS["PERM"] = TEXTS["AUTH"] = TEXTS["CANTOPEN"]
 
 
 class StoreError(Exception):
     """The store cannot do it; the text says what, where, and what to do."""
+
+
+class StoreFullError(StoreError):
+    """The disk of the store is full."""
+
+
+class LastRoomError(StoreFullError):
+    """It is stored, in the last room that there was; what follows will not be."""
 
 
 @contextmanager
@@ -50,13 +59,30 @@ def explained(where: str) -> Iterator[None]:
     except IntegrityError:
         raise
     except DBAPIError as error:
-        raise StoreError(f"the store {where} {_text(error.orig)}") from error
+        kind = _kind(error.orig)
+        if not kind and _is_unreachable(error):
+            raise StoreError(f"the store {where} {_unreached(error)}") from error
+        made = StoreFullError if kind == "FULL" else StoreError
+        text = TEXTS.get(kind, f"reports: {error.orig}")
+        raise made(f"the store {where} {text}") from error
 
 
-def _text(error: BaseException | None) -> str:
-    if isinstance(error, sqlite3.Error):
-        name = getattr(error, "sqlite_errorname", None) or ""
-        kind = name.removeprefix("SQLITE_").split("_")[0]
-        if kind in TEXTS:
-            return TEXTS[kind]
-    return f"reports: {error}"
+def _kind(error: BaseException | None) -> str:
+    name = getattr(error, "sqlite_errorname", None) or ""
+    kind = str(name).removeprefix("SQLITE_")
+    return "FULL" if kind in FULL else kind.split("_")[0]
+
+
+def _is_unreachable(error: DBAPIError) -> bool:
+    """A server's own errors have an SQL state; without one it said nothing."""
+    return isinstance(error, OperationalError) and not getattr(
+        error.orig, "sqlstate", None
+    )
+
+
+def _unreached(error: DBAPIError) -> str:
+    reason = " ".join(str(error.orig).split())
+    return (
+        f"cannot be reached: {reason}; see that the server runs and lets you in "
+        f"(psql with the same address); what is kept on this host stays there"
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -11,6 +13,7 @@ from sqlalchemy import Row
 
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
+from ioplan.results.store_error import StoreError
 from ioplan.results.upcast import upcast
 
 APART = {"host", "verdicts"}
@@ -33,12 +36,13 @@ def session_row(session: Session) -> dict[str, Any]:
 
 
 def session_of(row: Row[Any]) -> Session:
-    """A session from its columns, and `facts`."""
+    """A session from its columns, and `facts`. Raises StoreError."""
     fields = dict(row._mapping)
     fields.pop("env")
-    fields["host"] = json.loads(fields.pop("facts"))
-    fields["args"] = json.loads(fields["args"])
-    return Session(**fields)
+    with _as_ioplan_writes_it(f"session {fields['id']!r}"):
+        fields["host"] = json.loads(fields.pop("facts"))
+        fields["args"] = json.loads(fields["args"])
+        return Session(**fields)
 
 
 def run_row(record: RunRecord, env: str) -> dict[str, Any]:
@@ -59,10 +63,24 @@ def run_row(record: RunRecord, env: str) -> dict[str, Any]:
 
 
 def record_of(row: Row[Any], verdicts: list[Any]) -> RunRecord:
-    """A record from `record` and `facts`. Raises StoreError for an unknown version."""
-    raw = json.loads(row.record)
-    apart = {"host": json.loads(row.facts), "verdicts": verdicts}
-    return RunRecord.model_validate(upcast(raw | apart))
+    """A record from `record` and `facts`. Raises StoreError, also for new versions."""
+    with _as_ioplan_writes_it(f"run {row.seq} of session {row.session!r}"):
+        raw = json.loads(row.record)
+        apart = {"host": json.loads(row.facts), "verdicts": verdicts}
+        return RunRecord.model_validate(upcast(raw | apart))
+
+
+@contextmanager
+def _as_ioplan_writes_it(what: str) -> Iterator[None]:
+    """Stores are passed on, and anything may be in one."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise StoreError(
+            f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "
+            f"or made by another program; use another store"
+        ) from error
 
 
 def same_run(one: RunRecord, other: RunRecord) -> bool:

@@ -82,6 +82,16 @@ run_blob = Table(
     ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
 )
 
+# added later: runs from before, and runs in virtual time, have none
+run_telemetry = Table(
+    "run_telemetry",
+    metadata,
+    Column("session", String, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("points", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
+)
+
 verdict = Table(
     "verdict",
     metadata,
@@ -90,4 +100,27 @@ verdict = Table(
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("verdict", Text, nullable=False),
     ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
+)
+
+# what happened to a session beside its runs
+event = Table(
+    "event",
+    metadata,
+    Column("session", ForeignKey("session.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("at", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+# the state that a target was last known to be in, and what proves it
+target_state = Table(
+    "target_state",
+    metadata,
+    Column("target", String, primary_key=True),
+    Column("path", Text, nullable=False),
+    Column("name", String, nullable=False),
+    Column("evidence", Text, nullable=False),
+    Column("session", String, nullable=False),
+    Column("at", String, nullable=False),
 )

@@ -16,13 +16,9 @@ from statistics import fmean, median, stdev
 from ioplan.language.metric import Metric
 from ioplan.results.record import RunDetail, RunRecord
 from ioplan.runner.figures import Sample, figure
+from ioplan.runner.student import quantile
 
 METRICS = (Metric(name="iops"), Metric(name="mean"))
-T_975 = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-)
-"""Student's t for 97.5 %, by degrees of freedom from 1; beyond, 2.0 is used."""
 NEAR_PERCENT = 5.0
 """Backends whose whole interval is within this are called equal."""
 
@@ -50,9 +46,7 @@ def interval_of(firsts: Sequence[float], seconds: Sequence[float]) -> Interval:
     """The ratio second / first over pairs; needs two pairs at least."""
     logs = [log(b / a) for a, b in zip(firsts, seconds, strict=True)]
     middle = fmean(logs)
-    degrees = len(logs) - 1
-    t = T_975[degrees - 1] if degrees <= len(T_975) else 2.0
-    half = t * stdev(logs) / sqrt(len(logs))
+    half = quantile(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
     return Interval(exp(middle), exp(middle - half), exp(middle + half))
 
 

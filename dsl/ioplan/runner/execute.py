@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import monotonic_ns
 
 from pydantic_core import to_json
 
 from ioplan.backends import BackendError, Drive
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure import Measurement
-from ioplan.results.record import Interval, Status
+from ioplan.results.record import Interval, RunDetail, Status
+from ioplan.runner.clocks import Clocks
+from ioplan.runner.errors import DEVICE_ERROR, device_error, errors_in
 from ioplan.runner.interrupt import HOLDING, Interrupt
 from ioplan.runner.share import share_done
+from ioplan.runner.watchdog import STUCK, Limits, Watchdog
+from ioplan.telemetry.instruments import Gathered, Instruments, Watched
 
 EVENTS = (Started, Progress, Result, Failure)
 WHOLE = 0.95
 """A run that ends by itself before this share of what was asked was cut short…"""
-START_NS = 50_000_000
+START_NS = 100_000_000
 """…but for what a loaded machine may take until the first I/O is issued."""
+
+WORSE = (STUCK, DEVICE_ERROR)
+"""Causes that are told also of a run that the user has stopped."""
+USUAL = Limits()
 
 Watch = Callable[[Progress, Interval | None], bool]
 """Told of each interval; returning True ends the run, as its purpose is reached."""
@@ -28,7 +37,11 @@ Watch = Callable[[Progress, Interval | None], bool]
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over, well or not."""
+    """A run that is over, well or not.
+
+    The cause "stuck" says that it left processes behind in the kernel: nothing more
+    may be done on its target. `warnings` are the runner's own.
+    """
 
     measurement: Measurement
     status: Status
@@ -36,6 +49,14 @@ class Finished:
     message: str
     started_at: str
     ended_at: str
+    warnings: tuple[str, ...] = ()
+    gathered: Gathered = field(default_factory=Gathered)
+
+    @property
+    def detail(self) -> RunDetail:
+        """What is kept beside the record."""
+        points = {"telemetry": self.gathered.points}
+        return self.measurement.detail.model_copy(update=points)
 
 
 def now() -> str:
@@ -43,36 +64,101 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def execute(drive: Drive, job: Job, interrupt: Interrupt, watch: Watch) -> Finished:
-    """Run a job to its end, good or bad. Nothing of it goes on when this returns."""
-    started_at, measurement, enough = now(), Measurement(), False
-    with (
-        interrupt.patient(HOLDING),
-        closing(_taken(drive, job, interrupt, measurement)) as taken,
-    ):
+def execute(
+    drive: Drive,
+    job: Job,
+    interrupt: Interrupt,
+    watch: Watch,
+    limits: Limits = USUAL,
+    instruments: Instruments | None = None,
+) -> Finished:
+    """Run a job to its end, good or bad.
+
+    Nothing of it goes on when this returns, but for what is "stuck".
+    """
+    run, clocks, started_at = _Run(job, interrupt, limits), Clocks(), now()
+    watched = Watched(instruments, job)
+    with interrupt.patient(HOLDING), watched, closing(run.taken(drive)) as taken:
         for event, interval in taken:
-            if enough or not isinstance(event, Progress):
-                continue
-            enough = watch(event, interval)
-            if enough and interrupt.current:
+            watched.hear(event)
+            if isinstance(event, Progress) and not run.is_over(event):
+                run.enough = watch(event, interval)
+            if (run.enough or run.errors) and interrupt.current:
                 interrupt.current.stop()
-    measurement = _usable(measurement)
-    status, cause, message = _judged(job, measurement, interrupt.asked > 0, enough)
-    return Finished(measurement, status, cause, message, started_at, now())
+    status, cause, message = run.judged()
+    gathered, ended_at = watched.gathered, now()
+    warnings = tuple(filter(None, [clocks.jump()]))
+    return Finished(
+        run.measurement,
+        status,
+        cause,
+        message,
+        started_at,
+        ended_at,
+        warnings,
+        gathered,
+    )
 
 
-def _taken(
-    drive: Drive, job: Job, interrupt: Interrupt, measurement: Measurement
-) -> Generator[tuple[Event, Interval | None], None, None]:
-    """All events, measured. A backend that breaks ends its run as a Failure does."""
-    try:
-        with drive.start(job) as execution, interrupt.stopping(execution):
-            for event in execution:
-                if not isinstance(event, EVENTS):
-                    raise BackendError(f"the backend gave what is no event: {event!r}")
-                yield event, measurement.add(event)
-    except Exception as error:  # a stranger's code: anything may come
-        measurement.add(Failure(cause="backend-error", message=told(error)))
+class _Run:
+    """A run while it goes on, and what is to be said of it."""
+
+    def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
+        self.job, self.interrupt, self.limits = job, interrupt, limits
+        self.measurement = Measurement()
+        self.enough, self.errors = False, 0
+        self.began_ns = self.lasted_ns = 0
+
+    def taken(
+        self, drive: Drive
+    ) -> Generator[tuple[Event, Interval | None], None, None]:
+        """All events, measured. What a backend raises ends its run as a Failure."""
+        try:
+            dog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
+            try:
+                with dog, self.interrupt.stopping(dog):
+                    for event in dog:
+                        yield event, self._measured(event)
+            finally:
+                if hung := dog.failure():
+                    self.measurement.add(hung)
+        except Exception as error:  # a stranger's code: anything may come
+            self.measurement.add(Failure(cause="backend-error", message=told(error)))
+
+    def _measured(self, event: Event) -> Interval | None:
+        if not isinstance(event, EVENTS):
+            raise BackendError(f"the backend gave what is no event: {event!r}")
+        if isinstance(event, Started):
+            self.began_ns = monotonic_ns() + self.job.warmup_ns
+        elif self.began_ns:
+            self.lasted_ns = monotonic_ns() - self.began_ns
+        return self.measurement.add(event)
+
+    def is_over(self, progress: Progress) -> bool:
+        """Whether it has reached its purpose, or cannot any more."""
+        self.errors += errors_in(progress)
+        return self.enough or self.errors > 0
+
+    def judged(self) -> tuple[Status, str, str]:
+        """Whether the run is what was asked; if not, why, in a word and a sentence."""
+        measurement = self.measurement = _usable(self.measurement)
+        failed = device_error(self.job.target, self.errors, measurement)
+        failure = measurement.failure or failed
+        if failure and failure.cause in WORSE:
+            return "failed", failure.cause, failure.message
+        failure = failure or _unmeasured(measurement)
+        short = (
+            ""
+            if failure or self.enough
+            else _short(self.job, measurement, self.lasted_ns)
+        )
+        if self.interrupt.asked and (failure or short):
+            return "interrupted", "interrupted", "stopped by the user"
+        if failure:
+            return "failed", failure.cause, failure.message
+        if short:
+            return "failed", "short", short
+        return _checked(measurement)
 
 
 def told(error: Exception) -> str:
@@ -96,35 +182,25 @@ def _usable(measurement: Measurement) -> Measurement:
         return left
 
 
-def _judged(
-    job: Job, measurement: Measurement, interrupted: bool, enough: bool
-) -> tuple[Status, str, str]:
-    """Whether the run is what was asked; if not, why, in a word and a sentence."""
-    failure = measurement.failure or _unmeasured(measurement)
-    short = "" if failure or enough else _short(job, measurement)
-    if interrupted and (failure or short):
-        return "interrupted", "interrupted", "stopped by the user"
-    if failure:
-        return "failed", failure.cause, failure.message
-    if short:
-        return "failed", "short", short
-    return _checked(measurement)
-
-
 def _unmeasured(measurement: Measurement) -> Failure | None:
     if measurement.complete:
         return None
     return Failure(cause="no-result", message="the backend ended without a result")
 
 
-def _short(job: Job, measurement: Measurement) -> str:
-    """How a run that nobody ended came to its end too early, if it did."""
+def _short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
+    """How a run that nobody ended came to its end too early, if it did.
+
+    What counts is how long it went on, `lasted_ns` by our own clock: a slow device
+    may complete nothing in the last part of the time that is measured.
+    """
     moved_bytes = sum(part.bytes for part in measurement.directions.values())
     share = share_done(job, measurement.run_ns, moved_bytes)
     stopped = measurement.result is not None and measurement.result.stopped
     if stopped and share < 1:
         return f"something stopped the run at {share:.1%} of what was asked"
-    if share_done(job, measurement.run_ns + START_NS, moved_bytes) < WHOLE:
+    went_on_ns = max(measurement.run_ns, lasted_ns) + START_NS
+    if share_done(job, went_on_ns, moved_bytes) < WHOLE:
         return f"the run ended at {share:.1%} of what was asked"
     return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
@@ -11,6 +11,7 @@ from ioplan.language.metric import Metric
 from ioplan.results.histogram import Histogram
 from ioplan.results.record import BEYOND, DirectionResult, RunDetail, StreamResult
 from ioplan.results.tally import clamp
+from ioplan.results.telemetry import Telemetry
 from ioplan.workload import DIRECTIONS, Direction
 
 
@@ -22,11 +23,29 @@ class Measured(Protocol):
     @property
     def cpu_percent(self) -> float: ...
     @property
+    def telemetry(self) -> Telemetry | None: ...
+    @property
     def total(self) -> DirectionResult: ...
     @property
     def directions(self) -> dict[Direction, DirectionResult]: ...
     @property
     def streams(self) -> tuple[StreamResult, ...]: ...
+
+
+READ: dict[str, Callable[[Telemetry], float | None]] = {
+    "system_cpu": lambda found: found.system_cpu_percent,
+    "stack_cpu": lambda found: found.stack_cpu_percent,
+    "watts": lambda found: found.watts,
+    "temperature": lambda found: found.temperature_max_celsius,
+}
+"""What telemetry has of a run."""
+PER = {
+    "iops_per_cpu": "cpu",
+    "iops_per_system_cpu": "system_cpu",
+    "iops_per_stack_cpu": "stack_cpu",
+    "iops_per_watt": "watts",
+}
+"""IOPS over another metric."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +66,14 @@ class Figure:
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
-    if metric.name in ("watts", "iops_per_watt", "temperature"):
-        return Figure(None, "nothing measured it")
+    if metric.name in READ:
+        return _read(metric, samples)
     if metric.percent is not None:
         return _percentile(metric, samples)
-    if metric.name in ("cpu", "iops_per_cpu"):
-        return _cpu(metric, samples)
+    if metric.name == "cpu":
+        return _cpu(samples)
+    if metric.name in PER:
+        return _per(metric, samples)
     if metric.name == "errors":
         return _errors(metric, samples)
     if metric.name in ("iops", "bandwidth"):
@@ -97,15 +118,37 @@ def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
     return Figure(amount / run_s)
 
 
-def _cpu(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _cpu(samples: Sequence[Sample]) -> Figure:
     run_s = sum(sample.record.run_s for sample in samples)
     if not run_s:
         return Figure(None, "nothing was measured")
     used = sum(s.record.cpu_percent * s.record.run_s for s in samples) / run_s
-    if metric.name == "cpu":
-        return Figure(used)
-    iops = _rate(metric.model_copy(update={"name": "iops"}), samples).value or 0.0
-    return Figure(iops / used) if used else Figure(None, "no CPU time was measured")
+    return Figure(used)
+
+
+def _read(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """The mean over the time of all runs; of temperatures the highest."""
+    runs = [sample.record for sample in samples if sample.record.run_s]
+    read = READ[metric.name]
+    found = [read(one.telemetry) if one.telemetry else None for one in runs]
+    known = [value for value in found if value is not None]
+    if not known or len(known) < len(runs):
+        return Figure(None, "nothing measured it")
+    if metric.name == "temperature":
+        return Figure(max(known))
+    run_s = [one.run_s for one in runs]
+    return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
+
+
+def _per(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """IOPS for each percent of one CPU, or for each watt."""
+    used = figure(Metric(name=PER[metric.name]), samples)
+    if used.value is None:
+        return used
+    if not used.value:
+        return Figure(None, "no CPU time was measured")
+    iops = _rate(Metric(name="iops"), samples).value or 0.0
+    return Figure(iops / used.value)
 
 
 def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:

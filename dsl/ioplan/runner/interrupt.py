@@ -6,13 +6,18 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Self
-
-from ioplan.backends import Execution
+from typing import Any, Protocol, Self
 
 WAITING, RUNNING, HOLDING = 0, 1, 2
 """How many signals are borne while the target rests, while a run goes on, and
 while a run is started, left or stored. One more breaks off whatever it is."""
+
+
+class Stoppable(Protocol):
+    """A run, as far as a signal concerns it."""
+
+    def stop(self) -> None:
+        """End the I/O at once."""
 
 
 class Interrupt:
@@ -21,7 +26,7 @@ class Interrupt:
     def __init__(self) -> None:
         self.asked = 0
         self.patience = RUNNING
-        self.current: Execution | None = None
+        self.current: Stoppable | None = None
         self.before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -50,13 +55,13 @@ class Interrupt:
             self.patience = before
 
     @contextmanager
-    def stopping(self, execution: Execution) -> Iterator[None]:
+    def stopping(self, run: Stoppable) -> Iterator[None]:
         """The run that a signal stops; it may have come while the run was started."""
-        self.current = execution
+        self.current = run
         try:
             with self.patient(RUNNING):
                 if self.asked:
-                    execution.stop()
+                    run.stop()
                 yield
         finally:
             self.current = None

@@ -21,7 +21,7 @@ class Recorder:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.version = setting.backend.availability(setting.options).version
-        self.seq = 0
+        self.seq = setting.store.last_seq(setting.session.id)
 
     def record(
         self, step: Run | Prepare, workload: Workload, job: Job, done: Finished
@@ -49,6 +49,7 @@ class Recorder:
             total=measured.total,
             cpu=measured.cpu,
             cpu_percent=measured.cpu_percent,
+            telemetry=done.gathered.telemetry,
             warnings=tuple(_warnings(done)),
             substitutions=self._substitutions(job),
         )
@@ -62,6 +63,7 @@ class Recorder:
         asked = Asked(
             plan=plan.title,
             plan_file=plan.file,
+            profile=plan.profile,
             test=step.test.title,
             cell={},
             kind="prepare",
@@ -101,9 +103,11 @@ def _run_id(step: Run | Prepare) -> str:
 
 def _warnings(done: Finished) -> Iterator[str]:
     measured = done.measurement
+    yield from done.warnings
     errors = sum(part.errors for part in measured.directions.values())
     if errors:
         yield f"{errors} I/Os failed"
     if measured.result:
         yield from measured.result.warnings
     yield from map(str, measured.inconsistencies())
+    yield from done.gathered.warnings

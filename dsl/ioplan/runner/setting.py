@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
 from ioplan.language.plan import CheckedPlan
 from ioplan.results.session import Session
 from ioplan.results.store import Store
 from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.done import Done
+from ioplan.runner.watchdog import Limits
 from ioplan.runner.watcher import Watcher
 
 
@@ -19,6 +21,8 @@ class Setting:
 
     `writes` tells whether any step of the plan writes: if none does, the target
     is opened for reading only in all of them. `options` are the backend's own.
+    `done` has what an earlier part of the session has finished; `meter` is the
+    lab's command for power.
     """
 
     plan: CheckedPlan
@@ -30,3 +34,7 @@ class Setting:
     options: dict[str, Any] = field(default_factory=dict)
     watcher: Watcher = field(default_factory=Watcher)
     baseline: BaselineSession | None = None
+    done: Done = field(default_factory=Done)
+    on_failure: Literal["stop", "continue"] = "stop"
+    limits: Limits = field(default_factory=Limits)
+    meter: tuple[str, ...] = ()

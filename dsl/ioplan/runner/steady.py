@@ -31,13 +31,16 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     last = figures[-rule.window :]
     window = tuple(one.value or 0.0 for one in last)
     mean = sum(window) / len(window) if window else 0.0
-    range_percent, slope_percent = _figures(window, mean)
+    slope = least_squares_slope(window) if len(window) > 1 else 0.0
+    range_percent, slope_percent = _figures(window, mean, slope)
     why = next((one.why for one in last if one.value is None), "")
     why = why or _why(rule, len(window), mean, range_percent, slope_percent)
     return Steady(
         metric=str(rule.metric),
+        unit=rule.metric.unit,
         values=window,
         mean=mean,
+        slope=slope,
         range_percent=range_percent,
         slope_percent=slope_percent,
         range_limit_percent=rule.range_percent,
@@ -48,11 +51,11 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     )
 
 
-def _figures(window: Sequence[float], mean: float) -> tuple[float, float]:
+def _figures(window: Sequence[float], mean: float, slope: float) -> tuple[float, float]:
     if len(window) < 2 or not mean:
         return 0.0, 0.0
     spread = (max(window) - min(window)) / mean * 100
-    excursion = abs(least_squares_slope(window)) * (len(window) - 1) / mean * 100
+    excursion = abs(slope) * (len(window) - 1) / mean * 100
     return spread, excursion
 
 

@@ -27,6 +27,11 @@ class Tracking:
         self.values[run.round] = figure(self.rounds.rule.metric, self.samples)
         return self.assessed()
 
+    def failed(self, run: Run) -> None:
+        """A round whose tracked cell failed has no value, and none is made up."""
+        if not self.rounds.when or self.rounds.when.holds(run.cell):
+            self.values[run.round] = Figure(None, f"round {run.round} failed")
+
     def assessed(self) -> Steady:
         """The assessment of the rounds so far."""
         return assess(self.rounds.rule, tuple(self.values.values()))

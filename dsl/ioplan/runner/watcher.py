@@ -28,6 +28,9 @@ class Watcher:
     def record(self, record: RunRecord) -> None:
         """A run has ended and is stored."""
 
+    def kept(self, record: RunRecord) -> None:
+        """A run was finished by an earlier part of the session."""
+
     def steady(self, steady: Steady, round: int) -> None:
         """A round, or a window of a precondition, was judged."""
 

@@ -1,4 +1,4 @@
-"""Judges a write that goes on until it is steady, window by window."""
+"""Judges what goes on until it is steady, window by window."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from ioplan.job import SECOND_NS, Progress
 from ioplan.language.plan import SteadyRule
 from ioplan.results.measure import Measurement
 from ioplan.results.record import DirectionResult, Steady, StreamResult
+from ioplan.results.telemetry import Telemetry
 from ioplan.runner.figures import Figure, Sample, figure
 from ioplan.runner.steady import assess
 from ioplan.workload import Direction
+
+
+def judge_of(
+    rule: SteadyRule | None,
+    every_ns: int | None,
+    told: Callable[[Steady, int], None],
+) -> SteadyWatch | None:
+    """Who judges a run that goes on until it is steady; nobody judges another."""
+    return SteadyWatch(rule, every_ns, told) if rule and every_ns else None
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,7 @@ class Part:
     directions: dict[Direction, DirectionResult]
     streams: tuple[StreamResult, ...]
     cpu_percent: float = 0.0
+    telemetry: Telemetry | None = None
 
 
 class SteadyWatch:

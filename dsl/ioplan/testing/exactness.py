@@ -47,7 +47,7 @@ class Exactness(Subject):
     @pytest.mark.parametrize("feature", FEATURES)
     def test_what_it_calls_exact_is_so(self, feature: str, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
-            asked = self.exactly(feature_job(drive.facts, feature))
+            asked = self.exactly(feature_job(drive.facts, feature, self.times))
             before = self.content(drive.facts)
             events = self.run(drive, asked)
             after = self.content(drive.facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Job, JobStream
@@ -14,7 +14,17 @@ from ioplan.runner.features import FEATURES, MIXED
 from ioplan.workload import SizeShare
 
 MS_NS = 1_000_000
-RUN_NS, WARMUP_NS, INTERVAL_NS = 200 * MS_NS, 100 * MS_NS, 50 * MS_NS
+
+
+class Times(NamedTuple):
+    """How long the kit's runs are, and how often one tells of itself."""
+
+    run_ns: int = 200 * MS_NS
+    warmup_ns: int = 100 * MS_NS
+    interval_ns: int = 50 * MS_NS
+
+
+SHORT = Times()
 SLACK_NS = 50 * MS_NS
 """What a loaded machine may add to a run."""
 BLOCK_BYTES = 4096
@@ -47,32 +57,34 @@ def stream(facts: TargetFacts, **fields: Any) -> JobStream:
     return JobStream(**{**usual, **fields})
 
 
-def job(facts: TargetFacts, *streams: JobStream, **fields: Any) -> Job:
+def job(
+    facts: TargetFacts, *streams: JobStream, times: Times = SHORT, **fields: Any
+) -> Job:
     """A short run, but for what is given; by time unless it has another limit."""
     usual: dict[str, Any] = {
         "target": facts.path,
         "capacity_bytes": facts.capacity_bytes,
         "block_bytes": facts.block_bytes,
         "streams": streams or (stream(facts),),
-        "interval_ns": INTERVAL_NS,
+        "interval_ns": times.interval_ns,
         "read_only": not any(one.writes for one in streams),
     }
     if not fields.keys() & {"run_ns", "limit_bytes", "passes"}:
-        usual["run_ns"] = RUN_NS
+        usual["run_ns"] = times.run_ns
     return Job(**{**usual, **fields})
 
 
-def feature_job(facts: TargetFacts, feature: str) -> Job:
+def feature_job(facts: TargetFacts, feature: str, times: Times = SHORT) -> Job:
     """A feature of the language as `ioplan backends` asks for it, made short."""
     text = f'{MIXED}test "T" {{ {FEATURES[feature]} }}'
     ((_, asked),) = all_jobs(unfold(check(Source(feature, text))), facts, False)
     short: dict[str, Any] = {
-        "interval_ns": INTERVAL_NS,
-        "warmup_ns": min(asked.warmup_ns, WARMUP_NS),
+        "interval_ns": times.interval_ns,
+        "warmup_ns": min(asked.warmup_ns, times.warmup_ns),
         "read_only": not any(one.writes for one in asked.streams),
     }
     if asked.run_ns:
-        short["run_ns"] = min(asked.run_ns, RUN_NS)
+        short["run_ns"] = min(asked.run_ns, times.run_ns)
     if asked.limit_bytes:
         short["limit_bytes"] = min(asked.limit_bytes, WORK_BYTES)
     if feature in SPREADS:
@@ -85,9 +97,9 @@ def feature_job(facts: TargetFacts, feature: str) -> Job:
     return asked.model_copy(update=short)
 
 
-def odd_jobs(facts: TargetFacts) -> dict[str, Job]:
+def odd_jobs(facts: TargetFacts, times: Times = SHORT) -> dict[str, Job]:
     """Jobs that no plan makes, or that fit another target than this one."""
-    plain, end = job(facts), facts.capacity_bytes
+    plain, end = job(facts, times=times), facts.capacity_bytes
     beyond = {"region_start_bytes": end, "region_end_bytes": 2 * end}
     tiny = {"region_end_bytes": facts.block_bytes}
     part = sizes(b1000=100)

@@ -26,11 +26,8 @@ from ioplan.testing.content import (
 )
 from ioplan.testing.jobs import (
     BLOCK_BYTES,
-    RUN_NS,
     SLACK_NS,
-    WARMUP_NS,
     WORK_BYTES,
-    job,
     sizes,
     stream,
 )
@@ -47,7 +44,7 @@ class Load(Subject):
     def test_reads_have_their_share(self, read_percent: int, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             mixed = stream(drive.facts, read_percent=read_percent, qd=4)
-            result = result_of(self.done(drive, job(drive.facts, mixed)))
+            result = result_of(self.done(drive, self.job(drive.facts, mixed)))
         reads = of(result.streams[0], "read").ios
         check_share("reads", reads, ios_of(result), read_percent, slack=4)
         assert bytes_of(result) == ios_of(result) * BLOCK_BYTES
@@ -56,14 +53,14 @@ class Load(Subject):
         split = sizes(b4096=60, b8192=30, b65536=10)
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, read_sizes=split, align_bytes=BLOCK_BYTES, qd=4)
-            result = result_of(self.done(drive, job(drive.facts, one)))
+            result = result_of(self.done(drive, self.job(drive.facts, one)))
         check_sizes("reads", of(result.streams[0], "read"), split, slack=4)
 
     def test_directions_have_their_own_sizes(self, tmp_path: Path) -> None:
         own = {"read_sizes": sizes(b4096=100), "write_sizes": sizes(b16384=100)}
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, read_percent=50, align_bytes=BLOCK_BYTES, **own)
-            result = result_of(self.done(drive, job(drive.facts, one)))
+            result = result_of(self.done(drive, self.job(drive.facts, one)))
         (found,) = result.streams
         check_sizes("reads", of(found, "read"), own["read_sizes"], slack=0)
         check_sizes("writes", of(found, "write"), own["write_sizes"], slack=0)
@@ -76,7 +73,7 @@ class Load(Subject):
             one = stream(
                 drive.facts, pattern=pattern, read_percent=0, qd=4, threads=2, **part
             )
-            asked = self.exactly(job(drive.facts, one))
+            asked = self.exactly(self.job(drive.facts, one))
             before = self.stored(drive)
             result_of(self.run(drive, asked))
             check_inside(before, self.stored(drive), end // 2, end)
@@ -86,7 +83,7 @@ class Load(Subject):
         size = 16384
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, read_percent=0, write_sizes=sizes(b16384=100))
-            asked = self.exactly(job(drive.facts, one, limit_bytes=64 * size))
+            asked = self.exactly(self.job(drive.facts, one, limit_bytes=64 * size))
             before = self.stored(drive)
             result = result_of(self.run(drive, asked))
             after = self.stored(drive)
@@ -103,7 +100,7 @@ class Load(Subject):
             one = one.model_copy(
                 update={"pattern": pattern, "read_percent": 0, "threads": threads}
             )
-            asked = self.exactly(job(drive.facts, one, passes=1))
+            asked = self.exactly(self.job(drive.facts, one, passes=1))
             before = self.stored(drive)
             result = result_of(self.run(drive, asked))
             after = self.stored(drive)
@@ -118,7 +115,7 @@ class Load(Subject):
     def test_a_limit_of_bytes_is_kept(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, qd=4)
-            asked = self.exactly(job(drive.facts, one, limit_bytes=WORK_BYTES))
+            asked = self.exactly(self.job(drive.facts, one, limit_bytes=WORK_BYTES))
             moved = bytes_of(result_of(self.run(drive, asked)))
         assert WORK_BYTES <= moved <= WORK_BYTES + 4 * BLOCK_BYTES, (
             f"{moved} B were moved, but {WORK_BYTES} B were asked"
@@ -130,30 +127,32 @@ class Load(Subject):
     ) -> None:
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, qd=qd, threads=threads)
-            asked = job(drive.facts, one, run_ns=2 * RUN_NS)
+            asked = self.job(drive.facts, one, run_ns=2 * self.times.run_ns)
             result = result_of(self.done(drive, asked))
         check_depth(result, qd * threads, self.queue_depth_tolerance)
 
     def test_a_run_takes_its_time(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
-            asked = job(drive.facts, warmup_ns=WARMUP_NS)
+            asked = self.job(drive.facts, warmup_ns=self.times.warmup_ns)
             began_s = time.monotonic()
             result = result_of(self.done(drive, asked))
             took_s = time.monotonic() - began_s
-        check_duration(result.run_ns, RUN_NS, slack_ns=SLACK_NS)
+        check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
         assert not result.stopped, "it says that somebody stopped it"
         if not self.backend().virtual_time:
-            least_s = (RUN_NS + WARMUP_NS) / 1e9 - 0.02
+            least_s = (self.times.run_ns + self.times.warmup_ns) / 1e9 - 0.02
             assert least_s <= took_s <= least_s + START_S, f"it took {took_s:.2f} s"
 
     def test_the_warm_up_is_left_out(self, tmp_path: Path) -> None:
         """If its I/Os counted, more would be outstanding than was asked."""
         with self.drive(tmp_path) as drive:
-            asked = job(drive.facts, stream(drive.facts, qd=4), warmup_ns=2 * RUN_NS)
+            asked = self.job(
+                drive.facts, stream(drive.facts, qd=4), warmup_ns=2 * self.times.run_ns
+            )
             events = self.done(drive, asked)
         result = result_of(events)
         assert isinstance(result, Result)
-        check_duration(result.run_ns, RUN_NS, slack_ns=SLACK_NS)
+        check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
         check_depth(result, 4, 2 * self.queue_depth_tolerance)
         parts = [event for event in events if isinstance(event, Progress)]
         assert any(part.warmup for part in parts), "the warm-up was not told"

@@ -11,7 +11,7 @@ import pytest
 from ioplan.backends import Drive
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result
 from ioplan.testing.checks import check_surfaced, shown
-from ioplan.testing.jobs import job, stream
+from ioplan.testing.jobs import stream
 from ioplan.testing.leftovers import nothing_left
 from ioplan.testing.subject import Subject
 
@@ -34,14 +34,14 @@ class Safety(Subject):
         seconds = AGES_S if self.backend().virtual_time else LONG_S
         one = stream(drive.facts, qd=4)
         interval_ns = SECOND_NS if self.backend().virtual_time else SECOND_NS // 10
-        return job(
+        return self.job(
             drive.facts, one, run_ns=seconds * SECOND_NS, interval_ns=interval_ns
         )
 
     def test_damage_before_a_run_is_told(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             how = self.broken(drive)
-            check_surfaced(self.run(drive, job(drive.facts)), how)
+            check_surfaced(self.run(drive, self.job(drive.facts)), how)
 
     def test_damage_during_a_run_is_told(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
@@ -88,6 +88,18 @@ class Safety(Subject):
             timer.join()
         self._check_stopped(event, asked, took_s)
 
+    def test_kill_ends_a_run_by_force(self, tmp_path: Path) -> None:
+        """What it says at its end does not matter."""
+        with self.drive(tmp_path) as drive:
+            asked, killed_s = self.long(drive), 0.0
+            with nothing_left(), drive.start(asked) as execution:
+                for event in execution:
+                    if isinstance(event, Progress) and not killed_s:
+                        execution.kill()
+                        killed_s = time.monotonic()
+            took_s = time.monotonic() - killed_s
+        assert took_s <= STOP_S, f"it went on for {took_s:.1f} s after kill()"
+
     def _check_stopped(self, last: Event | None, asked: Job, took_s: float) -> None:
         assert took_s <= STOP_S, f"it went on for {took_s:.1f} s after stop()"
         assert isinstance(last, Result), f"a stopped run ends with {shown(last)}"
@@ -108,4 +120,4 @@ class Safety(Subject):
 
     def test_a_whole_run_leaves_nothing_behind(self, tmp_path: Path) -> None:
         with nothing_left(), self.drive(tmp_path) as drive:
-            self.run(drive, job(drive.facts))
+            self.run(drive, self.job(drive.facts))

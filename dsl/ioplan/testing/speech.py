@@ -14,13 +14,14 @@ from ioplan.lab.target import TargetError
 from ioplan.runner.features import FEATURES
 from ioplan.testing.checks import check_refused
 from ioplan.testing.content import check_same
-from ioplan.testing.jobs import ODD, feature_job, job, odd_jobs, stream
+from ioplan.testing.jobs import ODD, SHORT, feature_job, job, odd_jobs, stream
 from ioplan.testing.leftovers import nothing_left
 from ioplan.testing.subject import Subject
 
 FIELDS = {
     *("size", "mix", "qd", "threads", "rate", "region", "distribution", "align"),
     *("data", "trim", "sync", "verify", "pattern", "for", "warmup", "passes"),
+    "streams",  # the stream itself: there is one too many
 }
 
 
@@ -39,12 +40,12 @@ class Speech(Subject):
 
     def test_native_is_text(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
-            told = self.backend().native(job(drive.facts), self.options)
+            told = self.backend().native(self.job(drive.facts), self.options)
         assert isinstance(told, str) and told.strip(), "native() says nothing"
 
     def test_gaps_are_told_in_the_words_of_the_plan(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
-            asked = [feature_job(drive.facts, feature) for feature in FEATURES]
+            asked = [feature_job(drive.facts, f, self.times) for f in FEATURES]
         backend = self.backend()
         for one in asked:
             gaps = backend.gaps(one, self.options)
@@ -59,10 +60,19 @@ class Speech(Subject):
         assert gap.field in FIELDS, f"the gap's field {gap.field!r} is no clause"
         assert gap.reason, f"the gap in {gap.field} has no reason"
 
+    def test_longer_times_have_a_reason(self, tmp_path: Path) -> None:
+        """`times` is for those that say that they cannot do short runs."""
+        if self.times == SHORT:
+            pytest.skip("the runs of the kit are as short as usual")
+        with self.drive(tmp_path) as drive:
+            short = job(drive.facts, warmup_ns=SHORT.warmup_ns)
+        fields = {gap.field for gap in self.backend().gaps(short, self.options)}
+        assert {"for", "warmup"} <= fields, "it takes short runs, but asks for others"
+
     @pytest.mark.parametrize("oddity", ODD)
     def test_an_odd_job_is_a_failure(self, oddity: str, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive, nothing_left():
-            odd = odd_jobs(drive.facts)[oddity]
+            odd = odd_jobs(drive.facts, self.times)[oddity]
             with contextlib.suppress(BackendError):
                 self.exactly(odd)
             check_refused(self.run(drive, odd))
@@ -71,7 +81,7 @@ class Speech(Subject):
         with self.drive(tmp_path) as drive:
             before = self.content(drive.facts)
             writing = stream(drive.facts, read_percent=50)
-            events = self.done(drive, job(drive.facts, writing, read_only=True))
+            events = self.done(drive, self.job(drive.facts, writing, read_only=True))
             after = self.content(drive.facts)
         if before is not None and after is not None:
             check_same(before, after)
@@ -80,7 +90,7 @@ class Speech(Subject):
     def test_reading_changes_nothing(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             before = self.stored(drive)
-            self.done(drive, job(drive.facts))
+            self.done(drive, self.job(drive.facts))
             check_same(before, self.stored(drive))
 
     def test_nothing_is_overwritten_without_leave(self, tmp_path: Path) -> None:

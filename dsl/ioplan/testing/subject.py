@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetRequest
-from ioplan.job import Event, Failure, Job
+from ioplan.job import Event, Failure, Job, JobStream
 from ioplan.lab.target import make_scratch
+from ioplan.testing import jobs
 
 
 class Subject:
@@ -20,6 +21,8 @@ class Subject:
 
     queue_depth_tolerance = 0.05
     """How far IOPS times latency may be from the queue depth that was asked."""
+    times = jobs.SHORT
+    """Longer ones are for a backend whose own `gaps` leave out parts of a second."""
     options: dict[str, Any] = {}
     """The backend's, as the request of the open drive has them."""
 
@@ -61,6 +64,10 @@ class Subject:
             yield drive
         finally:
             drive.close()
+
+    def job(self, facts: TargetFacts, *streams: JobStream, **fields: Any) -> Job:
+        """A run, short but for what is given."""
+        return jobs.job(facts, *streams, times=self.times, **fields)
 
     def exactly(self, job: Job) -> Job:
         """The job, if the backend says that it can do it exactly."""

@@ -10,7 +10,7 @@ from ioplan.lab.drive import FileDrive
 from ioplan.lab.target import Target, open_target
 from ioplan_fio.execution import FioExecution, Place
 from ioplan_fio.gaps import Situation, find_gaps
-from ioplan_fio.jobfile import arguments, job_file, target_of
+from ioplan_fio.jobfile import arguments, file_name, job_file, target_of
 from ioplan_fio.program import OLDEST, Program, find_program, io_uring_fault
 from ioplan_fio.settings import Settings, settings_of
 
@@ -33,7 +33,8 @@ class FioDrive(FileDrive):
             raise BackendError("the job has no end: give a time, bytes or passes")
         self.runs += 1
         place = Place.of(self.folder, self.runs)
-        return FioExecution(self.program, job, self.settings, place)
+        held = (self.target.fd,)
+        return FioExecution(self.program, job, self.settings, place, held)
 
 
 class FioBackend:
@@ -73,7 +74,7 @@ class FioBackend:
             raise BackendError(f"{reason}; {OTHER_ENGINES}")
         target = open_target(request)
         try:
-            target_of(target.facts.path, settings)
+            file_name(target_of(target.facts.path, settings))
         except BackendError:
             target.close()
             raise

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ioplan.backends import BackendError
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
-from ioplan_fio.faults import fault, garbage, misshape
+from ioplan_fio.faults import comes_back_empty, fault, garbage, misshape
 from ioplan_fio.jobfile import arguments, job_file
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
@@ -38,13 +40,15 @@ class Place:
         if folder is None:
             return cls(Path(tempfile.mkdtemp(prefix="ioplan-fio-")), "run", stays=False)
         path = Path(folder).absolute()
-        path.mkdir(parents=True, exist_ok=True)
+        with _writing(path):
+            path.mkdir(parents=True, exist_ok=True)
         return cls(path, f"run-{number:04}", stays=True)
 
     def write(self, suffix: str, text: str) -> Path:
-        """Keep a file of the run."""
+        """Keep a file of the run. Raises BackendError."""
         path = self.folder / f"{self.name}{suffix}"
-        path.write_text(text)
+        with _writing(path):
+            path.write_text(text)
         return path
 
     def close(self) -> None:
@@ -53,18 +57,36 @@ class Place:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BackendError(
+            f"cannot write {path}: {error.strerror}; free some space there, or set "
+            f"IOPLAN_STORE to a file elsewhere"
+        ) from error
+
+
 class FioExecution:
     """A running fio."""
 
     def __init__(
-        self, program: Program, job: Job, settings: Settings, place: Place
+        self,
+        program: Program,
+        job: Job,
+        settings: Settings,
+        place: Place,
+        held_fds: Sequence[int] = (),
     ) -> None:
         self.program, self.job, self.settings = program, job, settings
         self.place, self._enough = place, False
         try:
             file = place.write(".fio", job_file(job, settings))
             command = [program.path, *arguments(job), str(file)]
-            self.process = FioProcess(command, place.folder, settings.environment)
+            self.process = FioProcess(
+                command, place.folder, settings.environment, held_fds
+            )
         except BaseException:
             place.close()
             raise
@@ -95,6 +117,8 @@ class FioExecution:
             return None
         if wrong := misshape(self.job, report):
             raise GarbledError(wrong)
+        if comes_back_empty(self.job, timeline.last, report):
+            self.process.stop()
         progress = timeline.add(report)
         limit = self.job.limit_bytes
         if limit and len(self.job.streams) > 1 and timeline.moved_bytes >= limit:
@@ -105,13 +129,15 @@ class FioExecution:
     def _end(self, splitter: Splitter, timeline: Timeline) -> Iterator[Event]:
         code = self.process.wait()
         said = splitter.said + self.process.said()
-        self._keep(splitter.last, said)
+        unkept = self._keep(splitter.last, said)
         failure = self._failure(splitter, timeline, code, said)
         last = timeline.finish()
         if last:
             yield last
         stopped = (self.process.stopped or code != 0) and not self._enough
-        yield failure or timeline.result(stopped, self._facts())
+        result = timeline.result(stopped, self._facts())
+        warnings = (*result.warnings, *unkept)
+        yield failure or result.model_copy(update={"warnings": warnings})
 
     def _failure(
         self, splitter: Splitter, timeline: Timeline, code: int, said: str
@@ -120,15 +146,21 @@ class FioExecution:
             text = (
                 f"fio did not end within {OVERDUE_S:.0f} s of its time and was killed"
             )
-            return Failure(cause="hang", message=f"{text}; look at the target")
+            return Failure(cause="hung", message=f"{text}; look at the target")
         if splitter.is_inside and not self.process.stopped:
             return garbage(f"fio {self.program.shown}", "its last document is cut off")
         return fault(self.job, timeline.last, code, said, self.process.stopped)
 
-    def _keep(self, document: str, said: str) -> None:
-        if self.place.stays:
+    def _keep(self, document: str, said: str) -> tuple[str, ...]:
+        """Keep what fio printed; warnings of what could not be. The run counts."""
+        if not self.place.stays:
+            return ()
+        try:
             self.place.write(".json", document)
             self.place.write(".txt", said)
+        except BackendError as error:
+            return (f"fio's own output is not kept: {error}",)
+        return ()
 
     def _facts(self) -> dict[str, Any]:
         facts = {
@@ -142,6 +174,10 @@ class FioExecution:
     def stop(self) -> None:
         """End the I/O at once; what was done is still told."""
         self.process.stop()
+
+    def kill(self) -> None:
+        """End fio by force."""
+        self.process.kill()
 
     def __enter__(self) -> Self:
         return self

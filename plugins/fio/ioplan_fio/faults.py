@@ -23,8 +23,6 @@ SHOWN = 300
 SLACK_MS = 1000
 CLAT_SLACK = 1.01
 CAUSES = {
-    errno.ENOSPC: "no-space",
-    errno.EDQUOT: "no-space",
     errno.EROFS: "read-only",
     errno.EACCES: "permission",
     errno.EPERM: "permission",
@@ -64,6 +62,28 @@ def fault(
     return _figures(job, report)
 
 
+def comes_back_empty(job: Job, before: Report | None, after: Report) -> bool:
+    """Whether reads move no byte any more, as those of a drive that is gone.
+
+    fio takes them for I/Os that went well, and would go on until its time is over.
+    """
+    if before is None:
+        return False
+    reads = (
+        (stream, old.part("read"), new.part("read"))
+        for stream, old, new in zip(_threads(job), before.jobs, after.jobs, strict=True)
+    )
+    return any(
+        new.lat.count - old.lat.count > 2 * stream.qd and new.io_bytes == old.io_bytes
+        for stream, old, new in reads
+    )
+
+
+def _threads(job: Job) -> list[JobStream]:
+    """The stream of each of fio's threads."""
+    return [stream for stream in job.streams for _ in range(stream.threads)]
+
+
 def misshape(job: Job, report: Report) -> str:
     """How the threads are not those of the job file, one by one and in its order."""
     pairs = zip(section_names(job), job.streams, strict=True)
@@ -83,9 +103,10 @@ def _first_error(report: Report, said: str) -> Failure | None:
         return None
     where = re.search(r"io_u error on file .*?: (?:.*: )?(\w+ offset=\d+, .*)", said)
     place = f" ({where[1]})" if where else ""
+    name = errno.errorcode.get(number, "error")
     return Failure(
-        cause=CAUSES.get(number, "io-error"),
-        message=f"an I/O failed{place}: {os.strerror(number)}, err={number}"
+        cause="device-error" if where else CAUSES.get(number, "device-error"),
+        message=f"an I/O failed{place}: {name} ({os.strerror(number)}, err={number})"
         f"{HINTS.get(number, '')}; fio stops at the first error",
     )
 
@@ -120,9 +141,8 @@ def garbage(version: str, what: str) -> Failure:
 
 
 def _figures(job: Job, report: Report) -> Failure | None:
-    threads = [stream for stream in job.streams for _ in range(stream.threads)]
     warmup_ms = job.warmup_ns // 1_000_000
-    for stream, one in zip(threads, report.jobs, strict=True):
+    for stream, one in zip(_threads(job), report.jobs, strict=True):
         for direction in DIRECTIONS:
             part, where = one.part(direction), f"{one.name} {direction}"
             if _moved_too_little(part, stream, direction):
@@ -145,7 +165,7 @@ def _moved_too_little(
 
 def _empty(where: str, part: DirectionReport) -> Failure:
     return Failure(
-        cause="io-error",
+        cause="device-error",
         message=f"{where}: {part.lat.count} I/Os moved only {part.io_bytes} B: the "
         f"target ended early, and fio counts reads beyond its end as I/Os",
     )

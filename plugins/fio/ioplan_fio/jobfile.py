@@ -41,7 +41,7 @@ def arguments(job: Job) -> list[str]:
 def _global_lines(job: Job, settings: Settings) -> Iterator[str]:
     yield f"ioengine={settings.engine_name}"
     yield from settings.plugin.lines if settings.plugin else ()
-    yield f"filename={_file_name(target_of(job.target, settings))}"
+    yield f"filename={file_name(target_of(job.target, settings))}"
     yield "cmd_type=nvme" if settings.engine == "io_uring_cmd" else "direct=1"
     yield "thread=1"  # its death ends all I/O; processes would live on
     yield from ("allow_file_create=0", "invalidate=0", "exitall_on_error=1")
@@ -86,8 +86,12 @@ def target_of(path: str, settings: Settings) -> str:
     return f"/dev/ng{found[1]}"
 
 
-def _file_name(path: str) -> str:
-    """In a job file a colon parts names, and a dollar sign is expanded."""
-    if re.search(r"[$\\\n\r]", path) or path != path.strip() or not Path(path).name:
+def file_name(path: str) -> str:
+    """A target as a job file names it. Raises BackendError.
+
+    A colon parts names, a dollar sign is expanded, and a comment cuts the name:
+    fio would do the I/O on what is left of it, if there is such a file.
+    """
+    if re.search(r"[$\\\n\r;#]", path) or path != path.strip() or not Path(path).name:
         raise BackendError(f"fio cannot be told the target {path!r}; rename it")
     return path.replace(":", "\\:")

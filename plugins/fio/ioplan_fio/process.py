@@ -42,7 +42,9 @@ class FioProcess:
         command: Sequence[str],
         folder: Path,
         environment: Mapping[str, str] | None = None,
+        held_fds: Sequence[int] = (),
     ) -> None:
+        """`held_fds` are locks: whoever finds them held knows that fio still runs."""
         self.hung = False
         self.stopped = False
         self.deadline_s = inf
@@ -53,6 +55,7 @@ class FioProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=folder,
+            pass_fds=held_fds,
             env={**os.environ, "LC_ALL": "C", **(environment or {})},
             # Ctrl-C reaches the runner, which then stops fio in order.
             start_new_session=True,
@@ -96,6 +99,10 @@ class FioProcess:
             self.stopped = True
             self.deadline_s = min(self.deadline_s, time.monotonic() + GRACE_S)
         self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL: no last document comes."""
+        self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:

@@ -59,4 +59,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
             f"the backend 'fio' has no engine {engine!r}"
             f"{did_you_mean(str(engine), ENGINES)}; it has: {', '.join(ENGINES)}"
         )
-    return Settings(engine=engine, path=options.get("path"))
+    path = options.get("path")
+    if not isinstance(path, str | None):
+        raise BackendError(f"option path of 'fio' is a program's name, not {path!r}")
+    return Settings(engine=engine, path=path)

@@ -10,18 +10,22 @@ from ioplan.lab.drive import FileDrive
 from ioplan.lab.target import Target, open_target
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
+from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
 
 class IoUringDrive(FileDrive):
     """A target that the engine runs on."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, settings: Settings) -> None:
         super().__init__(target)
+        self.settings = settings
         self.program = engine_path()
 
     def start(self, job: Job) -> EngineExecution:
         """Begin a run."""
-        return EngineExecution(self.program, job)
+        return EngineExecution(
+            self.program, engine_job(job, self.settings), self.target.fd
+        )
 
 
 class IoUringBackend:
@@ -33,6 +37,7 @@ class IoUringBackend:
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""
         try:
+            settings_of(options)
             found = probe("/dev/zero")
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
@@ -43,14 +48,15 @@ class IoUringBackend:
         return Availability(usable=True, version=version, reason=reason)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """The engine expresses the whole language."""
-        return []
+        """The engine expresses the whole language, but not in every way."""
+        return gaps_of(job, settings_of(options))
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job as the engine reads it."""
-        return job.model_dump_json(indent=2)
+        return engine_job(job, settings_of(options), indent=2)
 
     def open(self, request: TargetRequest) -> IoUringDrive:
         """Open a file or a block device. Raises TargetError, BackendError."""
         engine_path()
-        return IoUringDrive(open_target(request))
+        settings = settings_of(request.options)
+        return IoUringDrive(open_target(request), settings)

@@ -6,13 +6,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from ioplan.job import Event, Failure, Job, Result
+from ioplan.job import Event, Failure, Result
 
 EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 GRACE_S = 5.0
@@ -21,15 +22,22 @@ SHOWN = 300
 
 
 class EngineExecution:
-    """A running engine."""
+    """A running engine.
 
-    def __init__(self, program: Path, job: Job) -> None:
+    Its stdin stays open for as long as it runs: the kernel closes it however ioplan
+    ends, and that ends the engine. `held_fd` is the locked target, which the engine
+    holds as well, so that nobody else takes it while there still is an engine. `job` is
+    JSON in one line.
+    """
+
+    def __init__(self, program: Path, job: str, held_fd: int) -> None:
         self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, see __exit__
         self.process = subprocess.Popen(
-            [program, "run", "-"],
+            [program, "run", "--lifeline"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
+            pass_fds=(held_fd,),
             # ioplan holds a block device exclusively while the engine runs on it.
             env={**os.environ, "IOPLAN_TARGET_HELD": "1"},
             # Ctrl-C reaches the runner, which then stops the engine in order.
@@ -37,11 +45,11 @@ class EngineExecution:
         )
         self._send(job)
 
-    def _send(self, job: Job) -> None:
+    def _send(self, job: str) -> None:
         assert self.process.stdin
         try:
-            with self.process.stdin as stdin:
-                stdin.write(job.model_dump_json().encode())
+            self.process.stdin.write(job.encode() + b"\n")
+            self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it has ended already; its events or its exit code tell why
 
@@ -67,6 +75,11 @@ class EngineExecution:
         if self.process.poll() is None:
             self.process.terminate()
 
+    def kill(self) -> None:
+        """SIGKILL: no result comes."""
+        if self.process.poll() is None:
+            self.process.kill()
+
     def __enter__(self) -> Self:
         return self
 
@@ -77,14 +90,19 @@ class EngineExecution:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
-        try:
+        if not self._ends():
+            self.kill()
+        if not self._ends():
+            return  # it hangs in the kernel, and whoever reads its pipe with it
+        for pipe in (self.process.stdin, self.process.stdout, self.errors):
+            if pipe:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _ends(self) -> bool:
+        with suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(GRACE_S)
-        if self.process.stdout:
-            self.process.stdout.close()
-        self.errors.close()
+        return self.process.returncode is not None
 
     def _garbage(self, line: bytes) -> Failure:
         shown = line[:SHOWN].decode(errors="replace").strip()

@@ -1,8 +1,11 @@
-"""A simulated SSD in virtual time: the shortest backend, and how to write one.
+"""A simulated SSD in virtual time, and how to write a backend.
 
-Read in this order: `backend` (what ioplan calls), `execution` (a run and its
-events), `load` (how streams share the drive), `flash` (the drive's state),
-`latency` (histograms).
+What any backend has: `backend` (what ioplan calls), `execution` (a run and its
+events), `tally` (counts), `refusal` (jobs that cannot run).
+The drive: `spec` (the drive file), `device` (a drive over its runs), `geometry`
+(its scale), `flash` (the map and garbage collection), `load` and `places` (what
+streams ask, and where), `batch` (I/Os one by one), `speed` and `latency` (what
+comes out of batches). `sim.md` says what is modelled and how exactly.
 """
 
 from ioplan_sim.backend import SimBackend

@@ -14,15 +14,19 @@ from ioplan.backends import (
     TargetRequest,
 )
 from ioplan.job import Job
+from ioplan.suggest import did_you_mean
+from ioplan_sim.device import Device
 from ioplan_sim.execution import SimExecution
-from ioplan_sim.flash import Flash
+from ioplan_sim.spec import DriveSpec, read_spec
 
 BLOCK_BYTES = 512
+OPTION = "drive"
+LEAST_BYTES = 1 << 20
 DEFAULT_BYTES = 64 << 30
 
 
 class SimBackend:
-    """Needs nothing, touches nothing; a run takes no time."""
+    """Needs nothing, touches nothing; time is virtual."""
 
     name = "sim"
     virtual_time = True
@@ -32,7 +36,8 @@ class SimBackend:
         return Availability(usable=True, version=ioplan.__version__)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """None: the whole workload language can be simulated."""
+        """None: all of a workload is in the model (see sim.md). The drive does not
+        compress, so that data is all alike to it, and it loses none."""
         return []
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
@@ -40,42 +45,60 @@ class SimBackend:
         return job.model_dump_json(indent=2)
 
     def open(self, request: TargetRequest) -> SimDrive:
-        """A new drive of `create_bytes`; `writes` needs no leave, nothing is lost."""
-        size_bytes = request.create_bytes or DEFAULT_BYTES
-        if size_bytes < 0 or size_bytes % BLOCK_BYTES:
+        """A new drive, of `create_bytes` or as large as its file says; `writes`
+        needs no leave, as nothing is lost. Raises BackendError."""
+        spec = read_spec(_drive_file(request.options))
+        size_bytes = request.create_bytes or spec.capacity or DEFAULT_BYTES
+        if size_bytes < LEAST_BYTES or size_bytes % BLOCK_BYTES:
             raise BackendError(
                 f"a simulated drive of {size_bytes} bytes is not a whole number of "
-                f"{BLOCK_BYTES}-byte blocks; make it a multiple of {BLOCK_BYTES}"
+                f"{BLOCK_BYTES}-byte blocks, {LEAST_BYTES} bytes at least; make it a "
+                f"multiple of {BLOCK_BYTES}"
             )
-        return SimDrive(request.path or "sim", size_bytes)
+        return SimDrive(request.path or "sim", size_bytes, spec)
+
+
+def _drive_file(options: dict[str, Any]) -> str | None:
+    unknown = sorted(set(options) - {OPTION})
+    if unknown:
+        hint = did_you_mean(unknown[0], [OPTION])
+        raise BackendError(
+            f"the backend 'sim' has no option {unknown[0]!r}{hint}; its only one is "
+            f"{OPTION}, the path of a drive file"
+        )
+    path = options.get(OPTION)
+    return None if path is None else str(path)
 
 
 class SimDrive:
     """One drive. Its state lives here and passes from run to run."""
 
-    def __init__(self, path: str, capacity_bytes: int) -> None:
-        self.flash = Flash(capacity_bytes)
-        serial = f"SIM{crc32(f'{path} {capacity_bytes}'.encode()):08X}"
+    def __init__(self, path: str, capacity_bytes: int, spec: DriveSpec) -> None:
+        self.device = Device(spec, capacity_bytes)
+        made_of = f"{path} {capacity_bytes} {spec.model_dump_json()}"
         self.facts = TargetFacts(
             path=path,
             kind="simulated",
             capacity_bytes=capacity_bytes,
             block_bytes=BLOCK_BYTES,
-            identity={"model": "ioplan sim", "serial": serial},
+            identity={
+                "model": spec.model,
+                "serial": f"SIM{crc32(made_of.encode()):08X}",
+            },
         )
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
-        return SimExecution(job, self.facts, self.flash)
+        return SimExecution(job, self.facts, self.device)
 
     def purge(self) -> str:
         """Make the drive as new."""
-        self.flash.purge()
+        self.device.purge()
         return "simulated format: every block erased"
 
     def idle(self, pause_ns: int) -> None:
         """Let virtual time pass; the drive collects garbage meanwhile."""
-        self.flash.rest(pause_ns)
+        self.device.rest(pause_ns)
 
     def close(self) -> None:
         """Nothing is held, so nothing is given back."""

@@ -11,13 +11,14 @@ import numpy as np
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
-from ioplan_sim.flash import RECOVERY_WHILE_READING, Flash
+from ioplan_sim.batch import Condition
+from ioplan_sim.device import LEISURE, PARTS, Device
 from ioplan_sim.latency import Ints, spread
-from ioplan_sim.load import Kind, Lane, share
+from ioplan_sim.load import Lane
 from ioplan_sim.refusal import refusal
 from ioplan_sim.tally import StreamTally
 
-NOISE = 0.01
+NOISE = 0.005
 """Relative deviation of the drive's speed from one slice to the next."""
 
 
@@ -33,14 +34,18 @@ def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
 class SimExecution:
     """One run on a drive. All chance comes from the seed and the drive's clock."""
 
-    def __init__(self, job: Job, facts: TargetFacts, flash: Flash) -> None:
-        self.job, self.facts, self.flash = job, facts, flash
+    def __init__(self, job: Job, facts: TargetFacts, device: Device) -> None:
+        self.job, self.facts, self.device = job, facts, device
         self.stopped = False
         self._left_bytes = inf
         self._events = self._run()
 
     def __iter__(self) -> Iterator[Event]:
         return self._events
+
+    def kill(self) -> None:
+        """The same: virtual time has nothing that hangs."""
+        self.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -62,9 +67,9 @@ class SimExecution:
         if failure:
             yield failure
             return
-        self._rng = np.random.default_rng((self.job.seed, self.flash.clock_ns))
-        self._lanes = [Lane(stream) for stream in self.job.streams]
-        yield Started(mode="virtual", reason="simulated", facts=self._facts())
+        self._begin()
+        facts = self._facts("before_")
+        yield Started(mode="virtual", reason="simulated", facts=facts)
         yield from self._part(self.job.warmup_ns, warmup=True)
         yield from self._part(self.job.run_ns or inf, warmup=False)
         yield Result(
@@ -74,12 +79,32 @@ class SimExecution:
             facts=self._facts(),
         )
 
-    def _facts(self) -> dict[str, float]:
-        return {
-            "write_amplification": round(self.flash.amplification, 3),
-            "free_bytes": round(self.flash.free_bytes),
-            "stored_bytes": round(self.flash.stored_bytes),
+    def _begin(self) -> None:
+        job, device = self.job, self.device
+        self._rng = np.random.default_rng((job.seed, device.clock_ns))
+        self._lanes = [
+            Lane(stream, device.places(stream, job, self._rng))
+            for stream in job.streams
+        ]
+        self._speeds = device.speeds(job)
+        self._before = device.flash.host_pages, device.flash.programmed_pages
+        self._written_pages = 0.0
+        self._thinned = 1.0
+
+    def _facts(self, prefix: str = "") -> dict[str, float | str]:
+        """The state of the drive, before the run or after it."""
+        found = {
+            f"{prefix}{name}": value for name, value in self.device.facts().items()
         }
+        if not prefix:
+            found["write_amplification"] = round(self._amplification(), 4)
+        return found
+
+    def _amplification(self) -> float:
+        """Pages programmed for each that the host wrote in this run."""
+        flash, (host, programmed) = self.device.flash, self._before
+        written = flash.host_pages - host
+        return (flash.programmed_pages - programmed) / written if written else 1.0
 
     def _part(self, end_ns: float, warmup: bool) -> Iterator[Progress]:
         """The warm-up, which only time ends, or the measured part with its limits."""
@@ -131,22 +156,42 @@ class SimExecution:
             rest = sum(other.bytes_per_ns for other in lanes[place:])
             part_bytes = self._left_bytes * lane.bytes_per_ns / rest
             self._advance(lane, tally, time_ns, min(lane.left_bytes, part_bytes))
-        writes = any(lane.programmed_bytes for lane in lanes)
-        self.flash.rest(time_ns, 0.0 if writes else RECOVERY_WHILE_READING)
+        leisure = max(0.0, 1 - 2 * self.device.work(lanes)) * LEISURE
+        self.device.rest(time_ns, leisure)
         return time_ns
 
     def _set_pace(self, lanes: list[Lane]) -> None:
-        factor = share(lanes, self.flash.amplification)
-        factor *= max(0.5, self._rng.normal(1, NOISE))
-        for lane in lanes:
-            lane.stretch(factor)
+        """Ask how fast the streams are on the drive as it is now."""
+        flash, spec = self.device.flash, self.device.spec
+        writing = any(lane.written_pages for lane in lanes)
+        condition = Condition(
+            copies=flash.copies if writing else 0.0,
+            cached=writing and flash.cache_room_pages > 0 and not spec.flash.in_place,
+            stored=tuple(self._stored(lane) for lane in lanes),
+        )
+        self._factor = max(0.5, self._rng.normal(1, NOISE))
+        for lane, pace in zip(lanes, self._speeds.at(lanes, condition), strict=True):
+            lane.go(pace, self._factor)
+
+    def _stored(self, lane: Lane) -> tuple[float, float]:
+        """Of what the stream reads, how much is stored and in what pieces."""
+        if not lane.read_share:
+            return 1.0, 1.0
+        written, drive = self.device.flash.host_pages, self.device.shape.pages
+        if lane.stored is None or written > lane.looked_pages + drive / PARTS:
+            first, count = lane.places.first, lane.places.count
+            lane.stored = self.device.flash.stored(first, first + count)
+            lane.looked_pages = written
+        return lane.stored
 
     def _steady_ns(self, lanes: list[Lane]) -> float:
         """Until the drive's speed changes or a limit is reached."""
-        writing = sum(lane.pace_per_ns * lane.programmed_bytes for lane in lanes)
+        writing = sum(lane.pace_per_ns * lane.written_pages for lane in lanes)
         passes_ns = max(lane.left_bytes / lane.bytes_per_ns for lane in lanes)
         limit_ns = self._left_bytes / sum(lane.bytes_per_ns for lane in lanes)
-        return min(self.flash.horizon_ns(writing), passes_ns, limit_ns)
+        self._thinned = self.device.thinned(self._written_pages)
+        changed_ns = self.device.horizon_ns(writing, self._thinned)
+        return min(changed_ns, passes_ns, limit_ns)
 
     def _advance(
         self, lane: Lane, tally: StreamTally, time_ns: int, limit_bytes: float
@@ -160,18 +205,21 @@ class SimExecution:
         done_bytes = int(counts @ lane.sizes_bytes)
         lane.left_bytes -= done_bytes
         self._left_bytes -= done_bytes
-        for kind, count in zip(lane.kinds, counts.tolist(), strict=True):
+        for place, count in enumerate(counts.tolist()):
             if count:
-                self._count(lane, tally, kind, count, wait_ns)
+                self._count(lane, tally, place, count, wait_ns)
         tally.backlog_ios = lane.late_ios
 
     def _count(
-        self, lane: Lane, tally: StreamTally, kind: Kind, ios: int, wait_ns: float
+        self, lane: Lane, tally: StreamTally, place: int, ios: int, wait_ns: float
     ) -> None:
         """Count I/Os of a kind, with their latencies and what they do to the drive."""
+        kind = lane.kinds[place]
         offset = int(self._rng.integers(1024)) / 1024  # so ios + offset is exact
-        first, bins = spread(ios, lane.latency_ns(kind), wait_ns, offset)
-        tally.directions[kind.direction].draw(ios, kind.size_bytes, first, bins)
-        self.flash.take(lane, kind, ios)
+        curve = lane.pace.curves[place]
+        drawn = spread(ios, curve, self._factor, wait_ns, offset)
+        tally.directions[kind.direction].draw(ios, kind.size_bytes, *drawn)
+        self.device.take(lane, kind, ios, self._thinned)
         if kind.direction == "write":
+            self._written_pages += ios * kind.pages
             tally.sync_ios += lane.flushes(ios)

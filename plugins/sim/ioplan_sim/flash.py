@@ -1,89 +1,243 @@
-"""The state of the drive, and how writes, trims and rest change it."""
+"""The map of the drive: where each page is, and how blocks become free again."""
 
 from __future__ import annotations
 
-from ioplan_sim.load import Kind, Lane
+from collections import deque
+from zlib import crc32
 
-SPARE = 0.15
-"""Over-provisioning: flash beyond the capacity, as a share of the capacity."""
-LOW = 0.25
-"""The share of the spare below which garbage collection competes with writes."""
-RECOVERY_BYTES_PER_NS = 0.2
-RECOVERY_WHILE_READING = 0.5
-SEQUENTIAL_SCATTER = 0.05
-SLICE_NS = 100_000_000
-"""The shortest step of a long interval, so that a small drive is not slow to run."""
-ERASE_BLOCK_BYTES = 4 << 20
+import numpy as np
+import numpy.typing as npt
+
+from ioplan_sim.geometry import Geometry
+
+Pages = npt.NDArray[np.int64]
+
+RESERVE_BLOCKS = 2
+"""With no more than these erased, collection must make room for each write."""
+VICTIMS = 16
+NEVER, CLOSED = 1 << 40, 0
+"""Only a block that is full and closed is collected."""
+
+
+class Frontier:
+    """A block that is being filled."""
+
+    def __init__(self, block: int, used: int = 0) -> None:
+        self.block, self.used = block, used
 
 
 class Flash:
-    """`free_bytes` are erased, `stored_bytes` hold data, the rest is stale.
+    """A page map with greedy garbage collection and a cache of single-bit cells.
 
-    `scatter` says how the stored data was written: 0 in erase blocks, 1 at random.
+    `where` has the place of each page of the host, -1 where nothing is stored;
+    places from `blocks * block_pages` on lie in the cache. `pieces` says in how
+    large a piece a page was written, in pages that a die reads at once.
     """
 
-    def __init__(self, capacity_bytes: int) -> None:
-        self.capacity_bytes = capacity_bytes
-        self.raw_bytes = capacity_bytes * (1 + SPARE)
-        self.low_bytes = capacity_bytes * SPARE * LOW
-        self.clock_ns = 0
+    def __init__(self, geometry: Geometry) -> None:
+        self.geometry = geometry
+        self.places = geometry.blocks * geometry.block_pages
+        self.host_pages = self.programmed_pages = 0.0
         self.purge()
 
     def purge(self) -> None:
         """As new: all erased, nothing stored."""
-        self.free_bytes, self.stored_bytes, self.scatter = self.raw_bytes, 0.0, 0.0
+        shape = self.geometry
+        self.where: Pages = np.full(shape.pages, -1, dtype=np.int64)
+        self.holds: Pages = np.zeros(self.places + shape.cache_pages, dtype=np.int64)
+        self.pieces = np.ones(shape.pages, dtype=np.float32)
+        self.valid: Pages = np.zeros(shape.blocks, dtype=np.int64)
+        self.barred: Pages = np.full(shape.blocks, NEVER, dtype=np.int64)
+        self.free = deque(range(2, shape.blocks))
+        self.fronts = [Frontier(0), Frontier(1)]
+        self.cache_first = self.cache_pages = 0
+        self.victims: deque[int] = deque(maxlen=VICTIMS)
+
+    # what the drive says of itself
 
     @property
-    def pressure(self) -> float:
-        """How much of what is written must be collected first: 0 none, 1 all."""
-        return max(0.0, 1 - self.free_bytes / self.low_bytes)
+    def collecting(self) -> bool:
+        """Whether each block that is written makes one be collected."""
+        return len(self.free) <= RESERVE_BLOCKS
 
     @property
-    def amplification(self) -> float:
-        """Bytes programmed per byte written.
+    def copies(self) -> float:
+        """Pages that are copied for each page that is written at the moment."""
+        if not self.collecting:
+            return 0.0
+        pages = self.geometry.block_pages
+        kept = sum(self.victims) / len(self.victims) if self.victims else self._least()
+        return kept / max(pages - kept, 0.25)
 
-        At random in the steady state (1 + s) / 2s, for spare s over the stored
-        data: the closed form of Agarwal and Marrow (GLOBECOM workshops, 2010).
+    def _least(self) -> int:
+        block = int((self.valid + self.barred).argmin())
+        return min(int(self.valid[block]), self.geometry.block_pages)
+
+    @property
+    def room_pages(self) -> int:
+        """Model pages that can be written before collection begins."""
+        blocks = max(0, len(self.free) - RESERVE_BLOCKS)
+        front = self.geometry.block_pages - self.fronts[0].used
+        return blocks * self.geometry.block_pages + front * (blocks > 0)
+
+    @property
+    def cache_room_pages(self) -> int:
+        """Model pages that the cache can still take."""
+        return self.geometry.cache_pages - self.cache_pages
+
+    def stored(self, start: int, end: int) -> tuple[float, float]:
+        """Of some pages, the share that is stored, and the mean size of a piece."""
+        step = max(1, (end - start) // 8192)
+        held = self.where[start:end:step] >= 0
+        share = float(held.mean()) if len(held) else 0.0
+        size = float(self.pieces[start:end:step][held].mean()) if share else 1.0
+        return share, size
+
+    def facts(self) -> dict[str, float | str]:
+        """The state in figures; equal states have equal digests."""
+        shape = self.geometry
+        closed = np.sort(self.valid[self.barred == CLOSED])
+        quarters = np.quantile(closed, (0.25, 0.5, 0.75)) if len(closed) else closed
+        return {
+            "mapped_share": round(float((self.where >= 0).mean()), 4),
+            "free_blocks_share": round(len(self.free) / shape.blocks, 4),
+            "cache_fill": round(self.cache_pages / max(1, shape.cache_pages), 4),
+            "valid_quartiles": "/".join(
+                f"{q / shape.block_pages:.2f}" for q in quarters
+            ),
+            "valid_digest": f"{crc32(closed.tobytes()):08x}",
+            "stored_digest": f"{crc32((self.where >= 0).tobytes()):08x}",
+        }
+
+    # writing
+
+    def write(self, pages: Pages, piece: float) -> None:
+        """Store pages of the host, in this order, written in pieces of a size."""
+        self.host_pages += len(pages)
+        self.pieces[pages] = piece
+        cached = min(len(pages), self.cache_room_pages)
+        if cached:
+            self._cache(pages[:cached])
+        self._program(pages[cached:], front=0)
+
+    def overwrite(self, pages: Pages) -> None:
+        """Store pages in place, as memory without a map does."""
+        self.host_pages += len(pages)
+        self.programmed_pages += len(pages)
+        self.where[pages] = 0
+
+    def trim(self, pages: Pages) -> None:
+        """Forget pages."""
+        pages = np.unique(pages)
+        self._leave(self.where[pages])
+        self.where[pages] = -1
+
+    def _leave(self, places: Pages) -> None:
+        """What lay there is stale."""
+        inside = places[(places >= 0) & (places < self.places)]
+        if len(inside):
+            blocks = inside // self.geometry.block_pages
+            self.valid -= np.bincount(blocks, minlength=len(self.valid))
+
+    def _put(self, pages: Pages, first: int) -> int:
+        """Place pages from `first` on; of equal ones the last counts. Returns how
+        many are valid."""
+        places = np.arange(first, first + len(pages))
+        before = self.where[pages]
+        self.where[pages] = places
+        self.holds[first : first + len(pages)] = pages
+        last = self.where[pages] == places
+        self._leave(before[last])
+        self.programmed_pages += len(pages)
+        return int(np.count_nonzero(last))
+
+    def _program(self, pages: Pages, front: int) -> None:
+        """Fill blocks; a host's page may have to wait for collection."""
+        done, size = 0, self.geometry.block_pages
+        while done < len(pages):
+            part = pages[done : done + size - self._front(front).used]
+            open = self.fronts[front]
+            # In two steps, as placing pages may make others of this block stale.
+            valid = self._put(part, open.block * size + open.used)
+            self.valid[open.block] += valid
+            open.used += len(part)
+            done += len(part)
+
+    def _front(self, front: int) -> Frontier:
+        """The block to fill, a new one where it is full."""
+        open = self.fronts[front]
+        if open.used == self.geometry.block_pages:
+            if front == 0:
+                self._make_room()
+            open = self.fronts[front]
+            if open.used == self.geometry.block_pages:
+                self.barred[open.block] = CLOSED
+                open = self.fronts[front] = Frontier(self.free.popleft())
+        return open
+
+    def _make_room(self) -> None:
+        """Collect until one block more than the reserve is erased."""
+        if not self.collecting:
+            self.victims.clear()
+        while self.collecting and self.collect():
+            pass
+
+    def collect(self) -> int:
+        """Copy what is valid in the block that has least of it, and erase it.
+
+        Returns how many pages that has freed; none if all of all blocks is valid.
         """
-        spare = self.raw_bytes / max(self.stored_bytes, 1.0) - 1
-        random = max(1.0, (1 + spare) / (2 * spare))
-        return 1 + (random - 1) * self.scatter * self.pressure
+        block, size = (
+            int((self.valid + self.barred).argmin()),
+            self.geometry.block_pages,
+        )
+        kept = int(self.valid[block])
+        if self.barred[block] or kept >= size:
+            return 0
+        places = np.arange(block * size, (block + 1) * size)
+        pages = self.holds[places]
+        self.barred[block] = NEVER
+        self._program(pages[self.where[pages] == places], front=1)
+        self.free.append(block)
+        self.victims.append(kept)
+        return size - kept
 
-    def horizon_ns(self, write_bytes_per_ns: float) -> float:
-        """How long the drive stays nearly as it is, at this rate of writing."""
-        drain = max(write_bytes_per_ns * (1 - self.pressure), 1e-9)
-        change_bytes = max(self.free_bytes - self.low_bytes, self.low_bytes / 8)
-        renewal_ns = self.capacity_bytes / 16 / max(write_bytes_per_ns, 1e-9)
-        return max(SLICE_NS, min(change_bytes / drain, renewal_ns))
+    # the cache
 
-    def rest(self, time_ns: float, share: float = 1.0) -> None:
-        """Pass time; stale pages become erased blocks, at a share of full speed."""
-        self.clock_ns += round(time_ns)
-        self._free(RECOVERY_BYTES_PER_NS * time_ns * share)
+    def _cache(self, pages: Pages) -> None:
+        """Write to the cache, a ring."""
+        size = self.geometry.cache_pages
+        while len(pages):
+            at = (self.cache_first + self.cache_pages) % size
+            part, pages = np.split(pages, [min(len(pages), size - at)])
+            self._put(part, self.places + at)
+            self.cache_pages += len(part)
 
-    def take(self, lane: Lane, kind: Kind, ios: int) -> None:
-        """Let `ios` I/Os of a kind change what is stored."""
-        if kind.direction == "write":
-            self._write(lane, kind, ios)
-        elif kind.direction == "trim":
-            share = self.stored_bytes / self.capacity_bytes if lane.random else 1.0
-            gone_bytes = min(self.stored_bytes, ios * kind.size_bytes * share)
-            self.stored_bytes -= gone_bytes
-            self._free(gone_bytes)
+    def _fold(self, most_pages: int) -> int:
+        """Move the oldest pages out of the cache; returns how many were copied."""
+        size = self.geometry.cache_pages
+        count = min(most_pages, self.cache_pages, size - self.cache_first)
+        places = np.arange(count) + self.places + self.cache_first
+        pages = self.holds[places]
+        alive = pages[self.where[pages] == places]
+        self._program(alive, front=0)
+        self.cache_first = (self.cache_first + count) % size
+        self.cache_pages -= count
+        return len(alive)
 
-    def _write(self, lane: Lane, kind: Kind, ios: int) -> None:
-        """New data fills the region from below; old data becomes stale."""
-        host_bytes = ios * kind.size_bytes
-        room_bytes = max(0.0, lane.stream.region_end_bytes - self.stored_bytes)
-        share = room_bytes / lane.stream.region_end_bytes if lane.random else 1.0
-        self.stored_bytes += min(room_bytes, host_bytes * share)
-        scatter = SEQUENTIAL_SCATTER
-        if lane.random:  # large random writes fill erase blocks by themselves
-            scatter = 1 / (1 + kind.size_bytes / ERASE_BLOCK_BYTES)
-        weight = min(1.0, host_bytes / max(self.stored_bytes, 1.0))
-        self.scatter += (scatter - self.scatter) * weight
-        self._free(-ios * kind.programmed_bytes * (1 - self.pressure))
+    # rest
 
-    def _free(self, more_bytes: float) -> None:
-        most_bytes = self.raw_bytes - self.stored_bytes
-        self.free_bytes = min(most_bytes, max(0.0, self.free_bytes + more_bytes))
+    def rest(self, copies: float, goal_share: float) -> float:
+        """Use time for so many copies to fold the cache and to collect.
+
+        Returns what is left of them; `goal_share` of the spare is to be erased.
+        """
+        while copies >= 1 and self.cache_pages:
+            copies -= max(1, self._fold(int(copies)))
+        goal = RESERVE_BLOCKS + goal_share * max(0, self.geometry.spare_blocks)
+        while copies >= 1 and len(self.free) < goal:
+            before = self.programmed_pages
+            if not self.collect():
+                return 0.0
+            copies -= max(1.0, self.programmed_pages - before)
+        return copies

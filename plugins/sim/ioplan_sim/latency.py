@@ -1,8 +1,8 @@
-"""Latencies: a shape, drawn straight into the buckets of `ioplan.results.histogram`."""
+"""Latencies: a sample of them becomes a curve, and any number is drawn from it."""
 
 from __future__ import annotations
 
-from statistics import NormalDist
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,44 +12,77 @@ from ioplan.results.histogram import BITS, bucket_range
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-FLOOR, BODY_SIGMA = 0.8, 0.4
-TAIL_SHARE, TAIL_TIMES, TAIL_SIGMA = 0.001, 5.0, 0.3
 OCTAVES = 48
 LONGEST_WAIT_NS = 2.0 ** (OCTAVES - 1)
 """39 hours; a longer wait in a backlog counts as that."""
 
 _RANGES = np.array([bucket_range(i) for i in range((OCTAVES - BITS + 1) << BITS)])
+LOWER: Floats = _RANGES[:, 0].astype(np.float64)
 EDGES: Floats = _RANGES[:, 1].astype(np.float64)
 MIDDLES: Ints = (_RANGES[:, 0] + _RANGES[:, 1] - 1) // 2
 
 
-def _shape() -> tuple[Floats, Floats]:
-    """Latency over its mean, and the share below it, linear between the points.
+@dataclass(frozen=True)
+class Curve:
+    """The share of latencies below each point, linear between the points."""
 
-    A log-normal body upon a floor, and a rare log-normal tail.
+    points_ns: Floats
+    below: Floats
+    mean_ns: float
+
+    @classmethod
+    def of(cls, samples_ns: list[float]) -> Curve:
+        """Of a sample, by the buckets of `ioplan.results.histogram`."""
+        found = np.searchsorted(EDGES, np.array(samples_ns), "right")
+        index, count = np.unique(found, return_counts=True)
+        ends = count.cumsum() / len(samples_ns)
+        points = np.column_stack((LOWER[index], EDGES[index])).ravel()
+        below = np.column_stack((np.append(0, ends[:-1]), ends)).ravel()
+        return cls(points, below, float(MIDDLES[index] @ count) / len(samples_ns))
+
+    def mixed(self, other: Curve, share: float) -> Curve:
+        """A share of the latencies from another curve, the rest from this one."""
+        points = np.union1d(self.points_ns, other.points_ns)
+        parts = [np.interp(points, c.points_ns, c.below) for c in (self, other)]
+        mean_ns = self.mean_ns + (other.mean_ns - self.mean_ns) * share
+        return Curve(points, parts[0] + (parts[1] - parts[0]) * share, mean_ns)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A stream's latencies by kind, and the mean time of one I/O.
+
+    `able_ns` is that time when all that may be outstanding is.
     """
-    ratio = np.concatenate(([FLOOR], FLOOR + np.geomspace(0.02, 20, 200)))
-    normal = np.vectorize(NormalDist().cdf)
-    body = normal(np.log(np.maximum(ratio - FLOOR, 1e-9) / (1 - FLOOR)) / BODY_SIGMA)
-    tail = normal(np.log(ratio / TAIL_TIMES) / TAIL_SIGMA)
-    below = (1 - TAIL_SHARE) * body + TAIL_SHARE * tail
-    below[0], below[-1] = 0.0, 1.0
-    mean = np.diff(below) @ (ratio[1:] + ratio[:-1]) / 2
-    return ratio / mean, below
+
+    curves: tuple[Curve, ...]
+    cycle_ns: float
+    able_ns: float
+
+    def mixed(self, other: Pace, share: float) -> Pace:
+        """Between two paces, a share of the way to the other."""
+        if not share:
+            return self
+        pairs = zip(self.curves, other.curves, strict=True)
+        return Pace(
+            tuple(one.mixed(next, share) for one, next in pairs),
+            self.cycle_ns + (other.cycle_ns - self.cycle_ns) * share,
+            self.able_ns + (other.able_ns - self.able_ns) * share,
+        )
 
 
-RATIO, BELOW = _shape()
-
-
-def spread(ios: int, mean_ns: float, wait_ns: float, offset: float) -> tuple[int, Ints]:
-    """Latencies of a mean, all after the same wait: the first bucket, and counts.
+def spread(
+    ios: int, curve: Curve, factor: float, wait_ns: float, offset: float
+) -> tuple[int, Ints]:
+    """Latencies `factor` as long, after the same wait: the first bucket, and counts.
 
     Systematic sampling: with F the share below a bucket's upper edge and a
     random 0 <= offset < 1, a bucket gets the integers that ios * F + offset
     passes. The total is exact, each bucket within one of its expectation.
     """
-    points_ns = min(wait_ns, LONGEST_WAIT_NS) + mean_ns * RATIO
+    points_ns = min(wait_ns, LONGEST_WAIT_NS) + curve.points_ns * factor
     first, last = np.searchsorted(EDGES, (points_ns[0], points_ns[-1]), "right")
-    below = np.interp(EDGES[first - 1 : last + 1], points_ns, BELOW)
+    edges = EDGES[first - 1 : last + 1]
+    below = np.interp(edges, points_ns, curve.below, left=0.0, right=1.0)
     ranks: Ints = np.floor(ios * below + offset).astype(np.int64)
     return int(first), ranks[1:] - ranks[:-1]

@@ -11,36 +11,46 @@ from ioplan.workload import DIRECTIONS, Direction
 from ioplan_sim.latency import EDGES, MIDDLES, Ints
 from ioplan_sim.load import Lane
 
+HIGH, LOW = MIDDLES >> 24, MIDDLES & 0xFFFFFF
+SQUARES = MIDDLES.astype(np.float64) ** 2
+
 
 class Tally:
-    """Counts of one direction; the histogram is dense, so that adding is quick."""
+    """Counts of one direction; the histogram is dense, so that adding is quick, and
+    empty outside of the buckets from `first` to `last`."""
 
     def __init__(self) -> None:
         self.ios = self.bytes = 0
         self.sum_sq_ns2 = 0.0
+        self.first, self.last = len(EDGES), 0
         self.bins: Ints = np.zeros(len(EDGES), dtype=np.int64)
 
     def draw(self, ios: int, size_bytes: int, first: int, count: Ints) -> None:
         """Count I/Os of a size, with latencies from bucket `first` on."""
         buckets = slice(first, first + len(count))
+        self.first = min(self.first, first)
+        self.last = max(self.last, first + len(count))
         self.ios += ios
         self.bytes += ios * size_bytes
         self.bins[buckets] += count
-        self.sum_sq_ns2 += float(count @ MIDDLES[buckets].astype(np.float64) ** 2)
+        self.sum_sq_ns2 += float(count @ SQUARES[buckets])
 
     def add(self, other: Tally) -> None:
         """Add an interval to the run."""
         self.ios += other.ios
         self.bytes += other.bytes
         self.sum_sq_ns2 += other.sum_sq_ns2
-        self.bins += other.bins
+        self.first = min(self.first, other.first)
+        self.last = max(self.last, other.last)
+        buckets = slice(other.first, other.last)
+        self.bins[buckets] += other.bins[buckets]
 
     def counts(self) -> Counts:
         """As the protocol has it; every latency is the middle of its bucket."""
-        index = np.flatnonzero(self.bins)
+        index = np.flatnonzero(self.bins[self.first : self.last]) + self.first
         count, values_ns = self.bins[index], MIDDLES[index]
         # A backlog of hours has a sum beyond 64 bits, so it is made of two parts.
-        high, low = int(count @ (values_ns >> 24)), int(count @ (values_ns & 0xFFFFFF))
+        high, low = int(count @ HIGH[index]), int(count @ LOW[index])
         return Counts(
             ios=self.ios,
             bytes=self.bytes,

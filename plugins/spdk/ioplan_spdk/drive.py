@@ -8,6 +8,7 @@ from typing import Any
 
 from ioplan.backends import BackendError, TargetFacts, TargetRequest
 from ioplan.job import SECOND_NS, Job
+from ioplan.lab.bare_drive import check_drive, check_lab
 from ioplan.lab.purge import purge
 from ioplan.lab.target import Target, TargetError, open_target
 from ioplan_spdk.bdev import bdev_of
@@ -15,6 +16,7 @@ from ioplan_spdk.execution import SpdkExecution
 from ioplan_spdk.gaps import gaps
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.place import Place
+from ioplan_spdk.refusal import refuse
 from ioplan_spdk.reply import BadReply, number
 from ioplan_spdk.rpc import RpcFault
 from ioplan_spdk.session import Died, Session
@@ -37,15 +39,13 @@ class SpdkDrive:
         elif place.in_memory:
             self.facts = _memory(place, options)
         else:
-            _check_named(place, request)
+            check_lab(request)
             self.facts = _asked(place, program, options)
+            check_drive(self.facts, request)
 
     def start(self, job: Job) -> SpdkExecution:
         """Begin a run. Raises BackendError for one that cannot be done at all."""
-        impossible = [gap for gap in gaps(job, self.options) if not gap.instead]
-        if impossible:
-            gap = impossible[0]
-            raise BackendError(f"{gap.field} of stream {gap.stream}: {gap.reason}")
+        refuse(job, gaps(job, self.options))
         self.runs += 1
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
         return SpdkExecution(self.program, self.options, job, folder)
@@ -97,15 +97,6 @@ def _memory(place: Place, options: SpdkOptions) -> TargetFacts:
     )
 
 
-def _check_named(place: Place, request: TargetRequest) -> None:
-    """A drive without the kernel has no file to mark: it must be named."""
-    if request.writes and place.path not in request.overwrite:
-        raise TargetError(
-            f"the plan writes, and {place.path} is a drive: all that is stored on it "
-            f"would be lost; to allow that, add --overwrite {place.path}"
-        )
-
-
 def _asked(place: Place, program: Path, options: SpdkOptions) -> TargetFacts:
     """Attach the drive once, to see what it is. Raises TargetError."""
     bdev = bdev_of(place, options.bdev, options.block_bytes, read_only=True)
@@ -133,7 +124,7 @@ def _facts(place: Place, reply: Any) -> TargetFacts:
         kind="nvme",
         capacity_bytes=int(number(shown, "num_blocks")) * block_bytes,
         block_bytes=block_bytes,
-        identity=_identity(shown),
+        identity=_identity(shown) | {"nsid": str(place.nsid)},
     )
 
 
@@ -146,6 +137,6 @@ def _identity(shown: dict[str, Any]) -> dict[str, str]:
     found = {
         "model": data.get("model_number"),
         "serial": data.get("serial_number"),
-        "uuid": shown.get("uuid"),
+        "wwid": shown.get("uuid"),
     }
     return {key: str(value).strip() for key, value in found.items() if value}

@@ -29,7 +29,7 @@ from ioplan_spdk.process import GRACE_S
 from ioplan_spdk.reply import BadReply, number
 from ioplan_spdk.rpc import Client, RpcError, RpcFault, RpcTimeout
 from ioplan_spdk.schedule import Schedule
-from ioplan_spdk.script import Script, native, resets, script_of
+from ioplan_spdk.script import Script, asked_of, native, resets, script_of
 from ioplan_spdk.session import Died, Session
 from ioplan_spdk.ticks import Dense, dense, nothing, printed
 from ioplan_spdk.verdict import Unsound, Verdict, verdict
@@ -50,7 +50,7 @@ class SpdkExecution:
         self.program, self.folder = program, folder
         self.stopped = self.enough = False
         self.give_up = float("inf")
-        self.histograms, self.blind = True, False
+        self.blind = False
         self.tick_rate = 0.0
         try:
             self.session = self._session()
@@ -90,6 +90,12 @@ class SpdkExecution:
         self.stopped = True
         self._finish_now()
 
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.stopped = True
+        if self.session:
+            self.session.process.kill()
+
     def _finish_now(self) -> None:
         """Some hangs ignore SIGTERM, so it is not waited for without an end."""
         self.give_up = min(self.give_up, time.monotonic() + GRACE_S)
@@ -110,7 +116,7 @@ class SpdkExecution:
 
     def _ended(self, session: Session, error: Exception) -> Event:
         """A run that came to no figures."""
-        if self.stopped and isinstance(error, RpcFault):
+        if self.stopped and _is_its_end(error):
             return Result(run_ns=0, stopped=True, streams=())  # before it had begun
         if isinstance(error, RpcFault):
             error = session.fault(error)
@@ -118,7 +124,7 @@ class SpdkExecution:
             return Failure(cause="backend-garbage", message=f"bdevperf: {error}")
         said = session.process.said()
         message = str(error)
-        if isinstance(error, Unsound) and error.cause == "io-error":
+        if isinstance(error, Unsound) and error.cause == "device-error":
             message += f"; {why(session.process.code, said)}"
         return Failure(cause=getattr(error, "cause", "backend-died"), message=message)
 
@@ -217,13 +223,16 @@ class SpdkExecution:
             self._finish_now()
 
     def _poll(self, side: Client, meter: Meter) -> None:
-        """Counters and histograms. A late reply costs a point, not the run."""
+        """What is so at one moment. A late reply costs a point, not the run."""
         if self.blind:
             return
         try:
-            for direction, name in self.script.probes.items():
-                found = self._flow(side, direction, name)
-                meter.saw(direction, found, self._histogram(side, name))
+            replies = side.call_together(asked_of(self.script))
+            pairs = zip(replies[::2], replies[1::2], strict=True)
+            for probe, (counters, bins) in zip(
+                self.script.probes.items(), pairs, strict=True
+            ):
+                meter.saw(probe[0], self._flow(counters, *probe), _bins(bins))
         except RpcTimeout:
             return
         except RpcFault as fault:
@@ -232,25 +241,19 @@ class SpdkExecution:
                 meter.warnings.append(f"no statistics from then on: {fault}")
             self.blind = True
 
-    def _flow(self, side: Client, direction: Direction, name: str) -> Flow:
-        reply = side.call("bdev_get_iostat", {"name": name})
+    def _flow(self, reply: Any, direction: Direction, name: str) -> Flow:
+        if isinstance(reply, RpcError):
+            raise reply
         self.tick_rate = float(number(reply, "tick_rate"))
         return flow(reply, name, direction)
-
-    def _histogram(self, side: Client, name: str) -> Dense | None:
-        """Releases without it still give counters."""
-        if not self.histograms:
-            return None
-        try:
-            return dense(side.call("bdev_get_histogram", {"name": name}))
-        except RpcError:
-            self.histograms = False
-            return None
 
     def _flows(self, side: Client) -> dict[Direction, Flow]:
         """The final counters; a process that was told to end has none left."""
         try:
-            return {d: self._flow(side, d, n) for d, n in self.script.probes.items()}
+            return {
+                d: self._flow(side.call("bdev_get_iostat", {"name": n}), d, n)
+                for d, n in self.script.probes.items()
+            }
         except (RpcFault, BadReply):
             return {}
 
@@ -307,6 +310,18 @@ class SpdkExecution:
                 "percentiles_us": {f"{p:g}": us for p, us in percentiles.items()},
             },
         )
+
+
+def _is_its_end(error: Exception) -> bool:
+    """Whether the process has gone, as stop() wanted: while it starts, that looks
+    like one that cannot start."""
+    gone = isinstance(error, Died) and error.cause in ("no-start", "backend-died")
+    return gone or isinstance(error, RpcFault)
+
+
+def _bins(reply: Any) -> Dense | None:
+    """Releases without it still give counters."""
+    return None if isinstance(reply, RpcError) else dense(reply)
 
 
 def _used(before: Cpu, after: Cpu) -> Cpu:

@@ -21,15 +21,15 @@ Found = Iterator[tuple[str, str, str]]
 
 
 def gaps(job: Job, options: SpdkOptions) -> list[Gap]:
-    """All of them, the first stream's first."""
+    """All of them, the first stream's first; without a stream there are none."""
     place = place_of(job.target)
-    first, *others = job.streams
     found = [
         Gap(stream=first.name, field=field, reason=reason, instead=instead)
+        for first in job.streams[:1]
         for check in CHECKS
         for field, reason, instead in check(job, first, place, options)
     ]
-    return found + [_another(stream) for stream in others]
+    return found + [_another(stream) for stream in job.streams[1:]]
 
 
 def _another(stream: JobStream) -> Gap:
@@ -90,9 +90,21 @@ def _mix(job: Job, stream: JobStream, place: Place, options: SpdkOptions) -> Fou
         yield "mix", "bdevperf takes whole percents", f"{whole}% reads"
 
 
+def _is_part(job: Job, stream: JobStream, size_bytes: int) -> bool:
+    """The bytes decide: a region of a job need not have come from percents.
+
+    What is left over at the target's end, less than one I/O, is nobody's.
+    """
+    last = job.capacity_bytes // size_bytes * size_bytes
+    reaches = last <= stream.region_end_bytes <= job.capacity_bytes
+    region = stream.region
+    whole = region.start_percent <= 0 and region.end_percent >= 100
+    return stream.region_start_bytes > 0 or not reaches or not whole
+
+
 def _where(job: Job, stream: JobStream, place: Place, options: SpdkOptions) -> Found:
     size_bytes = size_of(stream)
-    if stream.region.start_percent > 0 or stream.region.end_percent < 100:
+    if _is_part(job, stream, size_bytes):
         yield "region", "bdevperf uses the whole device", ""
     if stream.align_bytes not in (None, size_bytes):
         whole = (stream.align_bytes or 1) < size_bytes

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ioplan.job import Counts, Progress, StreamCounts
-from ioplan.results.histogram import bucket_range
+from ioplan.results.histogram import bucket_index, bucket_range
 from ioplan.workload import Direction
 from ioplan_spdk.iostat import Flow
 from ioplan_spdk.ticks import (
@@ -67,7 +67,11 @@ class Sum:
 
 
 def seen(flow: Flow, bins: Dense | None) -> Sum:
-    """Counters and histogram of one moment as one; they were not read at once."""
+    """Counters and histogram of one moment as one.
+
+    They were asked for at once, but one may count what the other does not: I/Os
+    that were under way when it was reset.
+    """
     count = int(bins.sum()) if bins is not None else 0
     if bins is None or not flow.ios:
         return Sum(flow.ios, flow.sum_ns, flow.min_ns, flow.max_ns)
@@ -198,7 +202,7 @@ class Meter:
                 f"{tail} of {end.ios} I/Os came after the last histogram of their "
                 f"direction; their latencies are estimated from the others"
             )
-        return _sum(end, within(_lengthened(before.bins, tail, end), *_limits(end)))
+        return _sum(end, within(_lengthened(before, tail, end), *_limits(end)))
 
     def _counts(self, parts: Mapping[Direction, Sum]) -> StreamCounts:
         done = {d: p.counts(self.size_bytes) for d, p in parts.items() if p.ios}
@@ -213,16 +217,19 @@ def _limits(end: Flow) -> tuple[int, int]:
     return end.min_ns, end.max_ns
 
 
-def _lengthened(bins: Dense, tail: int, end: Flow) -> Dense:
-    """The histogram and so many more of its shape; where their number counts, at
-    the mean that is missing. Of a few, a mean found by subtraction is noise."""
-    whole = bins + shaped(bins, tail)
-    exact_ns = end.sum_ns / max(1, end.ios)
-    if not tail or abs(mean_ns(whole) - exact_ns) <= exact_ns * MEAN_SHARE:
-        return whole
-    missing_ns = (end.sum_ns - mean_ns(bins) * int(bins.sum())) / tail
+def _lengthened(before: Sum, tail: int, end: Flow) -> Dense:
+    """The histogram and so many more, with the mean that is missing.
+
+    Both sums are the counters', so what is left of them is exact too.
+    """
+    missing_ns = (end.sum_ns - before.sum_ns) / max(1, tail)
     missing_ns = max(float(end.min_ns), min(missing_ns, float(end.max_ns)))
-    return bins + shaped(bins, tail, missing_ns)
+    bins = within(shaped(before.bins, tail, missing_ns), *_limits(end))
+    if tail and abs(mean_ns(bins) - missing_ns) > missing_ns * MEAN_SHARE:
+        # Unlike what came before: at their mean, as all else would be invented.
+        bins = nothing()
+        bins[bucket_index(round(missing_ns))] = tail
+    return before.bins + bins
 
 
 def _estimated(now: Sum, count: int, found: Verdict) -> Flow:

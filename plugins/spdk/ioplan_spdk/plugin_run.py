@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError, TargetRequest
+from ioplan.backends import TargetRequest
 from ioplan.job import Failure, Job
 from ioplan_fio.document import Splitter
 from ioplan_fio.execution import FioExecution
@@ -18,8 +18,14 @@ from ioplan_spdk.place import Place
 from ioplan_spdk.plugin import config_text, plugin_settings
 from ioplan_spdk.plugin_faults import explained
 from ioplan_spdk.plugin_gaps import plugin_gaps
+from ioplan_spdk.refusal import refuse
 
 CONFIG = ".spdk.json"
+NOTHING_DONE = Failure(
+    cause="no-io",
+    message="not one I/O was done; the target is not there, or ends before the region",
+)
+"""fio takes a device that is empty, or too short, and ends well without any I/O."""
 
 
 class PluginExecution(FioExecution):
@@ -46,10 +52,18 @@ class PluginExecution(FioExecution):
         self, splitter: Splitter, timeline: Timeline, code: int, said: str
     ) -> Failure | None:
         found = super()._failure(splitter, timeline, code, said)
+        if not (found or self.process.stopped or _has_done(timeline)):
+            found = NOTHING_DONE
         return found and explained(found, said, self.program.shown)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "driver": "fio"}
+
+
+def _has_done(timeline: Timeline) -> bool:
+    """Whether the last document counts an I/O."""
+    jobs = timeline.last.jobs if timeline.last else ()
+    return any(part.total_ios for job in jobs for part in job.parts)
 
 
 class PluginDrive(SpdkDrive):
@@ -70,9 +84,7 @@ class PluginDrive(SpdkDrive):
 
     def start(self, job: Job) -> PluginExecution:  # type: ignore[override]
         """Begin a run. Raises BackendError for one that cannot be done at all."""
-        for gap in plugin_gaps(job, self.options):
-            if not gap.instead:
-                raise BackendError(f"{gap.field} of stream {gap.stream}: {gap.reason}")
+        refuse(job, plugin_gaps(job, self.options))
         self.runs += 1
         files = Files.of(str(self.folder) if self.folder else None, self.runs)
         return PluginExecution(self.fio, self.plugin, job, self.options, files)

@@ -199,9 +199,10 @@ def resets(script: Script) -> list[Call]:
 
 
 def asked_of(script: Script) -> list[Call]:
-    """What is asked for the statistics of an interval."""
+    """What is asked for the statistics of an interval, at once: of each direction
+    its counters and its histogram."""
     return [
         Call(method, {"name": name})
-        for name in dict.fromkeys(script.probes.values())
+        for name in script.probes.values()
         for method in ("bdev_get_iostat", "bdev_get_histogram")
     ]

@@ -94,7 +94,7 @@ class Session:
             return Died("backend-died", f"bdevperf is gone: {self._why(code)}")
         cause = "refused" if isinstance(fault, RpcError) else "hung"
         if tested and io_failed(self.process.said()):
-            cause = "io-error"
+            cause = "device-error"
         return Died(cause, f"bdevperf: {fault}; {self._why(code)}")
 
     def _why(self, code: int | None) -> str:

@@ -47,7 +47,7 @@ def verdict(reply: Any, asked: dict[str, Any], ended: bool) -> Verdict:
         raise BadReply("perform_tests gave no result of exactly one job")
     (job,) = results
     if failed := int(number(job, "io_failed")) + int(number(job, "io_timeout")):
-        raise Unsound("io-error", f"{failed} I/Os failed or were never answered")
+        raise Unsound("device-error", f"{failed} I/Os failed or were never answered")
     _check_echo(job, asked)
     _check_time(job, asked, ended)
     return _verdict(job)
@@ -75,7 +75,7 @@ def _check_time(job: dict[str, Any], asked: dict[str, Any], ended: bool) -> None
     if status == "terminated":
         raise Unsound("terminated", "something else told bdevperf to end")
     if status != "finished":
-        raise Unsound("io-error", f"bdevperf says that the test {status}")
+        raise Unsound("device-error", f"bdevperf says that the test {status}")
     if run_s < asked["time_in_sec"] * LEAST_RUN:
         raise Unsound(
             "ended-early",

@@ -35,9 +35,6 @@ impl Alias {
 
     #[inline]
     pub fn pick(&self, rng: &mut fastrand::Rng) -> usize {
-        if self.columns.len() == 1 {
-            return 0;
-        }
         let column = below(rng, self.columns.len() as u64) as usize;
         let (threshold, alias) = self.columns[column];
         if rng.u64(..) <= threshold {

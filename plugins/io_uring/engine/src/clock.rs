@@ -98,7 +98,7 @@ impl Clock {
     }
 
     /// Nanoseconds since the clock was made.
-    #[inline]
+    #[inline(always)]
     pub fn now_ns(&self) -> u64 {
         match self.source {
             Source::Tsc {

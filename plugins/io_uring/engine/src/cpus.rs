@@ -20,6 +20,26 @@ pub fn allowed() -> Vec<usize> {
         .collect()
 }
 
+/// The allowed CPUs, those of a NUMA node first.
+pub fn allowed_near(node: Option<u32>) -> Vec<usize> {
+    let mut cpus = allowed();
+    let list = node.and_then(|node| {
+        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()
+    });
+    let near = parse(&list.unwrap_or_default());
+    cpus.sort_by_key(|cpu| !near.contains(cpu));
+    cpus
+}
+
+/// The kernel's form of a list: `0-3,8,10-11`.
+fn parse(list: &str) -> Vec<usize> {
+    let parts = list.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+    });
+    parts.flatten().collect()
+}
+
 /// Pins the calling thread. A CPU that has gone away leaves it unpinned.
 pub fn pin(cpu: usize) -> bool {
     // SAFETY: as in `allowed`; `cpu` came from there and is below CPU_SETSIZE.
@@ -32,6 +52,17 @@ pub fn pin(cpu: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_cpus_of_a_node_come_first() {
+        assert_eq!(super::parse("0-2,8,10-11\n"), [0, 1, 2, 8, 10, 11]);
+        assert!(super::parse("").is_empty());
+        let mut near = super::allowed_near(Some(0));
+        near.sort_unstable();
+        let mut all = super::allowed();
+        all.sort_unstable();
+        assert_eq!(near, all);
+    }
+
     #[test]
     fn a_thread_can_be_pinned() {
         let cpus = super::allowed();

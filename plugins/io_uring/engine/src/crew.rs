@@ -36,6 +36,8 @@ pub struct Crew {
     /// Empty in io_uring mode, where each lane belongs to its thread.
     pub shared_lanes: Vec<Arc<SharedLane>>,
     pub facts: Facts,
+    /// Those that the threads are pinned to.
+    pub cpus: Vec<usize>,
     threads: usize,
 }
 
@@ -63,12 +65,11 @@ fn spawn(body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     })
 }
 
-fn new_lane(kit: &Kit, id: LaneId) -> Lane {
-    let slots = kit.job.streams[id.stream].qd;
+fn new_lane(kit: &Kit, id: LaneId, own_thread: bool) -> Lane {
     Lane::new(
         &kit.job,
         id,
-        slots,
+        own_thread,
         kit.shared.clone(),
         kit.messages.clone(),
     )
@@ -77,39 +78,45 @@ fn new_lane(kit: &Kit, id: LaneId) -> Lane {
 /// One pinned thread with a ring for each lane.
 pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
     let lanes = lanes_of(&kit.job);
-    let cpus = cpus::allowed();
+    let node = kit.target.numa_node();
+    let cpus = cpus::allowed_near(node);
     let pinned = lanes.len() <= cpus.len();
     let options = Options {
         spin: pinned,
         discards: worker::kernel_discards(),
+        polled: kit.job.polled,
     };
-    let mut used = Vec::new();
+    let mut cpus_used = Vec::new();
     for &id in &lanes {
         let cpu = pinned.then(|| cpus[id.lane % cpus.len()]);
-        used.extend(cpu);
+        cpus_used.extend(cpu);
         let kit = kit.clone();
         spawn(move || uring_thread(&kit, id, cpu, options))?;
     }
     let mut facts = Facts::new();
-    facts.insert("cpus".into(), json!(used));
+    facts.insert("cpus".into(), json!(cpus_used));
+    facts.insert("numa_node".into(), json!(node));
     facts.insert("pinned".into(), json!(pinned));
     facts.insert(
         "arrival_wait".into(),
         json!(if pinned { "spin" } else { "sleep" }),
     );
     facts.insert("discard_command".into(), json!(options.discards));
+    facts.insert("polled".into(), json!(kit.job.polled));
+    facts.insert("passthrough".into(), json!(kit.job.passthrough));
     Ok(Crew {
         threads: lanes.len(),
         lanes,
         shared_lanes: Vec::new(),
         facts,
+        cpus: cpus_used,
     })
 }
 
 fn uring_thread(kit: &Kit, id: LaneId, cpu: Option<usize>, options: Options) {
     cpu.map(cpus::pin);
-    let lane = new_lane(kit, id);
-    let made = worker::make(&kit.job, lane, &kit.shared, &kit.target, options);
+    let lane = new_lane(kit, id, true);
+    let made = worker::make(&kit.job, lane, kit.shared.clock, &kit.target, options);
     let outcome = made.and_then(|mut worker| {
         let facts = worker.facts();
         let _ = kit.messages.send(Message::Ready { facts });
@@ -130,21 +137,30 @@ pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
             "synchronous I/O needs a thread for each I/O under way: {threads} are more than {MOST_SYNC_THREADS}"
         )));
     }
-    let spin = threads <= cpus::allowed().len();
+    let node = kit.target.numa_node();
+    let cpus = cpus::allowed_near(node);
+    let spin = threads <= cpus.len();
+    let mut cpus_used = Vec::new();
     let mut shared_lanes = Vec::new();
     for &id in &lanes {
         let qd = kit.job.streams[id.stream].qd;
-        let lane = Arc::new(SharedLane::new(new_lane(kit, id), qd));
+        let lane = Arc::new(SharedLane::new(new_lane(kit, id, qd == 1), qd));
         let begun = Arc::new(Mutex::new(false));
         for slot in 0..qd {
             let (kit, lane, begun) = (kit.clone(), lane.clone(), begun.clone());
-            spawn(move || sync_thread(&kit, id, slot, &lane, &begun, spin))?;
+            let cpu = spin.then(|| cpus[cpus_used.len()]);
+            cpus_used.extend(cpu);
+            spawn(move || {
+                cpu.map(cpus::pin);
+                sync_thread(&kit, id, slot, &lane, &begun, spin);
+            })?;
         }
         shared_lanes.push(lane);
     }
     let mut facts = Facts::new();
-    facts.insert("cpus".into(), json!([]));
-    facts.insert("pinned".into(), json!(false));
+    facts.insert("cpus".into(), json!(cpus_used));
+    facts.insert("numa_node".into(), json!(node));
+    facts.insert("pinned".into(), json!(spin));
     facts.insert("threads".into(), json!(threads));
     facts.insert(
         "arrival_wait".into(),
@@ -154,6 +170,7 @@ pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
         lanes,
         shared_lanes,
         facts,
+        cpus: cpus_used,
         threads,
     })
 }
@@ -177,7 +194,7 @@ fn sync_thread(
             let schedule = kit.gate.wait();
             let mut begun = crate::shared::lock(begun);
             if !std::mem::replace(&mut *begun, true) {
-                crate::shared::lock(&lane.lane).begin(schedule);
+                lane.begin(schedule);
             }
             drop(begun);
             slot.run();
@@ -213,7 +230,7 @@ impl Crew {
     /// Hands over the counts of lanes of which no thread has come by.
     pub fn tick(&self, now_ns: u64) {
         let lanes = self.shared_lanes.iter();
-        lanes.for_each(|lane| crate::shared::lock(&lane.lane).tick(now_ns));
+        lanes.for_each(|lane| lane.tick(now_ns));
     }
 
     /// Finishes lanes whose threads hang in the kernel and have had their time.

@@ -5,6 +5,7 @@
 //! equal (deduplication finds nothing) while the rest stays incompressible.
 
 use crate::job::{Data, DataKind};
+use crate::keystream;
 
 const SECTOR_BYTES: usize = 512;
 const CHUNK_BYTES: usize = 4096;
@@ -37,7 +38,7 @@ impl Filler {
         let random_bytes = self.random_bytes;
         for chunk in buffer.chunks_mut(self.chunk_bytes) {
             let (random, zeros) = chunk.split_at_mut(random_bytes.min(chunk.len()));
-            self.rng.fill(random);
+            keystream::fill(random, &mut self.rng);
             zeros.fill(0);
         }
     }

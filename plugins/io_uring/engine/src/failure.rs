@@ -13,8 +13,7 @@ pub enum Cause {
     NoDirectIo,
     TooSmall,
     Unaligned,
-    IoError,
-    NoSpace,
+    DeviceError,
     ReadOnly,
     Memory,
     Internal,
@@ -31,21 +30,10 @@ impl Cause {
             Self::NoDirectIo => "no-direct-io",
             Self::TooSmall => "too-small",
             Self::Unaligned => "unaligned",
-            Self::IoError => "io-error",
-            Self::NoSpace => "no-space",
+            Self::DeviceError => "device-error",
             Self::ReadOnly => "read-only",
             Self::Memory => "memory",
             Self::Internal => "internal",
-        }
-    }
-
-    /// The cause that an errno of an I/O stands for.
-    pub fn of_io(errno: i32) -> Self {
-        match errno {
-            libc::ENOSPC | libc::EDQUOT => Self::NoSpace,
-            libc::EROFS => Self::ReadOnly,
-            libc::EACCES | libc::EPERM => Self::Permission,
-            _ => Self::IoError,
         }
     }
 }

@@ -29,7 +29,7 @@ impl Histogram {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, value_ns: u64) {
         self.counts[bucket_index(value_ns)] += 1;
     }

@@ -27,6 +27,12 @@ pub struct Job {
     pub read_only: bool,
     #[serde(default)]
     pub mode: Mode,
+    /// Look for completions instead of waiting for interrupts.
+    #[serde(default)]
+    pub polled: bool,
+    /// NVMe commands past the block layer.
+    #[serde(default)]
+    pub passthrough: bool,
 }
 
 fn default_interval_ns() -> u64 {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::arrivals::Arrivals;
+use crate::conditions::{Load, Usage};
 use crate::data::Filler;
 use crate::job::{Job, Stream};
 use crate::message::{LaneEnd, Message};
@@ -57,10 +58,18 @@ pub enum Next {
 }
 
 /// When a slot of the queue depth was first and last busy in the measured part.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct SlotTime {
-    first_ns: Option<u64>,
+    /// u64::MAX as long as it was not.
+    first_ns: u64,
     last_ns: u64,
+}
+
+impl SlotTime {
+    const NEVER: Self = Self {
+        first_ns: u64::MAX,
+        last_ns: 0,
+    };
 }
 
 /// Which thread of which stream.
@@ -77,6 +86,8 @@ pub struct Lane {
     messages: Sender<Message>,
     schedule: Schedule,
     interval: Interval,
+    /// Whether `interval` is one of the warm-up.
+    warming_up: bool,
     boundary_ns: u64,
     rng: fastrand::Rng,
     mix: Mix,
@@ -85,25 +96,30 @@ pub struct Lane {
     /// The walk from its beginning, for the measured part starts there.
     fresh_walk: Walk,
     arrivals: Option<Arrivals>,
+    /// Nothing but I/O after I/O: no rate, no limit, no flushes, no verification.
+    plain: bool,
     filler: Filler,
     verifier: Option<Verifier>,
     held: Option<Op>,
     sync_every: Option<u64>,
     unsynced_writes: u64,
     measuring: bool,
+    own_thread: bool,
     exhausted: bool,
     succeeded: bool,
     over_ns: Option<u64>,
     tally: Tally,
     slots: Vec<SlotTime>,
     lost_ios: u64,
+    /// When the measured part began, and the thread's time then.
+    usage_before: Option<(u64, Usage)>,
 }
 
 impl Lane {
     pub fn new(
         job: &Job,
         id: LaneId,
-        slots: usize,
+        own_thread: bool,
         shared: Arc<Shared>,
         messages: Sender<Message>,
     ) -> Self {
@@ -117,11 +133,14 @@ impl Lane {
         };
         let walk = Walk::new(stream, job.block_bytes, job.passes, share);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
+        let limited = job.limit_bytes.is_some();
+        let more = stream.rate.is_some() || stream.sync_every.is_some() || stream.verify;
         let nonce = seed::mix(job.seed ^ crate::clock::monotonic_ns());
         Self {
             id,
             schedule: Schedule::new(0, 0, None, job.interval_ns),
             interval: 0,
+            warming_up: false,
             boundary_ns: u64::MAX,
             rng: generator(Purpose::Operations),
             mix: Mix::new(stream),
@@ -131,16 +150,19 @@ impl Lane {
             arrivals: arrivals_of(stream, id.thread, generator(Purpose::Arrivals)),
             filler: Filler::new(&stream.data, smallest_bytes, generator(Purpose::Data)),
             verifier: stream.verify.then(|| Verifier::new(job.block_bytes, nonce)),
+            plain: !limited && !more,
             held: None,
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             measuring: false,
+            own_thread,
             exhausted: false,
             succeeded: false,
             over_ns: None,
             tally: Tally::new(),
-            slots: vec![SlotTime::default(); slots],
+            slots: vec![SlotTime::NEVER; stream.qd],
             lost_ios: 0,
+            usage_before: None,
             shared,
             messages,
         }
@@ -149,11 +171,16 @@ impl Lane {
     /// The run begins.
     pub fn begin(&mut self, schedule: Schedule) {
         self.schedule = schedule;
-        self.interval = schedule.interval_at(schedule.warmup_start_ns);
-        self.boundary_ns = schedule.boundary_ns(self.interval);
+        self.enter_interval(schedule.interval_at(schedule.warmup_start_ns));
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start_at(schedule.warmup_start_ns);
         }
+    }
+
+    fn enter_interval(&mut self, interval: Interval) {
+        self.interval = interval;
+        self.warming_up = self.schedule.is_warmup(interval);
+        self.boundary_ns = self.schedule.boundary_ns(interval);
     }
 
     pub fn id(&self) -> LaneId {
@@ -171,7 +198,7 @@ impl Lane {
 
     /// Hands the interval's counts over when it has ended. To be called before
     /// anything that was observed at `now_ns` is counted.
-    #[inline]
+    #[inline(always)]
     pub fn tick(&mut self, now_ns: u64) {
         if now_ns >= self.boundary_ns {
             self.hand_over(now_ns);
@@ -181,8 +208,7 @@ impl Lane {
     #[cold]
     fn hand_over(&mut self, now_ns: u64) {
         let ended = self.interval;
-        self.interval = self.schedule.interval_at(now_ns);
-        self.boundary_ns = self.schedule.boundary_ns(self.interval);
+        self.enter_interval(self.schedule.interval_at(now_ns));
         let reported = self.interval;
         self.send_counts(ended, reported, now_ns);
     }
@@ -207,11 +233,28 @@ impl Lane {
 
     /// The next I/O. With `reserve`, one whose time has not come is given as well,
     /// and the caller waits for it.
-    #[inline]
     pub fn next(&mut self, now_ns: u64, reserve: bool) -> Next {
         if self.over(now_ns) {
             return Next::Over;
         }
+        self.next_unless_over(now_ns, reserve)
+    }
+
+    /// The same for a caller that has just asked `over`, which holds for a batch.
+    #[inline(always)]
+    pub fn next_unless_over(&mut self, now_ns: u64, reserve: bool) -> Next {
+        let measured = now_ns >= self.schedule.start_ns;
+        if self.plain && measured == self.measuring {
+            if let Some(op) = self.draw(now_ns, measured) {
+                return Next::Op(op);
+            }
+            return self.exhaust(now_ns);
+        }
+        self.next_in_general(now_ns, reserve)
+    }
+
+    #[inline(never)]
+    fn next_in_general(&mut self, now_ns: u64, reserve: bool) -> Next {
         if let Some(op) = self.held.take() {
             return self.admit(op);
         }
@@ -232,7 +275,7 @@ impl Lane {
     }
 
     /// Whether no more I/O is to start; notes since when.
-    #[inline]
+    #[inline(always)]
     pub fn over(&mut self, now_ns: u64) -> bool {
         let over = now_ns >= self.schedule.end_ns || self.exhausted || self.shared.stopped();
         if over && self.over_ns.is_none() {
@@ -241,11 +284,11 @@ impl Lane {
         over
     }
 
-    #[inline]
     fn start_io(&mut self, start_ns: u64, now_ns: u64) -> Next {
         let measured = start_ns >= self.schedule.start_ns;
         if measured && !self.measuring {
             self.measuring = true;
+            self.usage_before = Some((now_ns, Usage::now()));
             self.walk = self.fresh_walk.clone();
         }
         let Some(op) = self.draw(start_ns, measured) else {
@@ -270,7 +313,7 @@ impl Lane {
         Next::Over
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
         let direction = self.mix.pick(&mut self.rng);
         let sizes = &self.sizes[usize::from(direction != Direction::Read)];
@@ -313,10 +356,17 @@ impl Lane {
     /// another place if the pattern allows, else wait.
     #[inline]
     fn admit(&mut self, op: Op) -> Next {
+        if self.verifier.is_none() {
+            return Next::Op(op);
+        }
+        self.admit_verified(op)
+    }
+
+    #[inline(never)]
+    fn admit_verified(&mut self, mut op: Op) -> Next {
         let Some(verifier) = &mut self.verifier else {
             return Next::Op(op);
         };
-        let mut op = op;
         for _ in 0..REDRAWS {
             if !verifier.conflicts(op.offset_bytes, op.size_bytes, op.modifies()) {
                 verifier.begin(op.offset_bytes, op.size_bytes, op.modifies());
@@ -353,19 +403,20 @@ impl Lane {
     }
 
     /// The I/O is about to be handed to the kernel.
-    #[inline]
+    #[inline(always)]
     pub fn issue(&mut self, slot: usize, op: &mut Op, now_ns: u64) {
         if self.starts_when_issued(op) {
             op.start_ns = now_ns;
         }
         if op.measured {
-            self.slots[slot].first_ns.get_or_insert(now_ns);
+            let time = &mut self.slots[slot];
+            time.first_ns = time.first_ns.min(now_ns);
         }
     }
 
     /// The I/O was seen to be complete. `result` is bytes, or minus errno; `data` is
     /// what was read, where it is to be verified.
-    #[inline]
+    #[inline(always)]
     pub fn complete(
         &mut self,
         slot: usize,
@@ -404,9 +455,9 @@ impl Lane {
     }
 
     /// What started in the warm-up and ends after it is counted nowhere.
-    #[inline]
+    #[inline(always)]
     fn counts(&self, op: &Op) -> bool {
-        op.measured != self.schedule.is_warmup(self.interval)
+        op.measured != self.warming_up
     }
 
     #[cold]
@@ -425,6 +476,7 @@ impl Lane {
         }
     }
 
+    #[inline(never)]
     fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {
         let counts = self.counts(op);
         let Some(verifier) = &mut self.verifier else {
@@ -463,14 +515,27 @@ impl Lane {
         now_ns >= own_ns.min(self.shared.give_up_ns())
     }
 
-    /// The I/O did not come back in time: an error that took until now.
+    /// The I/O did not come back in time. That is an error, unless the run was stopped
+    /// and did not wait for it long.
     pub fn lose(&mut self, slot: usize, op: &Op, now_ns: u64) {
         self.lost_ios += 1;
         if op.measured {
             self.slots[slot].last_ns = now_ns;
         }
-        self.count_error(op);
-        self.shared.lost(io_error(op, libc::ETIMEDOUT));
+        if !self.shared.stopped() {
+            self.count_error(op);
+            self.shared.lost(io_error(op, libc::ETIMEDOUT));
+        }
+    }
+
+    /// How the thread spent the measured part, if the lane has one of its own.
+    fn load(&self, now_ns: u64) -> Option<Load> {
+        let before = self.usage_before.filter(|_| self.own_thread)?;
+        Some(Load::between(
+            self.id.stream,
+            before,
+            (now_ns, Usage::now()),
+        ))
     }
 
     /// Hands over what is left.
@@ -482,7 +547,8 @@ impl Lane {
         let busy = self
             .slots
             .iter()
-            .filter_map(|slot| Some((slot.first_ns?, slot.last_ns)));
+            .filter(|slot| slot.first_ns < u64::MAX)
+            .map(|slot| (slot.first_ns, slot.last_ns));
         let busy: Vec<(u64, u64)> = busy.collect();
         let _ = self.messages.send(Message::Finished {
             lane: self.id.lane,
@@ -499,6 +565,7 @@ impl Lane {
                 last_ns: busy.iter().map(|slot| slot.1).max(),
                 backlog_ios,
                 lost_ios: self.lost_ios,
+                load: self.load(over_ns),
             },
         });
     }

@@ -5,17 +5,23 @@ mod arrivals;
 mod buffers;
 mod check;
 mod clock;
+mod conditions;
 mod cpus;
 mod crew;
 mod data;
+mod entries;
 mod errno;
 mod event;
 mod failure;
 mod gate;
 mod histogram;
 mod job;
+mod keystream;
 mod lane;
+mod lifeline;
 mod message;
+mod mode;
+mod passthrough;
 mod permutation;
 mod probe;
 mod record;
@@ -27,6 +33,7 @@ mod seed;
 mod shared;
 mod signals;
 mod sizes;
+mod slots;
 mod span;
 mod sync;
 mod tally;
@@ -48,6 +55,7 @@ const USAGE: &str = "\
 ioplan-engine: does the I/O of one run
 
   ioplan-engine run [FILE|-]   read a job as JSON, print its events as JSON lines
+  ioplan-engine run --lifeline the job is the first line of stdin, whose end ends the run
   ioplan-engine probe PATH     what can be done here and on this target, as JSON
   ioplan-engine --version
 ";
@@ -64,6 +72,7 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let code = match words.as_slice() {
         ["run"] => run_job("-"),
+        ["run", "--lifeline"] => run_on_lifeline(),
         ["run", file] => run_job(file),
         ["probe", path] => probe_target(path),
         ["--version" | "-V"] => print(&format!("ioplan-engine {}\n", record::VERSION), 0),
@@ -81,7 +90,14 @@ fn run_job(file: &str) -> i32 {
     if !signals::die_with_parent() {
         return EXIT_FAILED;
     }
-    let outcome = read_job(file).and_then(|text| run::run(&text));
+    code_of(read_job(file).and_then(|text| run::run(&text)))
+}
+
+fn run_on_lifeline() -> i32 {
+    code_of(lifeline::job().and_then(|text| run::run(&text)))
+}
+
+fn code_of(outcome: Result<Outcome, Failure>) -> i32 {
     match outcome {
         Ok(Outcome::Complete) => 0,
         Ok(Outcome::Failed | Outcome::Unheard) => EXIT_FAILED,

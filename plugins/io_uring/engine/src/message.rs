@@ -1,5 +1,6 @@
 //! What the threads tell the main thread.
 
+use crate::conditions::Load;
 use crate::event::Facts;
 use crate::failure::Failure;
 use crate::schedule::Interval;
@@ -44,4 +45,6 @@ pub struct LaneEnd {
     pub last_ns: Option<u64>,
     pub backlog_ios: u64,
     pub lost_ios: u64,
+    /// None where several threads share the lane.
+    pub load: Option<Load>,
 }

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::buffers::Buffers;
-use crate::errno;
 use crate::event::Facts;
 use crate::failure::{Cause, Failure};
 use crate::record::VERSION;
@@ -31,7 +30,7 @@ pub fn probe(path: &str) -> Result<Facts, Failure> {
     facts.insert("size_bytes".into(), json!(target.size_bytes));
     facts.insert("block_bytes".into(), json!(target.block_bytes));
     facts.insert("direct".into(), json!(direct));
-    facts.insert("nowait".into(), json!(nowait(&target)?));
+    facts.insert("nowait".into(), json!(target.nowait()));
     Ok(facts)
 }
 
@@ -41,18 +40,4 @@ fn reads(target: &Target) -> Result<bool, Failure> {
     let mut buffers = Buffers::new(1, length_bytes)?;
     let result = target::read_at(target.fd(), buffers.slice(0, length_bytes), 0);
     Ok(result >= 0 || -result != i64::from(libc::EINVAL))
-}
-
-/// Whether the target answers without blocking. Where it does not, io_uring hands
-/// each I/O to a kernel thread.
-fn nowait(target: &Target) -> Result<bool, Failure> {
-    let length_bytes = READ_BYTES.max(target.block_bytes);
-    let mut buffers = Buffers::new(1, length_bytes)?;
-    let vector = libc::iovec {
-        iov_base: buffers.slice(0, length_bytes).as_mut_ptr().cast(),
-        iov_len: length_bytes as usize,
-    };
-    // SAFETY: one iovec that describes `buffers`, which outlives the call.
-    let rc = unsafe { libc::preadv2(target.fd(), &vector, 1, 0, libc::RWF_NOWAIT) };
-    Ok(rc >= 0 || errno::last() == libc::EAGAIN)
 }

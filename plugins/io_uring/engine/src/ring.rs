@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::buffers::Buffers;
 use crate::errno;
+use crate::passthrough::Command;
 use crate::uring_abi::*;
 
 /// Dropped from the left when the kernel does not know them (EINVAL).
@@ -23,6 +24,32 @@ const OPTIONAL_FLAGS: [(u32, &str); 5] = [
 ];
 
 const FEATURES: u32 = FEAT_NODROP | FEAT_EXT_ARG;
+
+/// What kind of ring, beyond what every one has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shape {
+    /// Completions are looked for in the device's queue, without interrupts.
+    pub polled: bool,
+    /// Entries of twice the size, which an NVMe command needs.
+    pub wide: bool,
+}
+
+impl Shape {
+    fn flags(self) -> u32 {
+        let polled = if self.polled { SETUP_IOPOLL } else { 0 };
+        let wide = if self.wide {
+            SETUP_SQE128 | SETUP_CQE32
+        } else {
+            0
+        };
+        SETUP_CQSIZE | polled | wide
+    }
+}
+
+/// By how many bits an index is shifted: entries of a wide ring are two long.
+fn entry_shift(params: &Params) -> u32 {
+    u32::from(params.flags & SETUP_SQE128 != 0)
+}
 
 pub struct Ring {
     fd: OwnedFd,
@@ -39,6 +66,7 @@ struct SubmissionQueue {
     head: NonNull<AtomicU32>,
     tail: NonNull<AtomicU32>,
     entries: NonNull<Sqe>,
+    shift: u32,
     mask: u32,
     local_tail: u32,
 }
@@ -47,6 +75,7 @@ struct CompletionQueue {
     head: NonNull<AtomicU32>,
     tail: NonNull<AtomicU32>,
     entries: NonNull<Cqe>,
+    shift: u32,
     mask: u32,
     local_head: u32,
 }
@@ -64,8 +93,8 @@ pub enum Wait {
 
 impl Ring {
     /// Room for `batch` submissions at a time and `depth` I/Os under way.
-    pub fn new(batch: u32, depth: u32) -> io::Result<Self> {
-        let (fd, params) = set_up(batch.next_power_of_two(), depth.next_power_of_two())?;
+    pub fn new(batch: u32, depth: u32, shape: Shape) -> io::Result<Self> {
+        let (fd, params) = set_up(batch.next_power_of_two(), depth.next_power_of_two(), shape)?;
         if params.features & FEATURES != FEATURES {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
@@ -131,20 +160,73 @@ impl Ring {
     /// # Safety
     /// Memory that the entry points to must stay valid, and must not be touched,
     /// until its completion has been popped.
-    #[inline]
-    pub unsafe fn push(&mut self, sqe: Sqe) {
+    #[inline(always)]
+    pub unsafe fn push(&mut self, sqe: &Sqe, slot: u32) {
+        let entry = self.next_entry();
+        // SAFETY: by `next_entry`. Stored field by field and not as a changed copy: the processor
+        // cannot forward narrow stores to the wide loads of a copy at once.
+        unsafe {
+            entry.write(*sqe);
+            (*entry).user_data = u64::from(slot);
+        }
+        self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
+    }
+
+    /// The same, for a read or a write at that place.
+    ///
+    /// # Safety
+    /// As for `push`.
+    #[inline(always)]
+    pub unsafe fn push_transfer(
+        &mut self,
+        sqe: &Sqe,
+        slot: u32,
+        offset_bytes: u64,
+        length_bytes: u32,
+    ) {
+        let entry = self.next_entry();
+        // SAFETY: as in `push`.
+        unsafe {
+            entry.write(*sqe);
+            (*entry).user_data = u64::from(slot);
+            (*entry).off = offset_bytes;
+            (*entry).len = length_bytes;
+        }
+        self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
+    }
+
+    /// A command of a wide ring.
+    ///
+    /// # Safety
+    /// As for `push`, for the memory that the command points to.
+    #[inline(always)]
+    pub unsafe fn push_command(&mut self, sqe: &Sqe, slot: u32, command: &Command) {
+        assert!(self.sq.shift == 1, "a command needs a wide ring");
+        let entry = self.next_entry();
+        // SAFETY: as in `push`. The command has 72 of the 80 bytes from `addr3` on, which
+        // are aligned to 8 bytes, as it is.
+        unsafe {
+            entry.write(*sqe);
+            (*entry).user_data = u64::from(slot);
+            (&raw mut (*entry).addr3).cast::<Command>().write(*command);
+        }
+        self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
+    }
+
+    /// Where the next entry goes: valid for writes, and nobody else's until `enter`.
+    #[inline(always)]
+    fn next_entry(&self) -> *mut Sqe {
         assert!(
             self.unsubmitted() <= self.sq.mask,
             "the submission queue is full"
         );
-        let index = (self.sq.local_tail & self.sq.mask) as usize;
-        // SAFETY: index <= mask, so inside the mapped array; the kernel has taken the
+        let index = ((self.sq.local_tail & self.sq.mask) << self.sq.shift) as usize;
+        // SAFETY: within the mapped array, which has mask + 1 entries of 1 << shift; the kernel has taken the
         // entry that was there, for fewer than mask + 1 are unsubmitted.
-        unsafe { self.sq.entries.as_ptr().add(index).write(sqe) };
-        self.sq.local_tail = self.sq.local_tail.wrapping_add(1);
+        unsafe { self.sq.entries.as_ptr().add(index) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn unsubmitted(&self) -> u32 {
         // SAFETY: points into the ring's mapping, which lives as long as `self`.
         let head = unsafe { self.sq.head.as_ref() }.load(Ordering::Acquire);
@@ -154,7 +236,7 @@ impl Ring {
     /// Submits what was pushed, at most `chunk` in one system call, and waits in the
     /// last one. Being interrupted or timed out is no error: the caller looks at the
     /// time itself.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, wait: Wait, chunk: u32) -> io::Result<()> {
         let mut submit = self.unsubmitted();
         // SAFETY: as in `unsubmitted`.
@@ -197,7 +279,7 @@ impl Ring {
         self.system_call(submit, 1, flags, std::ptr::from_ref(&argument), bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn system_call(
         &self,
         submit: u32,
@@ -222,7 +304,7 @@ impl Ring {
     }
 
     /// How many completions can be popped.
-    #[inline]
+    #[inline(always)]
     pub fn ready(&self) -> u32 {
         // SAFETY: as in `unsubmitted`. Acquire: the entries were written before.
         let tail = unsafe { self.cq.tail.as_ref() }.load(Ordering::Acquire);
@@ -230,17 +312,17 @@ impl Ring {
     }
 
     /// The next completion; only as often as `ready` said.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Cqe {
-        let index = (self.cq.local_head & self.cq.mask) as usize;
+        let index = ((self.cq.local_head & self.cq.mask) << self.cq.shift) as usize;
         self.cq.local_head = self.cq.local_head.wrapping_add(1);
-        // SAFETY: index <= mask, so inside the mapped array; the kernel does not
+        // SAFETY: within the mapped array, as in `next_entry`; the kernel does not
         // reuse the entry before `release` has moved the head over it.
         unsafe { self.cq.entries.as_ptr().add(index).read() }
     }
 
     /// Gives the popped entries back to the kernel.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self) {
         // SAFETY: as in `unsubmitted`. Release: the entries have been read.
         unsafe { self.cq.head.as_ref() }.store(self.cq.local_head, Ordering::Release);
@@ -254,12 +336,12 @@ unsafe fn register(fd: RawFd, what: u32, address: *mut libc::c_void, count: u32)
     unsafe { libc::syscall(libc::SYS_io_uring_register, fd, what, address, count) }
 }
 
-fn set_up(sq_entries: u32, cq_entries: u32) -> io::Result<(OwnedFd, Params)> {
+fn set_up(sq_entries: u32, cq_entries: u32, shape: Shape) -> io::Result<(OwnedFd, Params)> {
     let mut dropped = 0;
     loop {
         let optional = OPTIONAL_FLAGS[dropped..].iter();
         let mut params = Params {
-            flags: optional.fold(SETUP_CQSIZE, |all, (flag, _)| all | flag),
+            flags: optional.fold(shape.flags(), |all, (flag, _)| all | flag),
             cq_entries: cq_entries.max(2 * sq_entries),
             ..Params::default()
         };
@@ -341,7 +423,8 @@ impl Maps {
         // completion entries in the single mapping.
         let header_bytes = params.sq_off.dropped.max(params.sq_off.flags) as usize + 4;
         let sq_bytes = array_bytes.max(header_bytes);
-        let cq_bytes = params.cq_off.cqes as usize + params.cq_entries as usize * size_of::<Cqe>();
+        let cqes = (params.cq_entries << entry_shift(params)) as usize;
+        let cq_bytes = params.cq_off.cqes as usize + cqes * size_of::<Cqe>();
         let mut all = Vec::new();
         if params.features & FEAT_SINGLE_MMAP != 0 {
             all.push(Map::new(fd, OFF_SQ_RING, sq_bytes.max(cq_bytes))?);
@@ -349,7 +432,7 @@ impl Maps {
             all.push(Map::new(fd, OFF_SQ_RING, sq_bytes)?);
             all.push(Map::new(fd, OFF_CQ_RING, cq_bytes)?);
         }
-        let sqe_bytes = params.sq_entries as usize * size_of::<Sqe>();
+        let sqe_bytes = (params.sq_entries << entry_shift(params)) as usize * size_of::<Sqe>();
         all.push(Map::new(fd, OFF_SQES, sqe_bytes)?);
         Ok(Self { all })
     }
@@ -368,7 +451,8 @@ impl Maps {
         SubmissionQueue {
             head: ring.at(offsets.head, 1),
             tail,
-            entries: self.all[self.all.len() - 1].at(0, params.sq_entries),
+            entries: self.all[self.all.len() - 1].at(0, params.sq_entries << entry_shift(params)),
+            shift: entry_shift(params),
             mask: ring.read(offsets.ring_mask),
             // SAFETY: inside the mapping, as `at` checked.
             local_tail: unsafe { tail.as_ref() }.load(Ordering::Relaxed),
@@ -381,7 +465,8 @@ impl Maps {
         CompletionQueue {
             head,
             tail: ring.at(offsets.tail, 1),
-            entries: ring.at(offsets.cqes, params.cq_entries),
+            entries: ring.at(offsets.cqes, params.cq_entries << entry_shift(params)),
+            shift: entry_shift(params),
             mask: ring.read(offsets.ring_mask),
             // SAFETY: inside the mapping, as `at` checked.
             local_head: unsafe { head.as_ref() }.load(Ordering::Relaxed),
@@ -391,7 +476,7 @@ impl Maps {
 
 /// Why io_uring cannot be used here, for a person.
 pub fn unusable_reason() -> Option<String> {
-    let error = Ring::new(1, 1).err()?;
+    let error = Ring::new(1, 1, Shape::default()).err()?;
     let sysctl = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let disabled = sysctl.unwrap_or_default().trim().to_owned();
     Some(match error.raw_os_error().unwrap_or(0) {
@@ -410,17 +495,23 @@ mod tests {
     use super::*;
 
     /// A NOP touches no memory, so that `push` is sound for it.
-    fn nop(user_data: u64) -> Sqe {
+    fn nop() -> Sqe {
         Sqe {
             opcode: OP_NOP,
-            user_data,
             ..Sqe::default()
         }
     }
 
     #[test]
     fn every_entry_comes_back_once() {
-        let Ok(mut ring) = Ring::new(16, 64) else {
+        for wide in [false, true] {
+            let polled = false;
+            nops_come_back(Shape { polled, wide });
+        }
+    }
+
+    fn nops_come_back(shape: Shape) {
+        let Ok(mut ring) = Ring::new(16, 64, shape) else {
             return; // io_uring is forbidden here
         };
         ring.register_ring();
@@ -428,7 +519,7 @@ mod tests {
         for batch in 0..100 {
             for at in 0..16 {
                 // SAFETY: see `nop`.
-                unsafe { ring.push(nop(batch * 16 + at)) };
+                unsafe { ring.push(&nop(), (batch * 16 + at) as u32) };
             }
             ring.enter(Wait::UpTo(1_000_000_000), 5).expect("enter");
             while ring.ready() > 0 {
@@ -443,7 +534,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_in_time() {
-        let Ok(mut ring) = Ring::new(1, 1) else {
+        let Ok(mut ring) = Ring::new(1, 1, Shape::default()) else {
             return;
         };
         let start = std::time::Instant::now();

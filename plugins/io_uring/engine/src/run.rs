@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::buffers;
 use crate::check;
 use crate::clock::Calibration;
+use crate::conditions::{self, Asked, Conditions, Machine};
 use crate::crew::{self, Crew, Kit};
 use crate::errno;
 use crate::event::{self, Cpu, Event, Facts};
@@ -16,8 +17,8 @@ use crate::failure::{Cause, Failure};
 use crate::gate::Gate;
 use crate::job::{Job, Mode, Stream};
 use crate::message::{LaneEnd, Message};
+use crate::mode;
 use crate::record;
-use crate::ring;
 use crate::schedule::Schedule;
 use crate::shared::{END_DRAIN_NS, Shared};
 use crate::signals;
@@ -47,9 +48,12 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     signals::block();
     signals::exact_timers();
     let writable = job.streams.iter().any(Stream::modifies);
-    let target = Target::open(&job.target, writable)?;
+    let mut target = Target::open(&job.target, writable)?;
     target.check(&job)?;
-    let (mode, reason) = choose_mode(job.mode)?;
+    if job.passthrough {
+        target.open_passthrough(&job.target, writable)?;
+    }
+    let (mode, reason) = mode::choose(&job, &target)?;
     require_memory(&job)?;
     let (sender, receiver) = mpsc::channel();
     signals::forward(sender.clone());
@@ -82,21 +86,6 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     Ok(run.conclude())
 }
 
-/// The mode, and the reason when it is not the one that is best.
-fn choose_mode(asked: Mode) -> Result<(Mode, String), Failure> {
-    if asked == Mode::Sync {
-        return Ok((Mode::Sync, "the job asks for it".to_owned()));
-    }
-    match (ring::unusable_reason(), asked) {
-        (None, _) => Ok((Mode::IoUring, String::new())),
-        (Some(reason), Mode::Auto) => Ok((Mode::Sync, reason)),
-        (Some(reason), _) => Err(Failure::new(
-            Cause::IoUringForbidden,
-            format!("the job asks for io_uring, but {reason}; allow it, or use mode auto or sync"),
-        )),
-    }
-}
-
 fn require_memory(job: &Job) -> Result<(), Failure> {
     let bytes = job.streams.iter().map(|stream| {
         let both = if stream.reads() && stream.writes() {
@@ -118,7 +107,7 @@ struct Run {
     schedule: Schedule,
     timeline: Timeline,
     ends: Vec<Option<LaneEnd>>,
-    cpu_before: Option<Cpu>,
+    before: Option<(Cpu, Machine)>,
     stopped: bool,
     failure: Option<Failure>,
     heard: bool,
@@ -137,7 +126,7 @@ impl Run {
             .map(|stream| stream.name.clone())
             .collect();
         let stream_of_lane = crew.lanes.iter().map(|id| id.stream).collect();
-        let cpu_before = (job.warmup_ns == 0).then(record::cpu_now);
+        let before = (job.warmup_ns == 0).then(|| state_now(&crew));
         kit.gate.open(schedule);
         Self {
             job,
@@ -147,7 +136,7 @@ impl Run {
             crew,
             schedule,
             timeline: Timeline::new(schedule, names, stream_of_lane),
-            cpu_before,
+            before,
             stopped: kit.shared.stopped(),
             failure: None,
             heard: true,
@@ -158,14 +147,14 @@ impl Run {
     fn follow(&mut self, messages: &Receiver<Message>) {
         while self.ends.iter().any(Option::is_none) {
             let now_ns = self.shared.clock.now_ns();
-            if now_ns >= self.schedule.start_ns && self.cpu_before.is_none() {
-                self.cpu_before = Some(record::cpu_now());
+            if now_ns >= self.schedule.start_ns && self.before.is_none() {
+                self.before = Some(state_now(&self.crew));
             }
             while let Some(line) = self.timeline.due(now_ns) {
                 self.emit(&line);
             }
             let mut wake_ns = self.timeline.wake_ns().min(now_ns + LOOK_NS);
-            if self.cpu_before.is_none() {
+            if self.before.is_none() {
                 wake_ns = wake_ns.min(self.schedule.start_ns);
             }
             let wait = Duration::from_nanos(wake_ns.saturating_sub(now_ns).max(1));
@@ -234,20 +223,21 @@ impl Run {
 
     /// The last lines, the result, and the failure if it is one.
     fn conclude(mut self) -> Outcome {
-        let cpu_after = record::cpu_now();
+        let after = state_now(&self.crew);
         let ends: Vec<LaneEnd> = self.ends.iter().flatten().cloned().collect();
         let end_ns = ends.iter().map(|end| end.end_ns).max().unwrap_or(0);
         for line in self.timeline.rest(end_ns) {
             self.emit(&line);
         }
         let runs_ns = self.runs_ns(&ends);
+        let conditions = self.conditions(&ends, after.1);
         let result = Event::Result {
             run_ns: runs_ns.iter().copied().max().unwrap_or(0),
             stopped: self.stopped,
             streams: self.timeline.total_reports(),
-            cpu: record::cpu_between(self.cpu_before, cpu_after),
-            warnings: self.warnings(&ends),
-            facts: self.result_facts(&runs_ns),
+            cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
+            warnings: [self.warnings(&ends), conditions.warnings()].concat(),
+            facts: self.result_facts(&runs_ns, &conditions),
         };
         self.emit(&result);
         let failure = self.failure.take().or_else(|| self.io_failure());
@@ -267,7 +257,7 @@ impl Run {
         let (error, errors) = self.shared.fatal_error()?;
         let what = errno::describe(error.errno);
         Some(Failure::new(
-            Cause::of_io(error.errno),
+            Cause::DeviceError,
             format!(
                 "{}: {errors} I/Os failed, the first a {} of {} bytes at offset {}: {what}; \
                  see the kernel's log (dmesg) for the device's own words",
@@ -328,7 +318,27 @@ impl Run {
         .collect()
     }
 
-    fn result_facts(&self, runs_ns: &[u64]) -> Facts {
+    fn conditions(&self, ends: &[LaneEnd], after: Machine) -> Conditions {
+        let asked = |(at, stream): (usize, &Stream)| {
+            let lanes = self.crew.lanes.iter().zip(ends);
+            let backlog = lanes.filter(|(id, end)| id.stream == at && end.backlog_ios > 0);
+            Asked {
+                name: stream.name.clone(),
+                qd: stream.qd,
+                waits_busily: self.job.polled || stream.rate.is_some() && backlog.count() == 0,
+                rated: stream.rate.is_some(),
+            }
+        };
+        Conditions {
+            streams: self.job.streams.iter().enumerate().map(asked).collect(),
+            loads: ends.iter().filter_map(|end| end.load).collect(),
+            before: self.before.map_or(after, |before| before.1),
+            after,
+            timer_ns: conditions::timer_ns(),
+        }
+    }
+
+    fn result_facts(&self, runs_ns: &[u64], conditions: &Conditions) -> Facts {
         let mut facts = self.shared.error_facts();
         let named = self.job.streams.iter().zip(runs_ns);
         let streams: Facts = named
@@ -337,6 +347,11 @@ impl Run {
         facts.insert("streams".into(), streams.into());
         let drift_ppm = (self.shared.clock.drift_ppm() * 100.0).round() / 100.0;
         facts.insert("clock_drift_ppm".into(), json!(drift_ppm));
+        facts.insert("conditions".into(), conditions.facts().into());
         facts
     }
+}
+
+fn state_now(crew: &Crew) -> (Cpu, Machine) {
+    (record::cpu_now(), Machine::now(&crew.cpus))
 }

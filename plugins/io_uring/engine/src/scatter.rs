@@ -88,10 +88,18 @@ impl Scatter {
     }
 
     /// The offset of an I/O of `size_bytes`, which may go to any of `span`.
-    #[inline]
+    #[inline(always)]
     pub fn offset(&self, span: &Span, size_bytes: u64, rng: &mut fastrand::Rng) -> u64 {
         match self {
             Self::Uniform => span.offset(below(rng, span.count)),
+            _ => self.uneven(span, size_bytes, rng),
+        }
+    }
+
+    #[inline(never)]
+    fn uneven(&self, span: &Span, size_bytes: u64, rng: &mut fastrand::Rng) -> u64 {
+        match self {
+            Self::Uniform => unreachable!("see `offset`"),
             Self::Hotspots { zones, alias } => {
                 let (start, end) = zones[alias.pick(rng)];
                 let low = ((start * span.count as f64).round() as u64).min(span.count - 1);

@@ -43,7 +43,7 @@ impl Mix {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self, rng: &mut fastrand::Rng) -> Direction {
         match self.only {
             Some(direction) => direction,
@@ -55,6 +55,7 @@ impl Mix {
 /// A distribution of block sizes.
 #[derive(Debug, Clone)]
 pub struct Sizes {
+    only: Option<u64>,
     bytes: Vec<u64>,
     alias: Alias,
 }
@@ -62,14 +63,19 @@ pub struct Sizes {
 impl Sizes {
     pub fn new(shares: &[SizeShare]) -> Self {
         let weights: Vec<f64> = shares.iter().map(|share| share.percent).collect();
+        let only = (shares.len() == 1).then(|| shares[0].size_bytes);
         Self {
+            only,
             bytes: shares.iter().map(|share| share.size_bytes).collect(),
             alias: Alias::new(&weights),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self, rng: &mut fastrand::Rng) -> u64 {
-        self.bytes[self.alias.pick(rng)]
+        match self.only {
+            Some(size_bytes) => size_bytes,
+            None => self.bytes[self.alias.pick(rng)],
+        }
     }
 }

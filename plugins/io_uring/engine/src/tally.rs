@@ -8,7 +8,6 @@ use crate::sizes::{DIRECTIONS, Direction};
 
 /// One direction of one interval, being counted.
 struct Counter {
-    ios: u64,
     bytes: u64,
     errors: u64,
     min_ns: u64,
@@ -21,7 +20,6 @@ struct Counter {
 impl Counter {
     fn new() -> Self {
         Self {
-            ios: 0,
             bytes: 0,
             errors: 0,
             min_ns: u64::MAX,
@@ -32,9 +30,8 @@ impl Counter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, latency_ns: u64, bytes: u64) {
-        self.ios += 1;
         self.bytes += bytes;
         self.min_ns = self.min_ns.min(latency_ns);
         self.max_ns = self.max_ns.max(latency_ns);
@@ -45,15 +42,17 @@ impl Counter {
 
     /// Hands the counts over and starts again from nothing.
     fn drain(&mut self) -> Counts {
-        if self.ios == 0 && self.errors == 0 {
+        let any = self.min_ns <= self.max_ns;
+        if !any && self.errors == 0 {
             return Counts::default();
         }
-        let bins = match self.ios {
-            0 => Bins::new(),
-            _ => self.histogram.drain(self.min_ns, self.max_ns),
+        let bins = if any {
+            self.histogram.drain(self.min_ns, self.max_ns)
+        } else {
+            Bins::new()
         };
         let counts = Counts {
-            ios: self.ios,
+            ios: bins.iter().map(|bin| bin.1).sum(),
             bytes: self.bytes,
             errors: self.errors,
             min_ns: self.min_ns,
@@ -62,7 +61,7 @@ impl Counter {
             sum_sq_ns2: self.sum_sq_ns2,
             bins,
         };
-        (self.ios, self.bytes, self.errors) = (0, 0, 0);
+        (self.bytes, self.errors) = (0, 0);
         (self.min_ns, self.max_ns) = (u64::MAX, 0);
         (self.sum_ns, self.sum_sq_ns2) = (0, 0);
         counts
@@ -87,7 +86,7 @@ impl Tally {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, direction: Direction, latency_ns: u64, bytes: u64) {
         self.counters[direction as usize].record(latency_ns, bytes);
     }
@@ -217,6 +216,21 @@ mod tests {
         }
         assert_eq!(sum, whole.drain());
         assert_eq!(whole.drain(), StreamCounts::default());
+    }
+
+    #[test]
+    fn ten_thousand_million_slow_ios_do_not_overflow() {
+        let mut tally = Tally::new();
+        let slow_ns = 3_600_000_000_000;
+        tally.record(Direction::Write, slow_ns, 1 << 20);
+        let mut sum = tally.drain();
+        (0..34).for_each(|_| sum.add(&sum.clone()));
+        let counts = &sum.directions[Direction::Write as usize];
+        assert_eq!((counts.ios, counts.bins[0].1), (1 << 34, 1 << 34));
+        assert_eq!(counts.bytes, 1 << 54);
+        assert_eq!(counts.sum_ns, u128::from(slow_ns) << 34);
+        let square = u128::from(slow_ns) * u128::from(slow_ns);
+        assert_eq!(counts.sum_sq_ns2, square << 34);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 
 use crate::errno;
 use crate::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
+use crate::passthrough::Namespace;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
@@ -34,6 +36,8 @@ pub struct Target {
     /// 0 for a character device.
     pub size_bytes: u64,
     pub block_bytes: u64,
+    /// Where commands go when the job asks for passthrough.
+    pub namespace: Option<Namespace>,
 }
 
 const BLKROGET: u64 = 0x125e;
@@ -78,7 +82,14 @@ impl Target {
             direct,
             size_bytes,
             block_bytes,
+            namespace: None,
         })
+    }
+
+    /// Opens the way past the block layer as well.
+    pub fn open_passthrough(&mut self, path: &str, writable: bool) -> Result<(), Failure> {
+        self.namespace = Some(Namespace::of(path, writable, self.block_bytes)?);
+        Ok(())
     }
 
     /// Only to look at it: reads through the page cache.
@@ -94,7 +105,28 @@ impl Target {
             direct: false,
             size_bytes,
             block_bytes,
+            namespace: None,
         })
+    }
+
+    /// Whether the target takes I/O without blocking its caller. Where it does not, io_uring
+    /// hands each I/O to a kernel thread. A byte is asked for: that is refused for the
+    /// want of NOWAIT before it is refused for being no block, and no I/O is done.
+    pub fn nowait(&self) -> bool {
+        let mut byte = 0u8;
+        let vector = libc::iovec {
+            iov_base: std::ptr::from_mut(&mut byte).cast(),
+            iov_len: 1,
+        };
+        // SAFETY: one iovec that describes `byte`, which outlives the call.
+        let rc = unsafe { libc::preadv2(self.fd(), &vector, 1, 0, libc::RWF_NOWAIT) };
+        rc >= 0 || !matches!(errno::last(), libc::EOPNOTSUPP | libc::ENOSYS)
+    }
+
+    /// What a ring does its I/O on.
+    pub fn io_fd(&self) -> RawFd {
+        let namespace = self.namespace.as_ref().map(Namespace::fd);
+        namespace.unwrap_or_else(|| self.fd())
     }
 
     pub fn fd(&self) -> RawFd {
@@ -104,6 +136,7 @@ impl Target {
     /// Whether the job fits the target.
     pub fn check(&self, job: &Job) -> Result<(), Failure> {
         let path = &job.target;
+        self.check_way(job)?;
         if self.kind == TargetKind::Char {
             return self.check_character(job);
         }
@@ -151,19 +184,75 @@ impl Target {
     }
 
     fn discards(&self) -> bool {
-        let Ok(metadata) = self.file.metadata() else {
-            return false;
-        };
-        let (major, minor) = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
-        let queue = format!("/sys/dev/block/{major}:{minor}");
+        self.queue("discard_max_bytes")
+            .is_none_or(|text| text != "0")
+    }
+
+    /// The NUMA node that the device is attached to, where it is known.
+    pub fn numa_node(&self) -> Option<u32> {
+        let folder = std::fs::canonicalize(self.device_folder()?).ok()?;
+        let read = |folder: &Path| std::fs::read_to_string(folder.join("numa_node")).ok();
+        folder.ancestors().find_map(read)?.trim().parse().ok()
+    }
+
+    /// A word of the block device's queue, or of that which the file lies on.
+    pub fn queue(&self, name: &str) -> Option<String> {
+        let folder = self.device_folder()?;
         // A partition has no queue of its own: its disk, the parent folder, has.
         let paths = [
-            format!("{queue}/queue/discard_max_bytes"),
-            format!("{queue}/../queue/discard_max_bytes"),
+            format!("{folder}/queue/{name}"),
+            format!("{folder}/../queue/{name}"),
         ];
         let read = |path: &String| std::fs::read_to_string(path).ok();
-        let text = paths.iter().find_map(read);
-        text.is_none_or(|text| text.trim() != "0")
+        let text = paths.iter().find_map(read)?;
+        Some(text.trim().to_owned())
+    }
+
+    /// Where the kernel describes the block device, or that which the file lies on.
+    fn device_folder(&self) -> Option<String> {
+        let metadata = self.file.metadata().ok()?;
+        let device = match self.kind {
+            TargetKind::Block => metadata.rdev(),
+            TargetKind::File => metadata.dev(),
+            TargetKind::Char => return None,
+        };
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        Some(format!("/sys/dev/block/{major}:{minor}"))
+    }
+
+    /// Whether it can be done in the way that the job asks for.
+    fn check_way(&self, job: &Job) -> Result<(), Failure> {
+        let path = &job.target;
+        let refused = |way: &str, what: &str| {
+            Err(Failure::bad_job(format!(
+                "{way} I/O has no {what}; leave out {what}, or {way}"
+            )))
+        };
+        if job.passthrough && job.streams.iter().any(Stream::trims) {
+            return refused("passthrough", "trim");
+        }
+        if job.polled && job.streams.iter().any(Stream::trims) {
+            return refused("polled", "trim");
+        }
+        if job.polled && job.streams.iter().any(|stream| stream.sync_every.is_some()) {
+            return refused("polled", "sync");
+        }
+        if job.polled && self.queue("io_poll").as_deref() != Some("1") {
+            return Err(Failure::bad_job(format!(
+                "{path} has no queues to poll (its queue/io_poll is not 1); for NVMe, load \
+                 the driver with nvme.poll_queues=N, or leave out polled"
+            )));
+        }
+        let largest_bytes = job.streams.iter().map(Stream::largest_bytes).max();
+        let most_kib = self
+            .queue("max_hw_sectors_kb")
+            .and_then(|text| text.parse::<u64>().ok());
+        match (job.passthrough, most_kib) {
+            (true, Some(kib)) if largest_bytes > Some(kib << 10) => Err(Failure::bad_job(format!(
+                "{path} takes at most {kib} KiB in one command; use smaller blocks, or leave out passthrough"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

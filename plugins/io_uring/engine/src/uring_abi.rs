@@ -11,13 +11,18 @@ pub const OP_WRITE: u8 = 23;
 pub const OP_URING_CMD: u8 = 46;
 
 pub const SQE_FIXED_FILE: u8 = 1 << 0;
+/// In `op_flags` of OP_URING_CMD.
+pub const URING_CMD_FIXED: u32 = 1 << 0;
 pub const FSYNC_DATASYNC: u32 = 1 << 0;
 /// `_IO(0x12, 0)`, Linux 6.12.
 pub const BLOCK_URING_CMD_DISCARD: u64 = 0x1200;
 
+pub const SETUP_IOPOLL: u32 = 1 << 0;
 pub const SETUP_CQSIZE: u32 = 1 << 3;
 pub const SETUP_COOP_TASKRUN: u32 = 1 << 8;
 pub const SETUP_TASKRUN_FLAG: u32 = 1 << 9;
+pub const SETUP_SQE128: u32 = 1 << 10;
+pub const SETUP_CQE32: u32 = 1 << 11;
 pub const SETUP_SINGLE_ISSUER: u32 = 1 << 12;
 pub const SETUP_DEFER_TASKRUN: u32 = 1 << 13;
 pub const SETUP_NO_SQARRAY: u32 = 1 << 16;

@@ -50,7 +50,7 @@ impl Walk {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, size_bytes: u64, rng: &mut fastrand::Rng) -> Option<Place> {
         match self {
             Self::Sequential(walk) => walk.next(size_bytes),
@@ -127,6 +127,7 @@ impl Sequential {
         }
     }
 
+    #[inline(never)]
     fn next(&mut self, size_bytes: u64) -> Option<Place> {
         let mut size_bytes = size_bytes;
         if let Some(left_bytes) = self.left_bytes {
@@ -190,7 +191,7 @@ impl Random {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, size_bytes: u64, rng: &mut fastrand::Rng) -> Option<Place> {
         if let Some(left_bytes) = &mut self.left_bytes {
             if *left_bytes == 0 {
@@ -248,7 +249,7 @@ impl Cover {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn next(&mut self) -> Option<Place> {
         if self.left == 0 {
             return None;

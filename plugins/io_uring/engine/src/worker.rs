@@ -8,15 +8,17 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::buffers::Buffers;
+use crate::clock::Clock;
+use crate::entries::{Entries, Fixed};
 use crate::event::Facts;
 use crate::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
 use crate::lane::{Kind, Lane, Next, Op};
-use crate::ring::{Ring, Wait};
-use crate::shared::Shared;
+use crate::passthrough;
+use crate::ring::{Ring, Shape, Wait};
 use crate::sizes::Direction;
-use crate::target::{self, PUNCH, Target, TargetKind};
-use crate::uring_abi::*;
+use crate::slots::Slots;
+use crate::target::{self, Target, TargetKind};
 
 /// I/Os handed over at a time. All that are free, or the depth would not be held:
 /// where handing over takes long, the others would wait outside the queue.
@@ -36,20 +38,17 @@ const INLINE_NS: u64 = 1_000;
 
 pub struct Worker {
     lane: Lane,
-    shared: Arc<Shared>,
     target: Arc<Target>,
     ring: Ring,
     buffers: Buffers,
     ops: Vec<Op>,
-    free: Vec<u32>,
-    fresh: Vec<u32>,
-    in_flight: usize,
+    slots: Slots,
     batch: usize,
-    /// Writes have buffers of their own, which reads do not overwrite.
-    write_buffers_at: usize,
-    fixed_file: bool,
-    fixed_buffers: bool,
+    entries: Entries,
+    fixed: Fixed,
+    clock: Clock,
     discards: bool,
+    polled: bool,
     spin: bool,
     inline: bool,
 }
@@ -59,13 +58,14 @@ pub struct Worker {
 pub struct Options {
     pub spin: bool,
     pub discards: bool,
+    pub polled: bool,
 }
 
 impl Worker {
     pub fn new(
         mut lane: Lane,
         stream: &Stream,
-        shared: Arc<Shared>,
+        clock: Clock,
         target: Arc<Target>,
         options: Options,
     ) -> Result<Self, Failure> {
@@ -79,7 +79,11 @@ impl Worker {
                 .fill(buffers.slice(write_buffers_at + index, each_bytes));
         }
         let batch = batch_of(stream);
-        let ring = Ring::new(batch as u32, stream.qd as u32);
+        let shape = Shape {
+            polled: options.polled,
+            wide: target.namespace.is_some(),
+        };
+        let ring = Ring::new(batch as u32, stream.qd as u32, shape);
         let mut ring = ring.map_err(|error| ring_failure(&error))?;
         let idle = Op {
             kind: Kind::Flush,
@@ -88,21 +92,23 @@ impl Worker {
             start_ns: 0,
             measured: false,
         };
+        let fixed = Fixed {
+            file: ring.register_file(target.io_fd()),
+            buffers: ring.register_buffers(&buffers),
+        };
         Ok(Self {
-            fixed_file: ring.register_file(target.fd()),
-            fixed_buffers: ring.register_buffers(&buffers),
+            entries: Entries::new(&target, &buffers, stream.reads(), write_buffers_at, fixed),
+            fixed,
+            clock,
             lane,
-            shared,
             target,
             ring,
             buffers,
             ops: vec![idle; stream.qd],
-            free: (0..stream.qd as u32).rev().collect(),
-            fresh: Vec::with_capacity(batch),
-            in_flight: 0,
+            slots: Slots::new(stream.qd),
             batch,
-            write_buffers_at,
             discards: options.discards,
+            polled: options.polled,
             spin: options.spin,
             inline: true,
         })
@@ -114,8 +120,8 @@ impl Worker {
         let mut facts = Facts::new();
         facts.insert("ring_flags".into(), json!(self.ring.flag_names()));
         facts.insert("registered_ring".into(), json!(registered));
-        facts.insert("fixed_files".into(), json!(self.fixed_file));
-        facts.insert("fixed_buffers".into(), json!(self.fixed_buffers));
+        facts.insert("fixed_files".into(), json!(self.fixed.file));
+        facts.insert("fixed_buffers".into(), json!(self.fixed.buffers));
         facts.insert("huge_pages".into(), json!(self.buffers.huge_pages()));
         facts
     }
@@ -126,12 +132,12 @@ impl Worker {
 
     /// Until the run is over and all I/O has come back, or has been given up.
     pub fn run(mut self) -> Result<(), Failure> {
-        let mut now_ns = self.shared.clock.now_ns();
+        let mut now_ns = self.clock.now_ns();
         loop {
             self.lane.tick(now_ns);
             let next = self.fill(now_ns);
             let over = matches!(next, Some(Next::Over));
-            if over && self.in_flight == 0 {
+            if over && self.slots.busy() == 0 {
                 self.lane.finish(now_ns);
                 return Ok(());
             }
@@ -146,143 +152,139 @@ impl Worker {
 
     /// Queues I/Os for free slots: as many as a batch has, or as the lane gives. None
     /// when there may be more to queue at once.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, now_ns: u64) -> Option<Next> {
-        for _ in 0..self.batch {
-            if self.free.is_empty() {
-                return Some(self.blocked(now_ns));
-            }
-            match self.lane.next(now_ns, false) {
-                Next::Op(op) => self.start(op),
-                other => return Some(other),
-            }
-        }
-        self.free.is_empty().then(|| self.blocked(now_ns))
-    }
-
-    /// All slots are busy. When the run is over, they are waited for in another way.
-    fn blocked(&mut self, now_ns: u64) -> Next {
         if self.lane.over(now_ns) {
-            Next::Over
-        } else {
-            Next::Blocked
+            return Some(Next::Over);
         }
+        for _ in 0..self.batch {
+            let Some(slot) = self.slots.take() else {
+                return Some(Next::Blocked);
+            };
+            match self.lane.next_unless_over(now_ns, false) {
+                Next::Op(op) => self.start(slot, op),
+                other => {
+                    self.slots.put_back();
+                    return Some(other);
+                }
+            }
+        }
+        self.slots.none_free().then_some(Next::Blocked)
     }
 
-    #[inline]
-    fn start(&mut self, op: Op) {
-        let Some(slot) = self.free.pop() else {
-            unreachable!("`fill` looks for a free slot first");
-        };
+    #[inline(always)]
+    fn start(&mut self, slot: u32, op: Op) {
         let index = slot as usize;
         self.ops[index] = op;
-        let buffer = self.buffer_of(index, &op);
-        if op.kind == Kind::Io(Direction::Write) {
+        let Kind::Io(direction @ (Direction::Read | Direction::Write)) = op.kind else {
+            return self.start_other(slot, &op);
+        };
+        let buffer = self.entries.buffer_of(index, &op);
+        if direction == Direction::Write {
             self.lane
                 .prepare(&op, self.buffers.slice(buffer, op.size_bytes));
         }
-        let is_discard = op.kind == Kind::Io(Direction::Trim);
-        if is_discard && self.target.kind == TargetKind::Block && !self.discards {
-            return self.discard_inline(slot);
+        if self.target.namespace.is_some() {
+            return self.start_command(slot, &op, buffer);
         }
-        let sqe = self.entry(slot, &op, buffer);
+        let (entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
         // SAFETY: the entry points into `buffers`, at the buffer of a slot that is not
         // free. It is not touched before the completion makes the slot free again,
         // and is leaked if that never comes.
-        unsafe { self.ring.push(sqe) };
-        self.fresh.push(slot);
-        self.in_flight += 1;
-    }
-
-    fn buffer_of(&self, slot: usize, op: &Op) -> usize {
-        match op.kind {
-            Kind::Io(Direction::Write) => self.write_buffers_at + slot,
-            _ => slot,
+        unsafe {
+            self.ring
+                .push_transfer(entry, slot, op.offset_bytes, size_bytes);
         }
     }
 
-    #[inline]
-    fn entry(&self, slot: u32, op: &Op, buffer: usize) -> Sqe {
-        let (fd, flags) = if self.fixed_file {
-            (0, SQE_FIXED_FILE)
+    fn start_command(&mut self, slot: u32, op: &Op, buffer: usize) {
+        let Some(namespace) = &self.target.namespace else {
+            unreachable!("`start` looks for it");
+        };
+        let write = op.kind == Kind::Io(Direction::Write);
+        let address = self.buffers.address(buffer) as u64;
+        let command = match op.kind {
+            Kind::Flush => namespace.flush(),
+            Kind::Io(_) => namespace.transfer(write, op.offset_bytes, address, op.size_bytes),
+        };
+        let entry = self.entries.command(buffer);
+        // SAFETY: as in `start`; a flush points to no memory.
+        unsafe { self.ring.push_command(&entry, slot, &command) };
+    }
+
+    #[inline(never)]
+    fn start_other(&mut self, slot: u32, op: &Op) {
+        let discard = op.kind != Kind::Flush;
+        if discard && self.target.kind == TargetKind::Block && !self.discards {
+            return self.discard_inline(slot);
+        }
+        if self.target.namespace.is_some() {
+            return self.start_command(slot, op, slot as usize);
+        }
+        let entry = if discard {
+            self.entries.discard(op)
         } else {
-            (self.target.fd(), 0)
+            self.entries.flush()
         };
-        let sqe = Sqe {
-            flags,
-            fd,
-            off: op.offset_bytes,
-            user_data: u64::from(slot),
-            ..Sqe::default()
-        };
-        let transfer = |fixed: u8, plain: u8| Sqe {
-            opcode: if self.fixed_buffers { fixed } else { plain },
-            addr: self.buffers.address(buffer) as u64,
-            len: op.size_bytes as u32,
-            buf_index: if self.fixed_buffers { buffer as u16 } else { 0 },
-            ..sqe
-        };
-        match op.kind {
-            Kind::Io(Direction::Read) => transfer(OP_READ_FIXED, OP_READ),
-            Kind::Io(Direction::Write) => transfer(OP_WRITE_FIXED, OP_WRITE),
-            Kind::Io(Direction::Trim) => discard_entry(sqe, op, self.target.kind),
-            Kind::Flush => Sqe {
-                opcode: OP_FSYNC,
-                off: 0,
-                op_flags: FSYNC_DATASYNC,
-                ..sqe
-            },
-        }
+        // SAFETY: neither of them points to memory.
+        unsafe { self.ring.push(&entry, slot) };
     }
 
     /// A kernel without the discard command: the thread does it itself.
     fn discard_inline(&mut self, slot: u32) {
         let index = slot as usize;
         self.lane
-            .issue(index, &mut self.ops[index], self.shared.clock.now_ns());
+            .issue(index, &mut self.ops[index], self.clock.now_ns());
         let op = self.ops[index];
         let (fd, kind) = (self.target.fd(), self.target.kind);
         let result = target::discard(fd, kind, op.offset_bytes, op.size_bytes);
-        let now_ns = self.shared.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         self.lane.tick(now_ns);
         self.lane.complete(index, &op, result, now_ns, None);
-        self.free.push(slot);
+        self.slots.put_back();
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, next: Option<Next>, now_ns: u64) -> Result<(), Failure> {
-        let before_ns = self.shared.clock.now_ns();
-        let submitted = self.fresh.len();
-        for &slot in &self.fresh {
+        let before_ns = self.clock.now_ns();
+        let submitted = self.slots.fresh().len();
+        for &slot in self.slots.fresh() {
             let index = slot as usize;
             self.lane.issue(index, &mut self.ops[index], before_ns);
         }
-        self.fresh.clear();
-        let wait = self.wait(next, now_ns.max(before_ns));
-        let entered = match wait {
-            Wait::UpTo(_) if self.inline && submitted > 0 => self.enter_inline(wait),
-            Wait::Poll if self.in_flight == 0 => {
-                std::hint::spin_loop();
-                Ok(())
-            }
-            Wait::UpTo(_) => self.enter_waiting(wait, before_ns, submitted),
-            _ => self.ring.enter(wait, CHUNK),
-        };
+        self.slots.handed_over();
+        let entered = self.enter(next, now_ns.max(before_ns), before_ns, submitted);
         entered.map_err(|error| Failure::internal("io_uring_enter", &error))
     }
 
-    /// Where completions come inside `enter`, asking to wait for them costs time.
-    #[inline]
-    fn enter_inline(&mut self, wait: Wait) -> std::io::Result<()> {
-        self.ring.enter(Wait::No, u32::MAX)?;
-        if self.ring.ready() > 0 {
-            return Ok(());
+    /// Hands the batch over. Where completions come inside that call, asking to wait for
+    /// them as well costs time.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        next: Option<Next>,
+        now_ns: u64,
+        before_ns: u64,
+        submitted: usize,
+    ) -> std::io::Result<()> {
+        if self.inline && submitted > 0 {
+            self.ring.enter(Wait::No, u32::MAX)?;
+            // Not as soon as one is there: the others' completions need the longer call.
+            if self.ring.ready() as usize == self.slots.busy() {
+                return Ok(());
+            }
+            self.inline = false;
         }
-        self.inline = false;
-        self.ring.enter(wait, CHUNK)
+        match self.wait(next, now_ns) {
+            Wait::Poll if self.slots.busy() == 0 => {
+                std::hint::spin_loop();
+                Ok(())
+            }
+            wait @ Wait::UpTo(_) => self.enter_waiting(wait, before_ns, submitted),
+            wait => self.ring.enter(wait, CHUNK),
+        }
     }
 
-    #[inline]
     fn enter_waiting(
         &mut self,
         wait: Wait,
@@ -292,16 +294,16 @@ impl Worker {
         self.ring.enter(wait, CHUNK)?;
         let all_back = submitted > 0 && self.ring.ready() as usize >= submitted;
         if all_back {
-            let took_ns = self.shared.clock.now_ns() - before_ns;
+            let took_ns = self.clock.now_ns() - before_ns;
             self.inline = took_ns < INLINE_NS * submitted as u64;
         }
         Ok(())
     }
 
-    #[inline]
     fn wait(&self, next: Option<Next>, now_ns: u64) -> Wait {
         let latest_ns = self.lane.boundary_ns().min(now_ns + NAP_NS);
         let until_ns = match next {
+            _ if self.polled => return Wait::Poll,
             None => return Wait::Poll,
             Some(Next::Wait(at_ns)) if self.spin && at_ns < now_ns + SPIN_NS => return Wait::Poll,
             // Wakes up early, and spins for the rest.
@@ -315,26 +317,32 @@ impl Worker {
     }
 
     /// Counts all completions that are there; returns when that was.
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self) -> u64 {
         let ready = self.ring.ready();
-        let now_ns = self.shared.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         if ready == 0 {
             return now_ns;
         }
         self.lane.tick(now_ns);
+        let verifies = self.lane.verifies();
+        let commands = self.target.namespace.is_some();
         for _ in 0..ready {
             let cqe = self.ring.pop();
-            let slot = cqe.user_data as usize;
-            let op = self.ops[slot];
-            let verified = self.lane.verifies() && op.kind == Kind::Io(Direction::Read);
-            let buffer = self.buffer_of(slot, &op);
-            let data = verified.then(|| &*self.buffers.slice(buffer, op.size_bytes));
-            self.lane
-                .complete(slot, &op, i64::from(cqe.res), now_ns, data);
-            self.free.push(slot as u32);
+            let (slot, mut result) = (cqe.user_data as usize, i64::from(cqe.res));
+            let op = &self.ops[slot];
+            if commands {
+                result = passthrough::outcome(result, op.size_bytes);
+            }
+            if verifies && op.kind == Kind::Io(Direction::Read) {
+                let buffer = self.entries.buffer_of(slot, op);
+                let data = self.buffers.slice(buffer, op.size_bytes);
+                self.lane.complete(slot, op, result, now_ns, Some(data));
+            } else {
+                self.lane.complete(slot, op, result, now_ns, None);
+            }
+            self.slots.give(slot as u32);
         }
-        self.in_flight -= ready as usize;
         self.ring.release();
         now_ns
     }
@@ -342,35 +350,13 @@ impl Worker {
     /// The kernel may still write to the buffers of what did not come back: they and
     /// the ring stay until the process ends.
     fn abandon(mut self, now_ns: u64) {
-        let mut lost = vec![true; self.ops.len()];
-        self.free
-            .iter()
-            .for_each(|&slot| lost[slot as usize] = false);
-        for slot in (0..lost.len()).filter(|&slot| lost[slot]) {
+        for slot in (0..self.ops.len()).filter(|&slot| !self.slots.is_free(slot)) {
             let op = self.ops[slot];
             self.lane.lose(slot, &op, now_ns);
         }
         self.lane.finish(now_ns);
         self.buffers.leak();
         std::mem::forget(self.ring);
-    }
-}
-
-fn discard_entry(sqe: Sqe, op: &Op, kind: TargetKind) -> Sqe {
-    match kind {
-        TargetKind::Block => Sqe {
-            opcode: OP_URING_CMD,
-            off: BLOCK_URING_CMD_DISCARD,
-            addr: op.offset_bytes,
-            addr3: op.size_bytes,
-            ..sqe
-        },
-        _ => Sqe {
-            opcode: OP_FALLOCATE,
-            addr: op.size_bytes,
-            len: PUNCH as u32,
-            ..sqe
-        },
     }
 }
 
@@ -409,10 +395,10 @@ pub fn kernel_discards() -> bool {
 pub fn make(
     job: &Job,
     lane: Lane,
-    shared: &Arc<Shared>,
+    clock: Clock,
     target: &Arc<Target>,
     options: Options,
 ) -> Result<Worker, Failure> {
     let stream = &job.streams[lane.id().stream];
-    Worker::new(lane, stream, shared.clone(), target.clone(), options)
+    Worker::new(lane, stream, clock, target.clone(), options)
 }

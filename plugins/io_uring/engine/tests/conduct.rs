@@ -2,8 +2,9 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::{MIB, MODES, Scratch, engine, finish, job, run, run_without_io_uring, size, start};
@@ -152,6 +153,41 @@ fn nobody_listening_ends_the_run() {
 }
 
 #[test]
+fn the_end_of_stdin_ends_a_run_on_a_lifeline() {
+    let scratch = Scratch::new(MIB);
+    let job = scratch.job(json!({"run_ns": 60_000_000_000u64, "interval_ns": 20_000_000}));
+    let piped = engine()
+        .args(["run", "--lifeline"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = piped.expect("the engine starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    writeln!(stdin, "{job}").expect("the engine reads its job");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    lines
+        .nth(3)
+        .expect("it runs on while stdin is open")
+        .expect("text");
+    let cut = Instant::now();
+    drop(stdin);
+    let status = child.wait().expect("the engine ends");
+    assert!(cut.elapsed() < Duration::from_millis(500));
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn a_job_that_was_cut_off_is_not_run() {
+    let mut command = engine();
+    let child = command
+        .args(["run", "--lifeline"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let events = finish(child.spawn().expect("the engine starts"));
+    assert_eq!((events.cause(), events.code), (Some("bad-job"), Some(1)));
+}
+
+#[test]
 fn errors_are_counted_and_end_a_hopeless_run() {
     for mode in MODES {
         let scratch = Scratch::new(8 * MIB);
@@ -162,7 +198,10 @@ fn errors_are_counted_and_end_a_hopeless_run() {
         file.and_then(|file| file.set_len(4 * MIB))
             .expect("the file is ours");
         let events = finish(child);
-        assert_eq!((events.cause(), events.code), (Some("io-error"), Some(1)));
+        assert_eq!(
+            (events.cause(), events.code),
+            (Some("device-error"), Some(1))
+        );
         let last_two: Vec<&Value> = events.lines.iter().rev().take(2).collect();
         assert_eq!(
             (&last_two[0]["event"], &last_two[1]["event"]),

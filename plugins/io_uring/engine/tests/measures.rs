@@ -144,6 +144,25 @@ fn the_queue_depth_is_held() {
     }
 }
 
+/// Holes are answered at once, inside the call; blocks on the disk are not to wait for them.
+#[test]
+fn what_is_answered_at_once_does_not_delay_the_rest() {
+    let (written, bytes) = (64 << 10, 4 << 30);
+    let scratch = Scratch::new(written);
+    let fields = json!({"qd": 8, "run_ns": 700_000_000});
+    let alone = run(&scratch.job(fields.clone())).successful();
+    let file = std::fs::File::options().write(true).open(scratch.path());
+    file.and_then(|file| file.set_len(bytes)).expect("holes");
+    let mixed = run(&common::job(&scratch.path(), bytes, fields)).successful();
+    let max_ns = |events: &common::Events| u64_of(&events.counts("read")["max_ns"]);
+    let (alone_ns, mixed_ns) = (max_ns(&alone), max_ns(&mixed));
+    assert!(
+        mixed_ns < 20_000_000.max(3 * alone_ns),
+        "{mixed_ns} ns, {alone_ns} ns alone"
+    );
+    assert!(mixed.ios("read") > alone.ios("read"));
+}
+
 #[test]
 fn sizes_and_directions_have_their_shares() {
     let scratch = Scratch::new(16 * MIB);

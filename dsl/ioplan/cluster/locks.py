@@ -1,0 +1,36 @@
+"""What lanes of a host have in common, one at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+
+@contextmanager
+def held(
+    folder: Path, names: Iterable[str], wait: Callable[[str], None]
+) -> Iterator[None]:
+    """Hold all of them; `wait` is told the name of one that another lane has.
+
+    All take them in the same order, so that no two wait for each other.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with ExitStack() as stack:
+        for name in sorted(set(names)):
+            path = folder / quote(name, safe="")
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, fd)
+            _take(fd, name, wait)
+        yield
+
+
+def _take(fd: int, name: str, wait: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        wait(name)
+        fcntl.flock(fd, fcntl.LOCK_EX)

@@ -1,0 +1,161 @@
+"""The keys that the hosts of a lab know each other by.
+
+Whoever has them can run programs on every host. They are made once, by `ioplan lab
+up`, stay in the user's state folder, and travel to the hosts through ssh only.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ioplan.cluster.errors import ClusterError
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+AUTHORITY, CERTIFICATE, KEY = "authority.pem", "lab.pem", "lab.key"
+FILES = (AUTHORITY, CERTIFICATE, KEY)
+LIFE = timedelta(days=3650)
+
+
+def tls_folder() -> Path:
+    """In the user's state folder."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "ioplan" / "tls"
+
+
+def security_for(address: str) -> Security | None:
+    """What to talk to an address with; nothing on loopback. Raises ClusterError.
+
+    Tasks are programs: a port that takes them from anybody is a way in for all.
+    """
+    from distributed.security import Security  # noqa: PLC0415
+
+    if _scheme(address) == "tcp" and _is_loopback(address):
+        return None
+    check_address(address)
+    folder = tls_folder()
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise ClusterError(
+            f"{folder} has no {missing[0]}: call `ioplan lab up` once, as this user"
+        )
+    authority, certificate, key = (str(folder / name) for name in FILES)
+    roles = ("client", "scheduler", "worker")
+    pairs = {f"tls_{role}_cert": certificate for role in roles}
+    pairs |= {f"tls_{role}_key": key for role in roles}
+    return Security(tls_ca_file=authority, require_encryption=True, **pairs)
+
+
+def check_address(address: str) -> None:
+    """Refuse what others on the network could use. Raises ClusterError."""
+    scheme = _scheme(address)
+    if scheme not in ("tls", "tcp") or not urlsplit(address).port:
+        raise ClusterError(
+            f"the scheduler's address {address!r} is none; write for example "
+            f"tls://10.0.0.1:8786"
+        )
+    if scheme == "tcp" and not _is_loopback(address):
+        raise ClusterError(
+            f"the scheduler's address {address!r} has no TLS, and is not on this "
+            f"host: whoever reaches it could run programs; write tls:// for tcp://"
+        )
+
+
+def _scheme(address: str) -> str:
+    return urlsplit(address).scheme
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(urlsplit(address).hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def keep(texts: dict[str, str]) -> None:
+    """Write the keys of a lab down, for this user only. Raises OSError."""
+    folder = tls_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in FILES:
+        part = folder / f".{name}.{os.getpid()}"
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "w") as file:
+            file.write(texts[name])
+        part.replace(folder / name)
+
+
+def kept() -> dict[str, str]:
+    """The keys; made if there are none yet. Raises OSError, ClusterError."""
+    folder = tls_folder()
+    if not all((folder / name).is_file() for name in FILES):
+        keep(_made())
+    return {name: (folder / name).read_text() for name in FILES}
+
+
+def _made() -> dict[str, str]:
+    """An authority whose key is forgotten at once, and the one pair it has signed."""
+    try:
+        from cryptography import x509  # noqa: PLC0415
+        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ClusterError(
+            f"keys are made with {error.name}: pip install 'ioplan[lab]'"
+        ) from error
+
+    def key() -> Any:
+        return ec.generate_private_key(ec.SECP256R1())
+
+    def name(text: str) -> Any:
+        return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+    def signed(subject: str, public: Any, is_authority: bool) -> Any:
+        begin = datetime.now(UTC) - timedelta(days=1)
+        made = x509.CertificateBuilder().subject_name(name(subject))
+        made = made.issuer_name(name("ioplan lab")).public_key(public)
+        made = made.serial_number(x509.random_serial_number())
+        made = made.not_valid_before(begin).not_valid_after(begin + LIFE)
+        limits = x509.BasicConstraints(ca=is_authority, path_length=None)
+        made = made.add_extension(limits, critical=True)
+        use = dict.fromkeys(USES, False)
+        use |= {"key_cert_sign": is_authority, "digital_signature": not is_authority}
+        made = made.add_extension(x509.KeyUsage(**use), critical=True)
+        own = x509.SubjectKeyIdentifier.from_public_key(public)
+        made = made.add_extension(own, critical=False)
+        root = authority.public_key()
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(root)
+        made = made.add_extension(issuer, critical=False)
+        return made.sign(authority, hashes.SHA256())
+
+    def pem(certificate: Any) -> str:
+        return str(certificate.public_bytes(serialization.Encoding.PEM).decode())
+
+    authority, lab = key(), key()
+    private = lab.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return {
+        AUTHORITY: pem(signed("ioplan lab", authority.public_key(), True)),
+        CERTIFICATE: pem(signed("ioplan host", lab.public_key(), False)),
+        KEY: private.decode(),
+    }
+
+
+USES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)

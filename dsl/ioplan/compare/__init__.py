@@ -1,0 +1,1 @@
+"""Two sides, each one session or several: what is better, worse, or undecided."""

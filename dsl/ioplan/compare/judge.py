@@ -1,0 +1,142 @@
+"""Two sides -> a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ioplan.compare.align import aligned, remarks
+from ioplan.compare.comparison import Comparison, Row, Word, compared
+from ioplan.compare.estimate import CONFIDENCE, Estimate, estimate, holm
+from ioplan.compare.figure import Both, PartReader
+from ioplan.compare.noise import NoiseModel
+from ioplan.compare.side import CellRuns, Side
+from ioplan.language.metric import Metric
+from ioplan.report.reader import Reader
+
+DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
+MORE_IS_BETTER = ("iops", "bandwidth", "iops_per_cpu", "iops_per_watt")
+NOTHING_TOLD = (
+    "nothing tells how much runs vary: repeat the cells, name several sessions a side, "
+    "or give --noise"
+)
+LONELY = "far off by itself, but not for one of so many rows"
+
+Pair = tuple[CellRuns, CellRuns]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a comparison. Percentages are of the base's figure."""
+
+    metrics: tuple[Metric, ...] = DEFAULT_METRICS
+    threshold_percent: float = 2.0
+    noise_percent: float | None = None
+
+
+def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
+    """Align, estimate, and judge all rows together. Raises StoreError."""
+    found = aligned(base.cells, new.cells)
+    both, guesses = _estimated(reader, base, new, found.pairs, question)
+    threshold = question.threshold_percent / 100
+    chances = [one.chance(threshold) for one in guesses if one]
+    left = iter(holm(chances))
+    adjusted = [next(left) if one else None for one in guesses]
+    rows = [
+        _row(pair, values, guess, chance, threshold)
+        for (pair, values), guess, chance in zip(both, guesses, adjusted, strict=True)
+    ]
+    return Comparison(
+        base=compared(base.sessions),
+        new=compared(new.sessions),
+        threshold_percent=question.threshold_percent,
+        rows=tuple(rows),
+        only_base=tuple(map(_named, found.only_base)),
+        only_new=tuple(map(_named, found.only_new)),
+    )
+
+
+def _estimated(
+    reader: Reader,
+    base: Side,
+    new: Side,
+    pairs: Sequence[Pair],
+    question: Question,
+) -> tuple[list[tuple[Pair, Both]], list[Estimate | None]]:
+    """All metrics of each pair, and what can be said of each."""
+    sessions = len(base.sessions) + len(new.sessions)
+    by_session = sessions > 2
+    parts = PartReader(reader, by_session)
+    by_pair = [[parts.both(m, *pair) for m in question.metrics] for pair in pairs]
+    models = [
+        NoiseModel(cells, sessions, question.noise_percent)
+        for cells in zip(*by_pair, strict=True)
+    ]
+    both, guesses = [], []
+    for pair, found in zip(pairs, by_pair, strict=True):
+        for one, model in zip(found, models, strict=True):
+            both.append((pair, one))
+            guesses.append(estimate(one, model, by_session))
+    return both, guesses
+
+
+def _row(
+    pair: Pair,
+    both: Both,
+    guess: Estimate | None,
+    chance: float | None,
+    threshold: float,
+) -> Row:
+    base, new = pair
+    asked = new.any.asked
+    word, why = _verdict(pair, both, guess, chance, threshold)
+    low, high = guess.interval if guess else (None, None)
+    return Row(
+        test=asked.test,
+        cell=asked.cell,
+        metric=str(both.metric),
+        unit=both.metric.unit,
+        verdict=word,
+        why=why,
+        base=both.base.value,
+        new=both.new.value,
+        base_units=len(both.base.logs),
+        new_units=len(both.new.logs),
+        ratio=guess.ratio if guess else None,
+        low=low,
+        high=high,
+        chance=chance,
+        noise_percent=100 * guess.noise if guess else None,
+        noise_from=guess.source if guess else "",
+        remarks=remarks(base, new),
+    )
+
+
+def _verdict(
+    pair: Pair,
+    both: Both,
+    guess: Estimate | None,
+    chance: float | None,
+    threshold: float,
+) -> tuple[Word, str]:
+    if pair[0].runs and not pair[1].runs:
+        return "worse", f"NEW failed: {both.new.why}"
+    if not both.known:
+        side = "BASE" if both.base.why else "NEW"
+        return "undecided", f"{side}: {both.base.why or both.new.why}"
+    if guess is None or chance is None:
+        return "undecided", NOTHING_TOLD
+    if chance <= 1 - CONFIDENCE:
+        more = (guess.difference > 0) == (both.metric.name in MORE_IS_BETTER)
+        return ("better" if more else "worse"), ""
+    low, high = guess.interval
+    if 1 / (1 + threshold) <= low and high <= 1 + threshold:
+        return "equal", ""
+    outside = high < 1 / (1 + threshold) or low > 1 + threshold
+    return "undecided", LONELY if outside else ""
+
+
+def _named(cell: CellRuns) -> str:
+    asked = cell.any.asked
+    place = " ".join(f"{axis}={value}" for axis, value in asked.cell.items())
+    return f"{asked.test}: {place}" if place else asked.test

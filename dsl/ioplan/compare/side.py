@@ -1,0 +1,106 @@
+"""One side of a comparison: the runs of its sessions, cell by cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ioplan.planner.identity import canonical
+from ioplan.results.record import RunRecord
+from ioplan.results.session import Session
+from ioplan.results.store import Store
+
+Place = tuple[str, int, tuple[tuple[str, str], ...]]
+"""Test, step and cell, as one session has them."""
+DEFAULT_WINDOW = 5
+
+
+@dataclass
+class CellRuns:
+    """The runs of one cell; of rounds, those of the last window.
+
+    `turn` tells apart places of one session that do the very same.
+    """
+
+    run_id: str
+    turn: int
+    runs: list[RunRecord] = field(default_factory=list)
+    failed: list[RunRecord] = field(default_factory=list)
+
+    @property
+    def any(self) -> RunRecord:
+        """One of the runs, for what all have in common."""
+        return (self.runs or self.failed)[-1]
+
+    @property
+    def workload(self) -> str:
+        """What it asks of the target, as text."""
+        return canonical(self.any.asked.workload)
+
+    @property
+    def state(self) -> str:
+        """What it starts from, as a digest."""
+        after = self.any.asked.after
+        return after.digest if after else ""
+
+    @property
+    def cell(self) -> tuple[tuple[str, str], ...]:
+        """Its place in the matrix."""
+        return tuple(sorted(self.any.asked.cell.items()))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The sessions of a side and their cells, in the order of the plan."""
+
+    sessions: tuple[Session, ...]
+    cells: tuple[CellRuns, ...]
+
+
+def side_of(store: Store, sessions: Sequence[Session]) -> Side:
+    """Read a side. Raises StoreError."""
+    cells: dict[tuple[str, int], CellRuns] = {}
+    for session in sessions:
+        records = [r for r in store.records(session.id) if r.asked.kind == "run"]
+        _add(cells, records)
+    return Side(tuple(sessions), tuple(cells.values()))
+
+
+def _add(cells: dict[tuple[str, int], CellRuns], records: list[RunRecord]) -> None:
+    """Add a session: a run that counts finds its cell by what it does."""
+    turns: dict[tuple[str, Place], int] = {}
+    seen: Counter[str] = Counter()
+    for record in _counting(records):
+        if record.status == "interrupted":
+            continue
+        key = record.run_id, _place(record)
+        if key not in turns:
+            turns[key] = seen[record.run_id]
+            seen[record.run_id] += 1
+        turn = turns[key]
+        cell = cells.setdefault((record.run_id, turn), CellRuns(record.run_id, turn))
+        (cell.runs if record.status == "ok" else cell.failed).append(record)
+
+
+def _place(record: RunRecord) -> Place:
+    asked = record.asked
+    return asked.test, asked.step, tuple(sorted(asked.cell.items()))
+
+
+def _counting(records: Iterable[RunRecord]) -> list[RunRecord]:
+    """Without the rounds before the last window of their test."""
+    records = list(records)
+    last: Counter[str] = Counter()
+    window: dict[str, int] = {}
+    for record in records:
+        test, steady = record.asked.test, record.steady
+        last[test] = max(last[test], record.asked.round)
+        if steady and record.asked.round:
+            window[test] = steady.window
+    return [
+        r
+        for r in records
+        if not r.asked.round
+        or r.asked.round > last[r.asked.test] - window.get(r.asked.test, DEFAULT_WINDOW)
+    ]

@@ -1,0 +1,96 @@
+"""Whether a block device may be written. The default is no."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ioplan.lab.device import Device
+from ioplan.lab.entry import LabTarget
+from ioplan.lab.identity import Identity, entry_lines
+from ioplan.lab.lab import usual_path
+from ioplan.lab.match import differences, unstable
+from ioplan.lab.openers import Opener, writers
+from ioplan.lab.signature import Unknown, signatures
+from ioplan.lab.uses import Host, Use
+
+IN_USE = Use(
+    "is in use: mounted, swapped to or held by another program that this user may "
+    "not see",
+    "free it first; root sees what holds it",
+)
+
+PASSING_S = 1.0
+"""How long udev, blkid and losetup may have a device open when they look in."""
+
+ONLY_READ = "the lab lets it only be read; to change that, set writable = true there"
+
+
+def refusals(device: Device, host: Host) -> Iterator[Use]:
+    """Why it must not be written, whatever the lab says, without opening it."""
+    if device.read_only:
+        yield Use(
+            "is read-only", f"if it is meant to be: blockdev --setrw {device.node}"
+        )
+    yield from host.uses(device)
+
+
+def open_refusals(device: Device, fd: int) -> Iterator[Use]:
+    """Why it must not be written, as far as only an open device can tell."""
+    for one in _lasting_writers(os.fstat(fd)):
+        yield Use(f"is open for writing by {one}", "end that program first")
+    yield from _signed(device, fd)
+
+
+def _lasting_writers(status: os.stat_result) -> list[Opener]:
+    """Without those that only look in: losetup opens each free loop device for one."""
+    deadline_s = time.monotonic() + PASSING_S
+    while (found := writers(status)) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    return found
+
+
+def _signed(device: Device, fd: int) -> Iterator[Use]:
+    look = f"look at it, and if it may go for ever: wipefs --all {device.node}"
+    try:
+        found = signatures(fd)
+    except Unknown as unknown:
+        what, _, instead = str(unknown).rpartition("; ")
+        yield Use(f"may hold data: {what}" if what else str(unknown), instead or look)
+        return
+    if found:
+        yield Use(f"holds data: {', '.join(found)}", look)
+    elif device.partitions:
+        names = ", ".join(one.name for one in device.partitions)
+        forget = f"if they are left over: partx --delete {device.node}"
+        yield Use(f"has partitions: {names}", forget)
+
+
+def entry_refusals(
+    identity: Identity, entry: LabTarget, all: Sequence[Identity]
+) -> Iterator[str]:
+    """Why the lab's word does not let it be written."""
+    wrong = differences(identity, entry)
+    if wrong:
+        yield (
+            f"it is not the device that the lab names: {'; '.join(wrong)}; "
+            f"`ioplan targets` shows which is where"
+        )
+    elif weak := unstable(identity, entry, all):
+        yield weak
+    elif not entry.writable:
+        yield ONLY_READ
+
+
+def no_entry(path: Path, identity: Identity, id: str, lab: str | None) -> str:
+    """What to write into which lab file, and what to say then."""
+    file = Path(lab) if lab else usual_path()
+    return (
+        f"the plan writes, and {path} is a block device that the lab does not let be "
+        f"written; if all that is stored on it may be lost, add to {file}\n\n"
+        f"{entry_lines(identity)}\n\nand to the command: "
+        f"--overwrite {shlex.quote(id)}"
+    )

@@ -1,0 +1,120 @@
+"""What is mounted, in every mount namespace that can be seen from here."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+BTRFS = Path("/sys/fs/btrfs")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mount of a block device. `where` is the path in its namespace."""
+
+    number: int
+    where: str
+    kind: str
+    here: bool
+
+
+def mounts() -> list[Mount]:
+    """All mounts that a block device is under, each once."""
+    found: dict[tuple[int, str], Mount] = {}
+    for table, here in _tables():
+        for line in table:
+            for mount in _read(line, here):
+                found.setdefault((mount.number, mount.where), mount)
+    return list(found.values())
+
+
+def _tables() -> Iterator[tuple[Iterable[str], bool]]:
+    """One table a namespace, this process's own first."""
+    own = _namespace(PROC / "self")
+    yield _lines(PROC / "self"), True
+    seen = {own}
+    for process in sorted(PROC.glob("[0-9]*")):
+        space = _namespace(process)
+        if space and space not in seen:
+            seen.add(space)
+            yield _lines(process), False
+
+
+def unseen_namespaces() -> bool:
+    """Whether some process's mounts may not be looked at."""
+    return any(_is_closed(process) for process in PROC.glob("[0-9]*"))
+
+
+def _is_closed(process: Path) -> bool:
+    try:
+        (process / "ns/mnt").readlink()
+    except PermissionError:
+        return True
+    except OSError:
+        pass  # it has ended
+    return False
+
+
+def _namespace(process: Path) -> str:
+    try:
+        return str((process / "ns/mnt").readlink())
+    except OSError:
+        return ""
+
+
+def _lines(process: Path) -> list[str]:
+    try:
+        text = (process / "mountinfo").read_text(errors="surrogateescape")
+    except OSError:
+        return []  # it has ended
+    return text.splitlines()
+
+
+def _read(line: str, here: bool) -> Iterator[Mount]:
+    """The devices under one mount: its own number, its source, btrfs's others."""
+    front, _, back = line.partition(" - ")
+    fields, (kind, source, *_) = front.split(), [*back.split(" "), "", ""]
+    major, _, minor = fields[2].partition(":")
+    where = plain(fields[4])
+    numbers = {os.makedev(int(major), int(minor))} if int(major) else set()
+    if here and source.startswith("/"):
+        numbers |= _under(Path(plain(source)), kind)
+    for number in numbers:
+        yield Mount(number, where, kind, here)
+
+
+def _under(source: Path, kind: str) -> set[int]:
+    """btrfs has an anonymous number, and may lie on several devices."""
+    try:
+        status = source.stat()
+    except OSError:
+        return set()
+    if not stat.S_ISBLK(status.st_mode):
+        return set()
+    return {status.st_rdev} | (
+        _companions(status.st_rdev) if kind == "btrfs" else set()
+    )
+
+
+def _companions(number: int) -> set[int]:
+    found: set[int] = set()
+    for folder in BTRFS.glob("*/devices"):
+        numbers = {_number(one) for one in folder.iterdir()}
+        if number in numbers:
+            found |= numbers
+    return found
+
+
+def _number(folder: Path) -> int:
+    major, _, minor = (folder / "dev").read_text().strip().partition(":")
+    return os.makedev(int(major), int(minor))
+
+
+def plain(text: str) -> str:
+    """A path as it is, where the kernel writes a space as \\040."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

@@ -1,0 +1,141 @@
+"""NVMe admin commands through an open namespace.
+
+They go by the descriptor that is held, so that a name cannot come to mean another
+drive meanwhile. `nvme format` opens the drive by its name; it must be told --force
+to get past our own exclusive hold, which switches its checks off; and on a
+controller that can only format everything it does so without a word.
+Layouts are those of the NVM Express base specification, 1.4 and 2.0.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import struct
+from dataclasses import dataclass
+
+ID, ADMIN = 0x4E40, 0xC0484E41
+COMMAND = struct.Struct("=BBHIIIQQII6III")
+"""opcode, flags, reserved, nsid, cdw2-3, metadata, data, sizes, cdw10-15, ms, result"""
+PAGE_BYTES = 4096
+QUICK_MS = 30_000
+GET_LOG, IDENTIFY = 0x02, 0x06
+OF_NAMESPACE, OF_CONTROLLER, ACTIVE, ALLOCATED = 0x00, 0x01, 0x02, 0x10
+"""What is identified: one, or lists of numbers of namespaces."""
+EVERY = 0xFFFFFFFF
+
+
+class NvmeError(Exception):
+    """A drive refused a command; the text says which and its status."""
+
+
+class Nvme:
+    """The namespace of a descriptor, and the controller that it is asked through."""
+
+    def __init__(self, fd: int) -> None:
+        """Raises OSError for what is no NVMe namespace."""
+        self.fd, self.nsid = fd, fcntl.ioctl(fd, ID)
+
+    def admin(
+        self,
+        opcode: int,
+        nsid: int,
+        cdw10: int,
+        data_bytes: int = 0,
+        timeout_ms: int = QUICK_MS,
+    ) -> bytes:
+        """Send a command that gives data, or none. Raises NvmeError, OSError."""
+        data = ctypes.create_string_buffer(data_bytes) if data_bytes else None
+        address = ctypes.addressof(data) if data else 0
+        # flags, metadata and all other words are 0
+        words = (cdw10, 0, 0, 0, 0, 0)
+        where = (opcode, 0, 0, nsid, 0, 0, 0, address, 0, data_bytes)
+        command = bytearray(COMMAND.pack(*where, *words, timeout_ms, 0))
+        status = fcntl.ioctl(self.fd, ADMIN, command)
+        if status:
+            raise NvmeError(
+                f"the drive refused command {opcode:#x}: status {status:#x}"
+            )
+        return data.raw if data else b""
+
+    def controller(self) -> Controller:
+        """What the controller can do."""
+        return Controller.of(self.admin(IDENTIFY, 0, OF_CONTROLLER, PAGE_BYTES))
+
+    def layout(self) -> Layout:
+        """How the namespace is formatted now."""
+        return Layout.of(self.admin(IDENTIFY, self.nsid, OF_NAMESPACE, PAGE_BYTES))
+
+    def others(self, controller: Controller) -> list[int]:
+        """The other namespaces, of the whole subsystem where the drive tells."""
+        what = ALLOCATED if controller.manages_namespaces else ACTIVE
+        found = nsids(self.admin(IDENTIFY, 0, what, PAGE_BYTES))
+        return [nsid for nsid in found if nsid != self.nsid]
+
+    def log(self, page: int, size_bytes: int) -> bytes:
+        """A log page."""
+        dwords = size_bytes // 4 - 1
+        return self.admin(GET_LOG, EVERY, dwords << 16 | page, size_bytes)
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Some of Identify Controller."""
+
+    formats: bool
+    manages_namespaces: bool
+    formats_all: bool
+    """A format, or the erasing that is part of it, takes all namespaces."""
+    block_erase: bool
+    crypto_erase: bool
+
+    @classmethod
+    def of(cls, page: bytes) -> Controller:
+        """OACS at byte 256, SANICAP at 328, FNA at 524."""
+        (oacs,) = struct.unpack_from("<H", page, 256)
+        (sanicap,) = struct.unpack_from("<I", page, 328)
+        return cls(
+            formats=bool(oacs & 2),
+            manages_namespaces=bool(oacs & 8),
+            formats_all=bool(page[524] & 3),
+            block_erase=bool(sanicap & 2),
+            crypto_erase=bool(sanicap & 1),
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Of Identify Namespace, what a format would change if it were not told."""
+
+    lba_format: int
+    extended_metadata: bool
+    protection: int
+    protection_first: bool
+
+    @classmethod
+    def of(cls, page: bytes) -> Layout:
+        """FLBAS at byte 26, DPS at 29."""
+        flbas, dps = page[26], page[29]
+        return cls(
+            lba_format=flbas & 0xF | (flbas >> 5 & 3) << 4,
+            extended_metadata=bool(flbas & 0x10),
+            protection=dps & 7,
+            protection_first=bool(dps & 8),
+        )
+
+    def cdw10(self, erase: int) -> int:
+        """The word of Format NVM that keeps all this."""
+        upper = self.lba_format >> 4
+        return (
+            self.lba_format & 0xF
+            | self.extended_metadata << 4
+            | self.protection << 5
+            | self.protection_first << 8
+            | erase << 9
+            | upper << 12
+        )
+
+
+def nsids(page: bytes) -> list[int]:
+    """A list of namespaces, which ends with 0 or with the page."""
+    return [nsid for (nsid,) in struct.iter_unpack("<I", page) if nsid]

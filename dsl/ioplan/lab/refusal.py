@@ -1,0 +1,15 @@
+"""That a target is refused; the text says why and what to do."""
+
+from __future__ import annotations
+
+
+class TargetError(Exception):
+    """A target cannot be used."""
+
+
+class ConsentError(TargetError):
+    """All is well but the user's word: `--overwrite` with this `id` gives it."""
+
+    def __init__(self, text: str, id: str) -> None:
+        super().__init__(text)
+        self.id = id

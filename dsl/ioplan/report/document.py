@@ -1,0 +1,136 @@
+"""What a report says, before it is drawn: verdicts, sections, charts as rows.
+
+Values stand in the base units of the records: ns, B/s, 1/s, percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Value = str | float | int | None
+Kind = Literal[
+    "lines",
+    "bars",
+    "heatmap",
+    "table",
+    "scatter",
+    "bands",
+    "percentiles",
+    "cumulative",
+    "histogram",
+    "hockey",
+    "convergence",
+]
+Scale = Literal["linear", "log", "names", "nines"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a frame.
+
+    `unit` is that of a metric, "text", or "size" (powers of two), "B" (powers of
+    ten), "s", "percentile"; "nines" and "hidden" are for drawing only. `order`
+    holds the texts in the order to show them.
+    """
+
+    key: str
+    title: str
+    unit: str = "text"
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows in the long form: a row a point."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Value, ...]]
+
+    def column(self, key: str) -> Column:
+        """The column of a key. Raises KeyError."""
+        return {column.key: column for column in self.columns}[key]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Which text column becomes a colour, a dash, a panel, a choice; by key."""
+
+    color: str = ""
+    dash: str = ""
+    panel: str = ""
+    pick: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
+
+    `overlay` is a second frame with the same text columns, drawn over the first.
+    """
+
+    kind: Kind
+    title: str
+    line: str
+    frame: Frame
+    x: str
+    y: str
+    channels: Channels = Channels()
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    overlay: Frame | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Name and value pairs under a heading."""
+
+    heading: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A line with the outcome that it tells."""
+
+    outcome: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One test, over all sessions of the report."""
+
+    id: str
+    title: str
+    plan_text: str
+    judged: tuple[Judged, ...]
+    remarks: tuple[Judged, ...]
+    preparations: tuple[str, ...]
+    headers: tuple[Facts, ...]
+    pictures: tuple[Picture, ...]
+    runs: Frame
+    counted: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first screen in one sentence, and what makes it up."""
+
+    outcome: Literal["held", "failed", "undecided", "none"]
+    sentence: str
+    points: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report. `sessions` has a row for each session, under its label."""
+
+    title: str
+    made: str
+    verdict: Verdict
+    sessions: tuple[Facts, ...]
+    sections: tuple[Section, ...]
+    absent: tuple[str, ...]

@@ -1,0 +1,147 @@
+"""Facts of a session, and the header block of SNIA's report format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ioplan.language.metric import parse_metric
+from ioplan.language.quantity import size_text
+from ioplan.report.document import Facts
+from ioplan.report.subject import drive
+from ioplan.report.units import bytes_text, metric_text, time_text
+from ioplan.results.record import RunRecord
+from ioplan.results.session import Session
+from ioplan.workload import Stream
+
+Pairs = Iterator[tuple[str, str]]
+
+
+def session_facts(label: str, session: Session, records: Sequence[RunRecord]) -> Facts:
+    """What ran, on what, by what, when."""
+    return Facts(label, tuple(_given(_session(session, records))))
+
+
+def _given(pairs: Pairs) -> Pairs:
+    return ((name, text) for name, text in pairs if text)
+
+
+def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
+    first = records[0] if records else None
+    yield "Plan", _joined(session.plan, session.plan_file)
+    yield from _target(session, first)
+    yield "Backend", _backend(session, first)
+    yield from _host(session.host)
+    yield "Started", _moment(session.started_at)
+    yield "Ended", _moment(session.ended_at or "")
+    yield "Status", session.status
+    yield "Session", session.id
+    yield "Made by", f"ioplan {session.ioplan}"
+
+
+def _target(session: Session, first: RunRecord | None) -> Pairs:
+    target: dict[str, Any] = first.target if first else {}
+    identity = target.get("identity", {})
+    yield "Target", _joined(drive(session, target), session.target)
+    for name in ("vendor", "firmware", "serial"):
+        yield name.capitalize(), str(identity.get(name, ""))
+    capacity = target.get("capacity_bytes")
+    yield "Capacity", f"{bytes_text(capacity)} ({capacity} B)" if capacity else ""
+
+
+def _backend(session: Session, first: RunRecord | None) -> str:
+    if first is None:
+        return session.backend
+    made = f"{first.backend.name} {first.backend.version}".strip()
+    return f"{made}, {first.backend.mode}" if first.backend.mode else made
+
+
+def _host(host: dict[str, Any]) -> Pairs:
+    cpus = host.get("cpus")
+    memory = host.get("memory_bytes")
+    yield "Host", str(host.get("hostname", ""))
+    yield "CPU", _joined(str(host.get("cpu", "")), f"{cpus} logical" if cpus else "")
+    yield "Memory", bytes_text(memory) if memory else ""
+    kernel = host.get("kernel")
+    yield (
+        "System",
+        _joined(str(host.get("os", "")), f"Linux {kernel}" if kernel else ""),
+    )
+
+
+def _joined(first: str, second: str) -> str:
+    different = second if second != first else ""
+    return ", ".join(part for part in (first, different) if part)
+
+
+def _moment(text: str) -> str:
+    """2026-11-21 05:45:12 UTC."""
+    return f"{text[:19].replace('T', ' ')} UTC" if text else ""
+
+
+def pts_header(
+    label: str,
+    session: Session,
+    runs: Sequence[RunRecord],
+    prepared: Sequence[RunRecord],
+) -> Facts | None:
+    """What SNIA's format puts above a test that was run in rounds."""
+    tracked = [r for r in runs if r.steady and r.asked.round]
+    if not tracked:
+        return None
+    pairs = _given(_pts(session, runs, prepared, tracked))
+    return Facts(f"Test conditions: {label}", tuple(pairs))
+
+
+def _pts(
+    session: Session,
+    runs: Sequence[RunRecord],
+    prepared: Sequence[RunRecord],
+    tracked: Sequence[RunRecord],
+) -> Pairs:
+    steady = tracked[-1].steady
+    assert steady
+    rounds = max(r.asked.round for r in runs)
+    yield "Test", runs[0].asked.test
+    yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
+    yield from _target(session, runs[0])
+    yield from _host(session.host)
+    yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs[0])}"
+    yield from _stimulus(runs[0].asked.workload.streams[0])
+    yield "Preconditioning", "; ".join(dict.fromkeys(map(_prepared, prepared)))
+    yield "Tracked", f"{steady.metric}, {_cell(tracked[-1])}"
+    first = rounds - len(steady.values) + 1
+    yield "Rounds", f"{rounds}; measurement window {first} to {rounds}"
+    unit = parse_metric(steady.metric).unit
+    yield "Window values", ", ".join(metric_text(v, unit) for v in steady.values)
+    yield "Window mean", metric_text(steady.mean, unit)
+    yield "Range", _limit(steady.range_percent, steady.range_limit_percent)
+    yield "Slope over window", _limit(steady.slope_percent, steady.slope_limit_percent)
+    yield "Steady state", "reached" if steady.reached else f"not reached: {steady.why}"
+
+
+def _stimulus(stream: Stream) -> Pairs:
+    yield "Access", stream.pattern
+    yield "Threads", str(stream.threads)
+    yield "Outstanding I/Os per thread", str(stream.qd)
+    yield "Data pattern", stream.data.kind
+    region = stream.region
+    yield "Active range", f"{region.start_percent:g} to {region.end_percent:g} %"
+
+
+def _prepared(record: RunRecord) -> str:
+    stream = record.asked.workload.streams[0]
+    name = record.asked.after.name if record.asked.after else ""
+    size = size_text(stream.write_sizes[0].size_bytes)
+    return (
+        f"{name}: {stream.pattern} {size} writes, {bytes_text(record.total.bytes)} "
+        f"in {time_text(record.run_s)}"
+    )
+
+
+def _cell(record: RunRecord) -> str:
+    return " ".join(f"{n}={v}" for n, v in record.asked.cell.items()) or "all runs"
+
+
+def _limit(percent: float, limit: float) -> str:
+    return f"{percent:.2f} % of at most {limit:g} %"

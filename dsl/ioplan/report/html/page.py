@@ -1,0 +1,141 @@
+"""A report's document as one HTML page, complete in itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ioplan.report.document import Document, Picture, Section
+from ioplan.report.html.payload import picture_json, runs_json
+from ioplan.report.html.spec import spec
+
+SCRIPTS = ("units", "rows", "theme", "draw", "tell", "save", "tables", "page")
+WIDE = ("scatter", "bands", "heatmap", "table", "convergence")
+PIVOTED = ("heatmap", "table")
+WORST = ("failed", "undecided", "no baseline", "held")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its place in the page."""
+
+    id: str
+    picture: Picture
+    drawn: bool
+    json: Markup
+    wide: bool
+
+    @property
+    def pivoted(self) -> bool:
+        """Whether a table of two axes stands below it."""
+        return self.picture.kind in PIVOTED
+
+
+def page(document: Document) -> str:
+    """The whole page."""
+    style, library, script = _style(), _library(), _script()
+    environment = _environment()
+    parts = environment.get_template("parts.html.j2").module
+    return environment.get_template("page.html.j2").render(
+        document=document,
+        policy=policy((library, script), style),
+        style=Markup(style),
+        library=Markup(library),
+        script=Markup(script),
+        licences=_read("vendor/LICENSES.txt"),
+        charts={section.id: _charts(section) for section in document.sections},
+        runs={s.id: Markup(runs_json(s.runs)) for s in document.sections},
+        worst=worst,
+        summed=summed,
+        **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
+    )
+
+
+def policy(scripts: tuple[str, ...], style: str) -> str:
+    """What the page may do: run these scripts, and reach nothing."""
+    allowed = " ".join(map(_digest, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    found = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(found).decode()}'"
+
+
+def worst(section: Section) -> str:
+    """The outcome of a test as a whole."""
+    found = {line.outcome for line in (*section.judged, *section.remarks)}
+    outcome = next((outcome for outcome in WORST if outcome in found), "none")
+    return "undecided" if outcome == "no baseline" else outcome
+
+
+def summed(section: Section) -> str:
+    """`3 held, 1 failed; 2 remarks`."""
+    counts = Counter(line.outcome for line in section.judged)
+    texts = [f"{count} {outcome}" for outcome, count in counts.items()]
+    remarks = [f"{len(section.remarks)} remarks"] if section.remarks else []
+    return "; ".join([*([", ".join(texts)] if texts else []), *remarks]) or "none"
+
+
+def _charts(section: Section) -> list[Chart]:
+    charts = []
+    wide = _widths([_needs_width(picture) for picture in section.pictures])
+    for number, picture in enumerate(section.pictures):
+        made = spec(picture)
+        json = Markup(picture_json(picture, made))
+        id = f"{section.id}-chart-{number + 1}"
+        charts.append(Chart(id, picture, made is not None, json, wide[number]))
+    return charts
+
+
+def _needs_width(picture: Picture) -> bool:
+    return picture.kind in WIDE or bool(picture.channels.panel)
+
+
+def _widths(wide: list[bool]) -> list[bool]:
+    """Two narrow charts share a row; one that is left alone takes all of it."""
+    made: list[bool] = []
+    for needs, group in groupby(wide):
+        count = len(list(group))
+        alone = not needs and count % 2 == 1
+        made += [needs] * (count - alone) + [True] * alone
+    return made
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("ioplan.report", "html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _style() -> str:
+    return "\n" + _read("page.css")
+
+
+def _library() -> str:
+    return "\n" + _read("vendor/charts.js")
+
+
+def _script() -> str:
+    parts = (_read(f"script/{name}.js") for name in SCRIPTS)
+    return '\n"use strict";\n' + "\n".join(parts)
+
+
+def _read(name: str) -> str:
+    return (files("ioplan.report.html") / name).read_text("utf-8")

@@ -1,0 +1,72 @@
+"""Rows and specifications as the JSON that the page holds.
+
+Columns stand one by one; the texts of a column are listed once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from ioplan.report.document import Column, Frame, Picture, Value
+from ioplan.report.html.axes import Spec
+
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+"""What could end a script element, or begin a comment in it."""
+
+
+def picture_json(picture: Picture, spec: Spec | None) -> str:
+    """One chart with its rows."""
+    found: dict[str, Any] = {
+        "kind": picture.kind,
+        "title": picture.title,
+        "line": picture.line,
+        "channels": asdict(picture.channels),
+        "axes": {"x": picture.x, "y": picture.y},
+        "spec": spec,
+        "rows": _frame(picture.frame),
+        "overlay": _frame(picture.overlay) if picture.overlay else None,
+    }
+    return safe(found)
+
+
+def runs_json(frame: Frame) -> str:
+    """The table of a test."""
+    return safe({"rows": _frame(frame)})
+
+
+def safe(value: Any) -> str:
+    """JSON that may stand in a script element, whatever texts are in it."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    for sign, written in UNSAFE.items():
+        text = text.replace(sign, written)
+    return text
+
+
+def _frame(frame: Frame) -> dict[str, Any]:
+    columns = list(zip(*frame.rows, strict=True)) or [()] * len(frame.columns)
+    return {
+        "columns": [_column(column) for column in frame.columns],
+        "data": [
+            _data(column, values)
+            for column, values in zip(frame.columns, columns, strict=True)
+        ],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {
+        "key": column.key,
+        "title": column.title,
+        "unit": column.unit,
+        "order": list(column.order),
+    }
+
+
+def _data(column: Column, values: tuple[Value, ...]) -> Any:
+    if column.unit != "text":
+        return list(values)
+    texts = list(dict.fromkeys(values))
+    place = {text: number for number, text in enumerate(texts)}
+    return {"texts": texts, "at": [place[value] for value in values]}

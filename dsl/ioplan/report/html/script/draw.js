@@ -1,0 +1,108 @@
+// A chart's specification becomes a view: width, theme, rows and switches come in.
+
+const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
+const LEAST_PANEL = 200;
+const LEAST_CELL = 44; // a heatmap's cell with its figure
+const AXIS = 76; // what the axis to the left takes
+const PANEL_GAP = 26;
+
+const inner = (spec) => spec.spec ?? spec;
+
+const switched = (chart, spec) => {
+  const { choices } = spec.usermeta;
+  for (const [channel, position] of Object.entries(chart.state)) {
+    inner(spec).encoding[channel] = choices[channel][position];
+  }
+};
+
+const barsWidth = (chart) =>
+  Math.max(160 + 64 * shownRows(chart).length, 100 + legendWidth(chart));
+
+// Full rows look best: a gap in the last one would carry an axis without a panel.
+const panelColumns = (panels, most) => {
+  for (let columns = Math.min(panels, most); columns > 1; columns -= 1) {
+    if (panels % columns === 0) return columns;
+  }
+  return panels > 4 ? Math.min(panels, most) : 1;
+};
+
+// What the longest entry of a legend takes, roughly, in pixels.
+const legendWidth = (chart) => {
+  const entries = ["color", "dash"].flatMap((name) => texts(chart, chart.channels[name]));
+  const lengths = entries.map((text) => text.length);
+  return 46 + 7 * Math.min(34, Math.max(4, ...lengths));
+};
+
+const sized = (chart, spec, width) => {
+  const panel = chart.channels.panel;
+  if (!panel) {
+    spec.width = chart.kind === "bars" ? Math.min(width, barsWidth(chart)) : width;
+    spec.autosize = { type: "fit-x", contains: "padding" };
+    return;
+  }
+  const shown = new Set(shownRows(chart).map((row) => row[panel])).size || 1;
+  const heat = chart.kind === "heatmap";
+  const least = heat ? LEAST_CELL * texts(chart, "x").length : LEAST_PANEL;
+  const legend = heat ? 90 : 0;
+  const room = (columns) => (width - legend - AXIS - PANEL_GAP * (columns - 1)) / columns;
+  const most = Math.max(1, [1, 2, 3, 4].findLast((columns) => room(columns) >= least) ?? 1);
+  spec.columns = panelColumns(shown, most);
+  spec.spec.width = Math.max(110, Math.floor(room(spec.columns)));
+};
+
+// On a logarithmic axis a bar has no 0 to stand on: it stands on a power of ten.
+const based = (chart, spec) => {
+  if (chart.kind !== "bars" || chart.state.y !== "log") return;
+  const least = Math.min(...shownRows(chart).map((row) => row.y));
+  const foot = 10 ** Math.floor(Math.log10(least) - 0.05);
+  const view = inner(spec);
+  view.encoding.y.scale = { ...view.encoding.y.scale, domainMin: foot };
+  view.layer[0].encoding.y2 = { datum: foot };
+};
+
+// Figures that would not fit are left to the table.
+const lettered = (chart, spec) => {
+  const view = inner(spec);
+  const cells = { heatmap: texts(chart, "x").length, bars: shownRows(chart).length };
+  const width = (view.width - (chart.kind === "bars" ? AXIS : 0)) / cells[chart.kind];
+  if (width < LEAST_CELL - 6) {
+    view.layer = view.layer.filter(({ mark }) => mark.type !== "text");
+  }
+};
+
+const specOf = (chart, width, name) => {
+  const spec = structuredClone(chart.spec);
+  switched(chart, spec);
+  sized(chart, spec, width);
+  lettered(chart, spec);
+  based(chart, spec);
+  spec.params.push({ name: "ink", value: INK[name] });
+  spec.datasets = { rows: [...shownRows(chart), ...shownOverlay(chart)] };
+  spec.spacing = PANEL_GAP;
+  const room = chart.channels.panel ? width : spec.width;
+  spec.config = config(name, inner(spec).width, Math.floor(room / legendWidth(chart)));
+  return spec;
+};
+
+const viewOf = (spec, options) => {
+  const compiled = charts.compile(spec).spec;
+  return new charts.View(charts.parse(compiled, null, { ast: true }), {
+    expr: charts.expressionInterpreter,
+    ...options,
+  });
+};
+
+const draw = (chart) => {
+  chart.view?.finalize();
+  chart.plot.replaceChildren();
+  const rows = shownRows(chart);
+  const width = Math.max(240, chart.plot.clientWidth);
+  chart.width = width;
+  chart.view = viewOf(specOf(chart, width, theme()), {
+    renderer: rows.length > MOST_IN_SVG ? "canvas" : "svg",
+    hover: true,
+    tooltip: tip(chart),
+  });
+  chart.view.initialize(chart.plot).run();
+  chart.figure.dataset.drawn = rows.length;
+};

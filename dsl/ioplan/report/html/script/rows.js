@@ -1,0 +1,50 @@
+// The rows that the page holds as columns, and which of them are shown.
+
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+
+const hidden = new Set(); // the labels of sessions that are not shown
+
+const unfold = ({ columns, data }) => {
+  const cells = data.map((column) =>
+    Array.isArray(column) ? column : column.at.map((place) => column.texts[place]));
+  const count = cells[0]?.length ?? 0;
+  return Array.from({ length: count }, (_, i) => {
+    const row = { i };
+    columns.forEach(({ key }, at) => { row[key] = cells[at][i]; });
+    return row;
+  });
+};
+
+const DRAWN_ONLY = new Set(["nines", "hidden"]);
+const told = ({ unit }) => !DRAWN_ONLY.has(unit);
+
+const sessionKey = (columns) =>
+  columns.find(({ title, unit }) => title === "session" && unit === "text")?.key;
+
+const wanted = (columns, pick) => {
+  const session = sessionKey(columns);
+  return (row) =>
+    !(session && hidden.has(row[session])) && (!pick.key || row[pick.key] === pick.value);
+};
+
+// A logarithmic axis has no place for 0.
+const placed = (chart) => (row) =>
+  ["x", "y"].every((axis) =>
+    chart.state[axis] !== "log" || row[chart.axes[axis]] > 0);
+
+// Panels are drawn by their number in the order of their texts.
+const numbered = (rows, columns, panel) => {
+  if (!panel) return rows;
+  const { order } = columns.find((column) => column.key === panel);
+  const place = new Map(order.map((text, i) => [text, i]));
+  return rows.map((row) => ({ ...row, panel: place.get(row[panel]) }));
+};
+
+const shownRows = (chart) =>
+  chart.rows.filter(wanted(chart.columns, chart.pick)).filter(placed(chart));
+
+const shownOverlay = (chart) =>
+  chart.overlay ? chart.overlay.rows.filter(wanted(chart.overlay.columns, chart.pick))
+    .map((row) => ({ ...row, over: 1 })) : [];
+
+const texts = (chart, key) => chart.columns.find((column) => column.key === key)?.order ?? [];

@@ -1,0 +1,54 @@
+// What a point is, said beside the pointer, and to those who use the keyboard.
+
+const tell = (chart, row) =>
+  chart.columns
+    .filter(told)
+    .map((column) => [column.title, exact(row[column.key], column.unit)]);
+
+const box = document.createElement("div");
+box.className = "tip";
+box.hidden = true;
+
+const showAt = (event, pairs) => {
+  const list = document.createElement("dl");
+  for (const [name, text] of pairs) {
+    const term = document.createElement("dt");
+    const value = document.createElement("dd");
+    term.textContent = name;
+    value.textContent = text;
+    list.append(term, value);
+  }
+  box.replaceChildren(list);
+  box.hidden = false;
+  const left = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8);
+  const top = Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 8);
+  box.style.left = `${Math.max(4, left)}px`;
+  box.style.top = `${Math.max(4, top)}px`;
+};
+
+const tip = (chart) => (handler, event, item, value) => {
+  const row = value == null || value === "" ? null : chart.rows[Number(value)];
+  if (row) showAt(event, tell(chart, row));
+  else box.hidden = true;
+};
+
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+const goTo = (chart, place) => {
+  const rows = shownRows(chart);
+  if (!rows.length) return;
+  chart.place = Math.max(0, Math.min(rows.length - 1, place));
+  const row = rows[chart.place];
+  chart.view?.signal("cursor", row.i).run();
+  const text = tell(chart, row).map(([name, value]) => `${name} ${value}`).join(", ");
+  chart.figure.querySelector(".told").textContent = text;
+};
+
+const steer = (chart) => (event) => {
+  const last = shownRows(chart).length - 1;
+  if (event.key in STEPS) goTo(chart, (chart.place ?? -1) + STEPS[event.key]);
+  else if (event.key === "Home") goTo(chart, 0);
+  else if (event.key === "End") goTo(chart, last);
+  else return;
+  event.preventDefault();
+};

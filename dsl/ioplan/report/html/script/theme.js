@@ -1,0 +1,53 @@
+// Colours that the colour-blind can tell apart: after Okabe and Ito, for either ground.
+
+const CATEGORY = {
+  light: ["#0072B2", "#D55E00", "#008F68", "#B8578F", "#9A7400", "#1F94D2", "#6A3D9A", "#555555"],
+  dark: ["#56B4E9", "#FF9E57", "#2FCFA0", "#F0A3CF", "#F0E442", "#9DB7FF", "#C9A0FF", "#C8C8C8"],
+};
+const INK = { light: "#16202c", dark: "#e7ecf2" };
+const SOFT = { light: "#536170", dark: "#a3afbd" };
+const GRID = { light: "#e3e7ec", dark: "#2f3845" };
+const RAMP = { light: [0.05, 0.86], dark: [0.28, 1] };
+
+let chosen = "auto";
+let printing = false;
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+const theme = () => {
+  if (printing) return "light";
+  return chosen === "auto" ? (prefersDark.matches ? "dark" : "light") : chosen;
+};
+
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
+
+const config = (name, width, entries) => ({
+  background: null,
+  font: FONT,
+  view: { stroke: null },
+  mark: { color: CATEGORY[name][0] },
+  text: { color: INK[name] },
+  rule: { color: INK[name] },
+  range: {
+    category: CATEGORY[name],
+    ordinal: { scheme: "viridis", extent: RAMP[name] },
+    ramp: { scheme: "viridis" },
+    heatmap: { scheme: "viridis" },
+  },
+  axis: {
+    labelColor: SOFT[name], titleColor: INK[name], gridColor: GRID[name],
+    domainColor: SOFT[name], tickColor: SOFT[name],
+    labelFontSize: 11, titleFontSize: 12, titleFontWeight: 500, titlePadding: 8,
+    labelOverlap: "greedy", labelSeparation: 4, labelFlush: false,
+  },
+  axisY: { domain: false, ticks: false, labelPadding: 6, tickCount: 6, minExtent: 44 },
+  axisXQuantitative: { tickCount: Math.max(2, Math.round(width / 90)) },
+  legend: {
+    orient: "bottom", labelColor: INK[name], titleColor: SOFT[name], titleFontWeight: 500,
+    labelFontSize: 12, titleFontSize: 12, labelLimit: 240, symbolSize: 90,
+    titleOrient: "left", titleAnchor: "middle", columnPadding: 14, offset: 12,
+    layout: { bottom: { direction: "vertical", anchor: "start", margin: 4 } },
+    columns: Math.max(1, entries - 1), gradientLength: 140,
+  },
+  header: { titleColor: SOFT[name], titleFontSize: 12, titleFontWeight: 500, labelColor: INK[name], labelFontSize: 12, labelFontWeight: 600 },
+  title: { color: INK[name], subtitleColor: SOFT[name], anchor: "start", fontSize: 15 },
+});

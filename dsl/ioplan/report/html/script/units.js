@@ -1,0 +1,81 @@
+// Values as people read them. `tick` is for axes, `short` for labels in a chart,
+// `exact` for tables and hints.
+
+const digits = (value, most) => String(Number(value.toPrecision(most)));
+
+const scaled = (value, most, steps) => {
+  const [factor, unit] =
+    steps.find(([step]) => Math.abs(value) >= step * 0.9995) ?? steps.at(-1);
+  return digits(value / factor, most) + unit;
+};
+
+const SI = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const TIMES = [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]];
+const DURATIONS = [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]];
+const DECIMAL = [[1e12, " TB"], [1e9, " GB"], [1e6, " MB"], [1e3, " kB"], [1, " B"]];
+const BINARY = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [1024, " KiB"], [1, " B"]];
+
+const nines = (value) =>
+  (100 - 10 ** (2 - value)).toFixed(Math.max(0, Math.round(value) - 2)) + "%";
+
+const worded = (value, unit, most) => {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "string") return value;
+  if (value === 0 && unit !== "nines") return "0";
+  switch (unit) {
+    case "ns": return scaled(value, most, TIMES);
+    case "B/s": return digits(value / 1e6, most);
+    case "size": return scaled(value, most, BINARY);
+    case "B": return scaled(value, most, DECIMAL);
+    case "%": return digits(value, most) + "%";
+    case "percentile": return digits(value, 6) + "%";
+    case "s": return digits(value, 6) + " s";
+    case "duration": return scaled(value, most, DURATIONS.slice(value % 86400 ? 1 : 0));
+    case "nines": return nines(value);
+    case "": return Math.abs(value) < 1e4 ? digits(value, 5) : scaled(value, most, SI);
+    default: return scaled(value, most, SI);
+  }
+};
+
+const tick = (value, unit) => worded(value, unit, 4);
+const short = (value, unit) => worded(value, unit, 3);
+
+// Factor, decimals and name of what a table shows a unit in.
+const TABLE_UNITS = {
+  ns: [1e3, 3, "µs"],
+  "B/s": [1e6, 3, "MB/s"],
+  "1/s": [1, 1, "1/s"],
+  "1/s per %": [1, 2, "1/s per %"],
+  "1/s per W": [1, 2, "1/s per W"],
+  "%": [1, 3, "%"],
+  percentile: [1, 6, "%"],
+  s: [1, 3, "s"],
+};
+
+const number = (value, decimals) =>
+  value.toLocaleString("en-US", { maximumFractionDigits: decimals });
+
+const plain = (value, unit) => {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "string") return value;
+  if (unit === "size" || unit === "nines") return worded(value, unit, 6);
+  const [factor, decimals] = TABLE_UNITS[unit] ?? [1, 3];
+  return number(value / factor, decimals);
+};
+
+// In a table of two axes, rates of a thousand and more do without decimals.
+const round = (value, unit) =>
+  unit === "1/s" && value >= 1000 ? number(value, 0) : plain(value, unit);
+
+const exact = (value, unit) => {
+  const name = TABLE_UNITS[unit]?.[2] ?? (["text", "size", "nines"].includes(unit) ? "" : unit);
+  return value === null || value === undefined ? "–" : `${plain(value, unit)} ${name}`.trim();
+};
+
+const heading = (column) => {
+  const name = TABLE_UNITS[column.unit]?.[2] ?? (column.unit === "B" ? "B" : "");
+  return name && name !== "1/s" ? `${column.title} (${name})` : column.title || "cell";
+};
+
+charts.expressionFunction("tick", tick);
+charts.expressionFunction("short", short);

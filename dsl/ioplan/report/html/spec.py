@@ -1,0 +1,117 @@
+"""A picture as a Vega-Lite specification, a plain dict.
+
+The page adds what depends on it: the width, the theme, the rows. `usermeta.choices`
+holds, for each channel with a switch, its encoding in each position.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioplan.report.axis import numbers
+from ioplan.report.document import Picture
+from ioplan.report.html.axes import Spec, title, x_choices, y_choices
+from ioplan.report.html.layers import layers
+
+HEIGHT = 320
+PANEL_HEIGHT = 220
+ROW_HEIGHT = 34
+FEW_ORDERED = 3
+
+
+def spec(picture: Picture) -> Spec | None:
+    """The specification; None for a table, which is not drawn."""
+    if picture.kind == "table" or not picture.frame.rows:
+        return None
+    choices = _choices(picture)
+    shared = {name: next(iter(found.values())) for name, found in choices.items()}
+    view: Spec = {
+        "height": _height(picture),
+        "encoding": {**shared, **_color(picture)},
+        "layer": layers(picture),
+    }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "description": picture.title,
+        "data": {"name": "rows"},
+        "params": _parameters(picture),
+        **(_panels(picture, view) if picture.channels.panel else view),
+        "usermeta": {"choices": choices},
+    }
+
+
+def _choices(picture: Picture) -> dict[str, dict[str, Spec]]:
+    found = {"x": x_choices(picture), "y": y_choices(picture)}
+    if picture.kind == "heatmap":
+        found["color"] = _ramp(picture)
+    return found
+
+
+def _ramp(picture: Picture) -> dict[str, Spec]:
+    """Colours of a heatmap: even, or by powers of ten."""
+    column = picture.frame.column("y")
+    legend = {
+        "title": title(column),
+        "orient": "right",
+        "labelExpr": f"tick(datum.value, '{column.unit}')",
+    }
+    return {
+        scale: {
+            "field": "y",
+            "type": "quantitative",
+            "scale": {"type": scale},
+            "legend": legend,
+        }
+        for scale in ("linear", "log")
+    }
+
+
+def _height(picture: Picture) -> int:
+    if picture.kind == "heatmap":
+        return ROW_HEIGHT * max(2, len(picture.frame.column("row").order))
+    return PANEL_HEIGHT if picture.channels.panel else HEIGHT
+
+
+def _color(picture: Picture) -> dict[str, Any]:
+    """Numbers that are many take a range of colours in their order."""
+    key = picture.channels.color
+    if not key:
+        return {}
+    column = picture.frame.column(key)
+    ordered = len(column.order) > FEW_ORDERED and numbers(column.order) is not None
+    return {
+        "color": {
+            "field": key,
+            "type": "ordinal" if ordered else "nominal",
+            "scale": {"domain": list(column.order)},
+            "legend": {"title": column.title, **_symbol(picture)},
+        }
+    }
+
+
+def _symbol(picture: Picture) -> Spec:
+    """A stroke for what is a line without points."""
+    if picture.kind in ("percentiles", "cumulative"):
+        return {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 3}
+    return {"symbolOpacity": 1}
+
+
+def _panels(picture: Picture, view: Spec) -> Spec:
+    """Panels are numbered: a sort by texts would put these into an expression."""
+    column = picture.frame.column(picture.channels.panel)
+    header = {
+        "title": column.title or None,
+        "labelLimit": 320,
+        "labelExpr": "panels[datum.value]",
+    }
+    facet = {"field": "panel", "type": "ordinal", "header": header}
+    return {"facet": facet, "columns": 1, "spec": view}
+
+
+def _parameters(picture: Picture) -> list[Spec]:
+    """The point that the keyboard has reached, and the names of the panels."""
+    found: list[Spec] = [{"name": "cursor", "value": -1}]
+    if picture.channels.panel:
+        names = list(picture.frame.column(picture.channels.panel).order)
+        found.append({"name": "panels", "value": names})
+    return found

@@ -1,0 +1,167 @@
+"""Verdicts, warnings and steady states as lines; the same thing is said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ioplan.report.document import Judged, Verdict
+from ioplan.report.tables import verdict_lines
+from ioplan.report.units import time_text
+from ioplan.results.record import RunRecord
+from ioplan.results.session import Session
+
+MOST_LINES = 40
+MOST_MISSED = 5
+
+ByLabel = Mapping[str, Sequence[RunRecord]]
+
+
+def judged_lines(runs: ByLabel) -> tuple[Judged, ...]:
+    """The expectations of a test, with the session where there are several."""
+    lines = [
+        Judged(outcome, _of(label, text, runs))
+        for label, records in runs.items()
+        for outcome, text in verdict_lines(records)
+    ]
+    return _some(lines, "expectations")
+
+
+def remarks(runs: ByLabel) -> tuple[Judged, ...]:
+    """Failed runs, warnings and substitutions of a test, each with its number."""
+    lines = []
+    for label, records in runs.items():
+        for (kind, text), count in Counter(_remarks(records)).items():
+            times = f" ({count} runs)" if count > 1 else ""
+            lines.append(Judged(kind, _of(label, f"{text}{times}", runs)))
+    return _some(lines, "remarks")
+
+
+def _remarks(records: Iterable[RunRecord]) -> Iterator[tuple[str, str]]:
+    for record in records:
+        if record.status != "ok":
+            yield "failed", f"{record.status}: {record.message or record.cause}"
+        for warning in record.warnings:
+            yield "warning", f"warning: {warning}"
+        for substitution in record.substitutions:
+            yield "warning", f"done instead: {substitution}"
+
+
+def _of(label: str, text: str, runs: ByLabel) -> str:
+    return f"{label}: {text}" if len(runs) > 1 else text
+
+
+def _some(lines: list[Judged], what: str) -> tuple[Judged, ...]:
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    more = Judged(
+        "undecided", f"and {len(lines) - MOST_LINES} more {what}: ioplan show"
+    )
+    return (*lines[:MOST_LINES], more)
+
+
+def verdict(
+    subjects: Sequence[str], sessions: Sequence[Session], records: Sequence[RunRecord]
+) -> Verdict:
+    """The first screen: what held, what was steady, what went wrong."""
+    outcomes = Counter(v.outcome for r in records for v in r.verdicts)
+    broken = sum(r.status == "failed" for r in records)
+    unmet = outcomes["failed"]
+    open_ = outcomes["undecided"] + outcomes["no baseline"]
+    points = (
+        Judged("none", f"On {', '.join(subjects)}"),
+        _measured(sessions, records, broken),
+        *_steadiness(records),
+        *_warned(records),
+    )
+    total = outcomes.total()
+    if broken or unmet:
+        lost = f"{unmet} of {total} expectations did not hold" if unmet else ""
+        fell = f"{counted(broken, 'run')} failed" if broken else ""
+        return Verdict("failed", _sentence(lost, fell), points)
+    if open_:
+        text = f"{open_} of {total} expectations could not be judged; the rest held"
+        return Verdict("undecided", text, points)
+    held = f"All {total} expectations held" if total > 1 else "The expectation held"
+    text = held if total else "Measured; the plan has no expectations"
+    if doubts := _doubts(sessions, records):
+        return Verdict("undecided", f"{text}, but {' and '.join(doubts)}", points)
+    return Verdict("held" if total else "none", text, points)
+
+
+def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[str]:
+    """What a reader must know before a good verdict."""
+    doubts = []
+    if any(session.status != "ok" for session in sessions):
+        doubts.append("not all of the plan has run")
+    if any(r.steady and not r.steady.reached for r in _last_assessed(records)):
+        doubts.append("steady state was not reached")
+    return doubts
+
+
+def _sentence(*parts: str) -> str:
+    text = ", and ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:]
+
+
+def _measured(
+    sessions: Sequence[Session], records: Sequence[RunRecord], broken: int
+) -> Judged:
+    spent = time_text(sum(record.run_s for record in records))
+    ended = Counter(s.status for s in sessions if s.status != "ok")
+    states = "".join(
+        f"; {counted(n, 'session')} {status}" for status, n in ended.items()
+    )
+    text = f"{counted(len(records), 'run')}, {spent} measured{states}"
+    return Judged("failed" if broken or ended else "held", text)
+
+
+def _last_assessed(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The last assessment of each test and preparation."""
+    last = {
+        (r.session, r.asked.test, r.asked.kind, r.asked.after and r.asked.after.name): r
+        for r in records
+        if r.steady
+    }
+    return list(last.values())
+
+
+def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    last = _last_assessed(records)
+    if not last:
+        yield Judged("none", "Steady state was not asked for")
+        return
+    missed = [r for r in last if r.steady and not r.steady.reached]
+    reached = len(last) - len(missed)
+    state: str = "failed" if missed else "held"
+    yield Judged(state, f"Steady state reached in {reached} of {len(last)} cases")
+    lines = Counter(f"{_what(r)}: {r.steady.why}" for r in missed if r.steady)
+    for text, count in list(lines.items())[:MOST_MISSED]:
+        times = f" ({count} times)" if count > 1 else ""
+        yield Judged("failed", f"Not steady: {text}{times}")
+
+
+def _what(record: RunRecord) -> str:
+    after = record.asked.after
+    if record.asked.kind == "run" or after is None:
+        return record.asked.test
+    return f"preparation {after.name}"
+
+
+def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    warned = sum(bool(r.warnings) for r in records)
+    swapped = sum(bool(r.substitutions) for r in records)
+    hosts = dict.fromkeys(w for r in records for w in r.host.get("warnings", ()))
+    if not warned and not swapped and not hosts:
+        yield Judged("held", "No warnings")
+    yield from (Judged("warning", f"The host distorts: {text}") for text in hosts)
+    if warned:
+        yield Judged("warning", f"Warnings in {counted(warned, 'run')}")
+    if swapped:
+        text = f"In {counted(swapped, 'run')} the backend did nearly what was asked"
+        yield Judged("warning", text)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,71 @@
+"""The pictures of one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ioplan.language.plan import Test
+from ioplan.report.averaged import (
+    largest_notes,
+    largest_over_sweep,
+    saturation_notes,
+)
+from ioplan.report.cells import over_axis, over_iops, over_rounds, over_two
+from ioplan.report.distribution import distributions
+from ioplan.report.document import Picture
+from ioplan.report.places import Spot, chosen
+from ioplan.report.power import power_charts, without_power
+from ioplan.report.reader import Reader
+from ioplan.report.request import Request
+from ioplan.report.timeline import bands_over_time, over_time
+from ioplan.report.wanted import charts_of
+
+Draw = Callable[[Request], Iterable[Picture]]
+
+BY_KIND: dict[str, Draw] = {
+    "heatmap": over_two,
+    "table": over_two,
+    "percentiles": distributions,
+    "cumulative": distributions,
+    "histogram": distributions,
+    "bands": bands_over_time,
+}
+BY_AXIS: dict[str, Draw] = {
+    "time": over_time,
+    "bytes": over_time,
+    "round": over_rounds,
+    "iops": over_iops,
+}
+"""Lines, bars and points, by what they are drawn over."""
+
+
+def pictures(
+    test: Test | None, spots: list[Spot], reader: Reader, window: int
+) -> Iterator[Picture]:
+    """A picture or several for each chart; one without points says why."""
+    for chart in (*charts_of(test, spots), *power_charts(test, spots)):
+        request = Request(chart, chosen(spots, chart, test), reader, window)
+        if request.spots:
+            yield from _drawn(request)
+
+
+def _drawn(request: Request) -> Iterator[Picture]:
+    chart = request.chart
+    over = chart.by[0] if chart.by else ""
+    if chart.kind == "scatter" and not over:
+        over = "time"
+    draw = BY_KIND.get(chart.kind) or BY_AXIS.get(over, over_axis)
+    for picture in draw(request):
+        if without_power(picture):
+            continue
+        notes = _notes(request, picture) if draw is over_axis else ()
+        yield replace(picture, notes=(*picture.notes, *notes))
+    yield from largest_over_sweep(request)
+
+
+def _notes(request: Request, picture: Picture) -> tuple[str, ...]:
+    """What is read off a sweep, under the curve that it is read off."""
+    if picture.frame.column(picture.y).unit == "ns":
+        return largest_notes(request)
+    return saturation_notes(request, picture.frame.column(picture.y).unit)

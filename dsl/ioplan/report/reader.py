@@ -1,0 +1,69 @@
+"""Figures of stored runs. Histograms are read only where a figure needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ioplan.language.metric import Metric
+from ioplan.results.record import (
+    BEYOND,
+    PERCENTILES,
+    Interval,
+    Percentile,
+    RunDetail,
+    RunRecord,
+)
+from ioplan.results.store import Store
+from ioplan.results.telemetry import TelemetryPoint
+from ioplan.runner.figures import Figure, Sample, figure, scoped
+
+NOTHING = RunDetail()
+
+
+class Reader:
+    """Reads a store for one report."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def figure(self, metric: Metric, records: Sequence[RunRecord]) -> Figure:
+        """The metric over runs of one cell, as expectations are judged."""
+        measured = [record for record in records if record.total.ios]
+        if not measured and metric.name != "errors":
+            return Figure(None, records[-1].message or "no I/O completed")
+        if metric.percent is None:
+            return figure(metric, [Sample(r, NOTHING) for r in measured or records])
+        if len(measured) == 1 and (known := _recorded(metric, measured[0])):
+            return known
+        return figure(metric, self.samples(measured))
+
+    def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
+        """Runs with their histograms."""
+        return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
+
+    def series(
+        self, record: RunRecord
+    ) -> Iterator[tuple[Interval, TelemetryPoint | None]]:
+        """The intervals of a run, with the telemetry of each that has any."""
+        detail = self.store.detail(record.session, record.seq)
+        readings = {point.t_s: point for point in detail.telemetry}
+        return ((one, readings.get(one.t_s)) for one in detail.series)
+
+
+def _recorded(metric: Metric, record: RunRecord) -> Figure | None:
+    """A percentile that the record itself keeps, so that no histogram is read."""
+    results = scoped(metric, record)
+    if metric.percent not in PERCENTILES or len(results) != 1:
+        return None
+    latency = results[0].latency
+    for kept in latency.percentiles if latency else ():
+        if kept.percent == metric.percent:
+            return _believed(kept, results[0].ios)
+    return None
+
+
+def _believed(kept: Percentile, ios: int) -> Figure:
+    if kept.supported:
+        return Figure(kept.latency_ns)
+    needed = round(BEYOND / (1 - kept.percent / 100))
+    return Figure(None, f"needs {needed:_} I/Os, had {ios:_}")

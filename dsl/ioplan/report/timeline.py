@@ -1,0 +1,272 @@
+"""Runs over time, or over the bytes written: intervals one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import fmean, pstdev
+
+from ioplan.language.metric import Metric, parse_metric
+from ioplan.report.channels import MOST_DASHES, Point, framed, together
+from ioplan.report.document import Column, Frame, Picture, Scale, Value
+from ioplan.report.instant import metric_at
+from ioplan.report.places import Spot
+from ioplan.report.reader import Reader
+from ioplan.report.request import (
+    Request,
+    left_out,
+    metric_name,
+    metrics_title,
+    y_column,
+)
+from ioplan.report.units import bytes_text, metric_text, time_text
+from ioplan.results.record import Interval
+from ioplan.results.telemetry import TelemetryPoint
+
+MOST_CURVES = 60
+MOST_POINTS = 3000
+"""Of one curve; longer ones are drawn in coarser intervals."""
+WINDOW = 5
+"""The last fifth of a curve is what its mean and spread are of."""
+LEAST_FOR_SPREAD = 20
+SHORT = 0.25
+"""An interval of less than this share of the longest one says little."""
+MOST_TOLD = 6
+FAR = 4
+"""Latencies that lie this far apart are drawn on a logarithmic axis."""
+BANDS = ("p50", "p99", "p99.9", "max")
+WRITTEN = Column("x", "written", "B")
+ELAPSED = Column("x", "time", "s")
+
+
+@dataclass(frozen=True)
+class Instant:
+    """An interval, and where in its curve it lies."""
+
+    t_s: float
+    written_bytes: int
+    interval: Interval
+    readings: TelemetryPoint | None
+
+
+Read = tuple[Interval, TelemetryPoint | None]
+Curve = tuple[Spot, list[Instant]]
+
+
+def curves_of(spots: Sequence[Spot], reader: Reader) -> Iterator[Curve]:
+    """The intervals of each spot; the steps of one cell share their time.
+
+    A run begins when it began; on a simulated clock, which runs ahead of ours, when
+    the one before has ended.
+    """
+    cells: dict[tuple[tuple[str, str], ...], list[Spot]] = {}
+    for spot in spots:
+        cell = tuple((n, t) for n, t in spot.place.items() if n != "step")
+        cells.setdefault(cell, []).append(spot)
+    for found in list(cells.values())[:MOST_CURVES]:
+        yield from _steps(found, reader)
+
+
+def _steps(spots: Sequence[Spot], reader: Reader) -> Iterator[Curve]:
+    """The steps of one cell, in the order of their runs."""
+    runs = [(record, at) for at, spot in enumerate(spots) for record in spot.records]
+    runs.sort(key=lambda run: run[0].seq)
+    curves: list[list[Instant]] = [[] for _ in spots]
+    begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
+    for record, at in runs:
+        start_s = max(end_s, (_moment(record.started_at) - begun).total_seconds())
+        for interval, readings in _whole(list(reader.series(record))):
+            written += interval.bytes.get("write", 0)
+            t_s = start_s + interval.t_s
+            curves[at].append(Instant(t_s, written, interval, readings))
+        end_s = start_s + record.run_s
+    yield from zip(spots, curves, strict=True)
+
+
+def _whole(series: Sequence[Read]) -> Iterator[Read]:
+    """Without an interval that the end of the run has cut short."""
+    usual_s = max((interval.length_s for interval, _ in series), default=0.0)
+    return (read for read in series if read[0].length_s >= SHORT * usual_s)
+
+
+def _joined(curves: Sequence[Curve]) -> Iterator[Curve]:
+    """The steps of a cell as one curve, the last fifth of which is that of them all."""
+    cells: dict[tuple[tuple[str, str], ...], list[Curve]] = {}
+    for spot, curve in curves:
+        cell = tuple((n, t) for n, t in spot.place.items() if n != "step")
+        cells.setdefault(cell, []).append((spot, curve))
+    for cell, found in cells.items():
+        instants = [instant for _, curve in found for instant in curve]
+        instants.sort(key=lambda instant: instant.t_s)
+        yield replace(found[0][0], place=dict(cell)), instants
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def over_time(request: Request) -> Iterator[Picture]:
+    """Points over time or bytes, a picture for each unit."""
+    curves = list(curves_of(request.spots, request.reader))
+    if request.chart.kind == "scatter":
+        curves = list(_joined(curves))
+    for _, metrics in request.by_unit():
+        yield _scatter(request, curves, metrics)
+
+
+def _scatter(
+    request: Request,
+    curves: list[Curve],
+    metrics: list[Metric],
+) -> Picture:
+    x = WRITTEN if request.chart.by[0] == "bytes" else ELAPSED
+    points, windows, coarse = [], [], 1
+    for spot, curve in curves:
+        for metric in metrics:
+            place = {**spot.place, "metric": str(metric)}
+            drawn, step = _thinned(_valued(curve, metric, x), metric)
+            coarse = max(coarse, step)
+            points += [Point(place, values) for values in drawn]
+            windows += [Point(place, w) for w in _window(drawn)]
+    dashes = MOST_DASHES if request.chart.kind == "lines" else 0  # points have none
+    frame, channels = framed(points, (x, y_column(metrics)), request.per, True, dashes)
+    overlay = _overlay(windows, frame, request, dashes)
+    over = "bytes written" if x is WRITTEN else "time"
+    return Picture(
+        kind="lines" if request.chart.kind == "lines" else "scatter",
+        title=f"{metrics_title(metrics)} over {over}{request.when}",
+        line=request.line,
+        frame=frame,
+        x="x",
+        y="y",
+        channels=channels,
+        x_scale=request.x_scale("linear"),
+        y_scale=request.y_scale(),
+        overlay=overlay,
+        notes=_notes(request, coarse, windows),
+    )
+
+
+def _valued(
+    curve: Sequence[Instant], metric: Metric, x: Column
+) -> list[tuple[float, float]]:
+    """Where an interval lies, and what it measured."""
+    found = []
+    for instant in curve:
+        value = metric_at(metric, instant.interval, instant.readings)
+        if value is not None:
+            at = instant.written_bytes if x is WRITTEN else round(instant.t_s, 6)
+            found.append((float(at), value))
+    return found
+
+
+def _thinned(
+    values: list[tuple[float, float]], metric: Metric
+) -> tuple[list[tuple[float, float]], int]:
+    """Few enough points: several intervals become one, at its end.
+
+    Of rates and means it has the mean, of percentiles and the maximum the largest,
+    as percentiles do not average.
+    """
+    step = -(-len(values) // MOST_POINTS)
+    if step <= 1:
+        return values, 1
+    merge = fmean if metric.name in ("iops", "bandwidth", "mean") else max
+    parts = [values[i : i + step] for i in range(0, len(values), step)]
+    return [(p[-1][0], float(merge(v for _, v in p))) for p in parts], step
+
+
+def _window(drawn: list[tuple[float, float]]) -> Iterator[tuple[Value, ...]]:
+    """Begin and end of the last fifth, its mean, and the mean -+ the deviation."""
+    last = drawn[-(len(drawn) // WINDOW) :]
+    if len(drawn) < LEAST_FOR_SPREAD:
+        return
+    values = [value for _, value in last]
+    mean, spread = fmean(values), pstdev(values)
+    yield (last[0][0], last[-1][0], mean, max(0.0, mean - spread), mean + spread)
+
+
+def _overlay(
+    windows: list[Point], frame: Frame, request: Request, dashes: int
+) -> Frame | None:
+    """The windows with the same dimensions as the points."""
+    if not windows:
+        return None
+    columns = (
+        Column("x", "from", frame.column("x").unit),
+        Column("x2", "to", frame.column("x").unit),
+        Column("mean", "mean", frame.column("y").unit),
+        Column("low", "mean − deviation", frame.column("y").unit),
+        Column("high", "mean + deviation", frame.column("y").unit),
+    )
+    overlay, _ = framed(windows, columns, request.per, True, dashes)
+    same = [c.key for c in frame.columns[:-2]] == [c.key for c in overlay.columns[:-5]]
+    return overlay if same else None
+
+
+def _notes(request: Request, coarse: int, windows: list[Point]) -> tuple[str, ...]:
+    notes = []
+    if more := left_out(len(request.spots), MOST_CURVES):
+        notes.append(more)
+    if coarse > 1:
+        notes.append(f"each point stands for {coarse} intervals")
+    if windows:
+        notes.append("line and band: mean and standard deviation of the last fifth")
+    if len(windows) <= MOST_TOLD:
+        notes += [_spread(window, request) for window in windows]
+    return tuple(notes)
+
+
+def _spread(window: Point, request: Request) -> str:
+    """Mean and deviation in words."""
+    start, end, mean, low, _ = (float(value or 0) for value in window.values)
+    metric = parse_metric(window.place["metric"])
+    share = 100 * (mean - low) / mean if mean else 0.0
+    from_to = (
+        f"{bytes_text(start)} to {bytes_text(end)}"
+        if request.chart.by[0] == "bytes"
+        else f"{time_text(start)} to {time_text(end)}"
+    )
+    names = ("session", "metric")
+    rest = together({n: t for n, t in window.place.items() if n not in names})
+    where = f"{window.place['session']}, {rest}" if rest else window.place["session"]
+    return (
+        f"{where}, {from_to}: {metric_name(metric)} "
+        f"{metric_text(mean, metric.unit)}, deviation {share:.2g} %"
+    )
+
+
+def bands_over_time(request: Request) -> Iterator[Picture]:
+    """Percentiles of each interval, one above the other."""
+    metrics = [Metric(name=name) for name in BANDS]
+    points, coarse = [], 1
+    for spot, curve in curves_of(request.spots, request.reader):
+        columns = []
+        for metric in metrics:
+            drawn, step = _thinned(_valued(curve, metric, ELAPSED), metric)
+            columns.append(drawn)
+            coarse = max(coarse, step)
+        points += [
+            Point(spot.place, (rows[0][0], *(value for _, value in rows)))
+            for rows in zip(*columns, strict=False)
+        ]
+    named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
+    frame, channels = framed(points, (ELAPSED, *named), colored=False)
+    yield Picture(
+        kind="bands",
+        title=f"Latency percentiles over time{request.when}",
+        line=request.line,
+        frame=frame,
+        x="x",
+        y="y0",
+        channels=channels,
+        y_scale=_spread_scale(points),
+        notes=_notes(request, coarse, []),
+    )
+
+
+def _spread_scale(points: Sequence[Point]) -> Scale:
+    """Logarithmic where the figures lie far apart; else it shows noise as a cliff."""
+    found = [v for p in points for v in p.values[1:] if isinstance(v, (int, float))]
+    return "log" if found and max(found) > FAR * min(found) else "linear"

@@ -1,0 +1,60 @@
+"""The charts of a test: those of its `chart` lines, else what its axes suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
+from ioplan.report.axis import numbers
+from ioplan.report.places import Spot
+
+BEHIND = {"time", "round", "iops", "bytes"}
+"""What a chart may be drawn over beside the axes of the matrix."""
+
+
+def charts_of(test: Test | None, spots: Sequence[Spot]) -> tuple[Chart, ...]:
+    """The charts to draw."""
+    return test.charts if test and test.charts else suggested(spots)
+
+
+def suggested(spots: Sequence[Spot]) -> tuple[Chart, ...]:
+    """IOPS and latency over the last axis, a line for each value of the one before.
+
+    Without an axis: the run over time, and its latencies.
+    """
+    axes = _axes(spots)
+    if not axes:
+        return (
+            chart("scatter", ("iops",), ("time",)),
+            chart("bands", ("p99",), ("time",)),
+            chart("percentiles", ("p99",), ()),
+        )
+    by, per = axes[-1:], axes[-2:-1]
+    texts = {s.place[by[0]] for s in spots if by[0] in s.place}
+    kind = "lines" if numbers(texts) else "bars"
+    return (chart(kind, ("iops",), by, per), chart(kind, ("mean", "p99"), by, per))
+
+
+def chart(
+    kind: str, metrics: Sequence[str], by: Sequence[str], per: Sequence[str] = ()
+) -> Chart:
+    """A chart that no line of the plan asks for."""
+    return Chart(
+        kind=kind,
+        metrics=tuple(Metric(name=name) for name in metrics),
+        by=tuple(by),
+        per=tuple(per),
+        when=None,
+        scales=(),
+        text="",
+    )
+
+
+def _axes(spots: Sequence[Spot]) -> list[str]:
+    """The axes with more than one value, in the plan's order."""
+    values: dict[str, set[str]] = {}
+    for spot in spots:
+        for name, text in spot.place.items():
+            values.setdefault(name, set()).add(text)
+    return [n for n, found in values.items() if len(found) > 1 and n != "session"]

@@ -1,0 +1,70 @@
+"""Tells whether it was this user, on this host, who began a session.
+
+To resume a session is to do again what its store says: which target may be
+overwritten, which programs and which lab are used. Stores are passed on, and a
+stranger's must not decide that. The key never leaves the user's state folder.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ioplan.results.store_error import StoreError
+
+KEY_BYTES = 32
+
+
+def seal(session: str, backend: str, args: dict[str, Any]) -> str:
+    """What only this user can make of what a session was begun with.
+
+    Raises StoreError where there is no key and none can be kept.
+    """
+    told = json.dumps([session, backend, _unsealed(args)], sort_keys=True)
+    return hmac.new(_key(), told.encode(), "sha256").hexdigest()
+
+
+def is_sealed(session: str, backend: str, args: dict[str, Any]) -> bool:
+    """Whether `args["seal"]` is this user's, and nothing was changed since."""
+    found = args.get("seal")
+    made = seal(session, backend, args)
+    return isinstance(found, str) and hmac.compare_digest(found.encode(), made.encode())
+
+
+def _unsealed(args: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in args.items() if name != "seal"}
+
+
+def _key() -> bytes:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    path = Path(state).expanduser() / "ioplan" / "key"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make(path)
+        key = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"cannot keep a key in {path}: {error.strerror}") from error
+    if len(key) != KEY_BYTES:
+        raise StoreError(f"{path} is damaged; remove it, and begin sessions anew")
+    return key
+
+
+def _make(path: Path) -> None:
+    """All of it appears at once, whoever else makes one at the same time."""
+    if path.exists():
+        return
+    part = path.with_name(f"key.{secrets.token_hex(8)}")
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, secrets.token_bytes(KEY_BYTES))
+        os.fsync(fd)
+        with suppress(FileExistsError):  # another process was first, as good
+            path.hardlink_to(part)
+    finally:
+        os.close(fd)
+        part.unlink()

@@ -1,0 +1,85 @@
+"""The block device under a target, and what the kernel counts of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ioplan.telemetry.mount import mount_of
+from ioplan.telemetry.tree import Tree, raw
+
+SECTOR_BYTES = 512
+"""What the kernel counts in, whatever the device's block is."""
+FEWEST = 11
+
+
+@dataclass(frozen=True)
+class DiskCounts:
+    """Counters since the device came, and the requests that are in flight now."""
+
+    read_ios: int
+    read_bytes: int
+    write_ios: int
+    write_bytes: int
+    busy_s: float
+    queued_s: float
+    inflight: int
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A block device's folder in /sys; `is_target` if it is not just below a file."""
+
+    folder: Path
+    is_target: bool
+
+    @property
+    def whole(self) -> Path:
+        """The folder of the whole device, where this one is a partition."""
+        is_part = (self.folder / "partition").exists()
+        return self.folder.parent if is_part else self.folder
+
+    def counts(self) -> DiskCounts | None:
+        """The counters now; None for a device that has gone."""
+        words = [int(word) for word in raw(self.folder / "stat").split()]
+        if len(words) < FEWEST:
+            return None
+        inflight = sum(int(word) for word in raw(self.folder / "inflight").split())
+        return DiskCounts(
+            read_ios=words[0],
+            read_bytes=words[2] * SECTOR_BYTES,
+            write_ios=words[4],
+            write_bytes=words[6] * SECTOR_BYTES,
+            busy_s=words[9] / 1000,
+            queued_s=words[10] / 1000,
+            inflight=inflight,
+        )
+
+
+def disk_of(tree: Tree, path: str) -> Disk | None:
+    """The device that a path is, or that its file lies on; None if none is known."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    if stat.S_ISBLK(status.st_mode):
+        return _numbered(tree, status.st_rdev, is_target=True)
+    return _numbered(tree, status.st_dev, is_target=False) or _below(tree, path)
+
+
+def _below(tree: Tree, path: str) -> Disk | None:
+    """btrfs and others number their files by themselves; their mount has a source."""
+    mount = mount_of(tree, path)
+    try:
+        status = Path(mount.source if mount else "").stat()
+    except OSError:
+        return None
+    is_block = stat.S_ISBLK(status.st_mode)
+    return _numbered(tree, status.st_rdev, is_target=False) if is_block else None
+
+
+def _numbered(tree: Tree, number: int, is_target: bool) -> Disk | None:
+    link = tree.path(f"sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    return Disk(link.resolve(), is_target) if link.exists() else None

@@ -1,0 +1,136 @@
+"""Telemetry of a session: what watches its runs, and what a run's watching gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from ioplan.backends import TargetFacts
+from ioplan.job import Event, Job
+from ioplan.results.telemetry import Telemetry, TelemetryPoint
+from ioplan.telemetry.disk import Disk, disk_of
+from ioplan.telemetry.heat import heat_warnings
+from ioplan.telemetry.meter import Meter
+from ioplan.telemetry.sampler import Sampler
+from ioplan.telemetry.sensors import Sensors
+from ioplan.telemetry.smart import Logs, Smart
+from ioplan.telemetry.summary import covering, points, summary
+from ioplan.telemetry.throttles import cpu_throttles
+from ioplan.telemetry.tree import Tree
+
+NVME = "nvme"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What is known of one run."""
+
+    telemetry: Telemetry | None = None
+    points: tuple[TelemetryPoint, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Instruments:
+    """Everything that can be read on this machine for one target."""
+
+    def __init__(
+        self, facts: TargetFacts, meter: tuple[str, ...] = (), tree: Tree | None = None
+    ) -> None:
+        """`meter` is a command that prints watts."""
+        self.tree, self.meter = tree or Tree(), meter
+        self.disk = disk_of(self.tree, facts.path)
+        self.sensors = Sensors(self.tree, self.disk, metered=bool(meter))
+        self.smart = _smart(self.disk)
+
+    def absent(self) -> tuple[str, ...]:
+        """What this machine cannot tell, each with a reason."""
+        found = self.sensors.absent()
+        if self.smart and not self.smart.logs().smart:
+            found += (f"SMART ({self.smart.trouble})",)
+        return found
+
+
+def _smart(disk: Disk | None) -> Smart | None:
+    """Only of a drive that is the target itself."""
+    if disk is None or not disk.is_target or not disk.whole.name.startswith(NVME):
+        return None
+    return Smart(f"/dev/{disk.whole.name}")
+
+
+class Watched:
+    """One run under instruments, or under none."""
+
+    def __init__(self, instruments: Instruments | None, job: Job) -> None:
+        self.instruments, self.gathered = instruments, Gathered()
+        if instruments:
+            meter = Meter(instruments.meter) if instruments.meter else None
+            self.sampler = Sampler(instruments.sensors, job, meter)
+
+    def hear(self, event: Event) -> None:
+        """An event of the run."""
+        if self.instruments:
+            self.sampler.hear(event)
+
+    def __enter__(self) -> Self:
+        if self.instruments:
+            self.logs, self.throttles = _around(self.instruments)
+            self.sampler.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.instruments:
+            self.sampler.close()
+            if kind is None:  # else nobody waits for what a drive logs
+                self.gathered = self._gathered(self.instruments)
+
+    def _gathered(self, instruments: Instruments) -> Gathered:
+        try:
+            return self._gather(instruments)
+        except Exception as error:  # an odd machine must not end a run
+            why = f"{type(error).__name__}: {error}"
+            return Gathered(warnings=(f"there is no telemetry of the run: {why}",))
+
+    def _gather(self, instruments: Instruments) -> Gathered:
+        samples = covering(list(self.sampler.samples))
+        logs, throttles = _around(instruments)
+        known = instruments.sensors.readable
+        more = _logged(instruments.smart, self.logs, logs)
+        if throttles is not None and self.throttles is not None:
+            more["cpu_throttles"] = throttles - self.throttles
+        telemetry = summary(samples, known, **more)
+        warnings = list(self._troubles())
+        if telemetry:
+            warnings += heat_warnings(telemetry, instruments.sensors.temperature)
+        return Gathered(telemetry, points(samples, known), tuple(warnings))
+
+    def _troubles(self) -> Iterator[str]:
+        if self.sampler.trouble:
+            yield f"telemetry ended before the run: {self.sampler.trouble}"
+        if self.sampler.meter and self.sampler.meter.trouble:
+            yield self.sampler.meter.trouble
+
+
+def _around(instruments: Instruments) -> tuple[Logs, int | None]:
+    """What is read before a run and after it, but not during it."""
+    logs = instruments.smart.logs() if instruments.smart else Logs()
+    return logs, cpu_throttles(instruments.tree)
+
+
+def _logged(smart: Smart | None, before: Logs, after: Logs) -> dict[str, Any]:
+    if smart is None:
+        return {}
+    return {
+        "smart_before": before.smart,
+        "smart_after": after.smart,
+        "ocp_before": before.ocp,
+        "ocp_after": after.ocp,
+        "nvme_power_state": after.power_state,
+        "nvme_power_state_max_watts": smart.most_watts(after.power_state),
+    }

@@ -1,0 +1,102 @@
+"""A meter outside the machine, asked by a command that the lab names."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from math import isfinite
+from typing import IO
+
+LONGEST_S, END_S = 10.0, 1.0
+SHOWN, MOST_BYTES = 100, 4096
+
+
+class Meter:
+    """Asked again and again, never waited for.
+
+    A command that is started in one interval is heard in a later one. `trouble` says
+    what went wrong first, if anything did.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.asked: subprocess.Popen[bytes] | None = None
+        self.asked_s = 0.0
+        self.trouble = ""
+
+    def now(self) -> float | None:
+        """Watts, if an answer has come since; asks for the next one."""
+        answer = self._answer()
+        if self.asked is None:
+            self._ask()
+        return answer
+
+    def close(self) -> None:
+        """End what is still asked, and what that has started."""
+        if self.asked:
+            with suppress(OSError):
+                os.killpg(self.asked.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                self.asked.wait(END_S)
+            for pipe in (self.asked.stdout, self.asked.stderr):
+                _heard(pipe)
+            self.asked = None
+
+    def _ask(self) -> None:
+        try:
+            self.asked = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is the runner's
+            )
+        except (OSError, ValueError) as error:
+            self._failed(f"cannot be started: {error}")
+        self.asked_s = time.monotonic()
+
+    def _answer(self) -> float | None:
+        if self.asked is None:
+            return None
+        if self.asked.poll() is None:
+            if time.monotonic() - self.asked_s > LONGEST_S:
+                self._failed(f"did not answer within {LONGEST_S:.0f} s")
+                self.close()
+            return None
+        said, told = _heard(self.asked.stdout), _heard(self.asked.stderr)
+        code, self.asked = self.asked.returncode, None
+        return self._watts(code, said, told)
+
+    def _watts(self, code: int, said: str, told: str) -> float | None:
+        if code:
+            self._failed(f"ended with {code}: {(told or said).strip()[:SHOWN]!r}")
+            return None
+        try:
+            watts = float(said)
+        except ValueError:
+            watts = -1.0
+        if not isfinite(watts) or watts < 0:
+            self._failed(
+                f"printed {said.strip()[:SHOWN]!r}, which is no number of watts"
+            )
+            return None
+        return watts
+
+    def _failed(self, why: str) -> None:
+        words = " ".join(self.command)
+        self.trouble = self.trouble or f"the power meter `{words}` {why}"
+
+
+def _heard(pipe: IO[bytes] | None) -> str:
+    """What is in a pipe; what a program's own programs still hold is not waited for."""
+    assert pipe
+    with pipe:
+        os.set_blocking(pipe.fileno(), False)
+        try:
+            return os.read(pipe.fileno(), MOST_BYTES).decode(errors="replace")
+        except BlockingIOError:
+            return ""

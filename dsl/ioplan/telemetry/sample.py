@@ -1,0 +1,111 @@
+"""All that is read at one moment, and what can be said of two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from ioplan.telemetry.disk import DiskCounts
+from ioplan.telemetry.machine_times import MachineTimes
+from ioplan.telemetry.own_times import OwnTimes
+
+Figures = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`t_s` is that of the run, `at_s` a clock's. What was not read is absent."""
+
+    t_s: float
+    at_s: float
+    machine: MachineTimes | None = None
+    own: OwnTimes | None = None
+    frequencies_mhz: tuple[float, ...] = ()
+    disk: DiskCounts | None = None
+    energy_uj: dict[str, int] = field(default_factory=dict)
+    watts: dict[str, float] = field(default_factory=dict)
+    temperature_celsius: float | None = None
+
+
+def rates(before: Sample, after: Sample) -> Figures:
+    """What counters say of the time between two samples."""
+    return {
+        **_cpu(before, after),
+        **_events(before, after),
+        **_disk(before, after),
+    }
+
+
+def levels(samples: Sequence[Sample]) -> Figures:
+    """Means of what has no counter."""
+    frequencies = [one.frequencies_mhz for one in samples if one.frequencies_mhz]
+    slowest = [min(each) for each in frequencies]
+    inflight = [one.disk.inflight for one in samples if one.disk]
+    heat = [t for one in samples if (t := one.temperature_celsius) is not None]
+    return {
+        "frequency_mhz": mean([fmean(each) for each in frequencies]),
+        "frequency_min_mhz": min(slowest, default=None),
+        "device_inflight": mean(inflight),
+        "temperature_celsius": mean(heat),
+    }
+
+
+def mean(numbers: Sequence[float]) -> float | None:
+    """None without any."""
+    return fmean(numbers) if numbers else None
+
+
+def _cpu(before: Sample, after: Sample) -> Figures:
+    """In percent of one CPU."""
+    percent = 100 / (after.at_s - before.at_s)
+    found: Figures = {}
+    if before.machine and after.machine:
+        busy = after.machine.busy_s(before.machine, after.at_s - before.at_s)
+        steal_s = after.machine.steal_s - before.machine.steal_s
+        found["system_cpu_percent"] = percent * sum(busy.values())
+        found["steal_percent"] = percent * steal_s
+    if before.own and after.own:
+        all_s, user_s = after.own.all_s, after.own.user_s
+        found["generator_cpu_percent"] = percent * (all_s - before.own.all_s)
+        found["generator_user_percent"] = percent * (user_s - before.own.user_s)
+    return found | _parts(before, after, found)
+
+
+def _parts(before: Sample, after: Sample, found: Figures) -> Figures:
+    """The storage stack, and what others were at. Ticks may make them less than 0."""
+    system, own = found.get("system_cpu_percent"), found.get("generator_user_percent")
+    if system is None or own is None or not (before.machine and after.machine):
+        return {}
+    length_s = after.at_s - before.at_s
+    user = 100 * (after.machine.user_s - before.machine.user_s) / length_s
+    return {
+        "stack_cpu_percent": max(0.0, system - own),
+        "others_user_percent": max(0.0, user - own),
+    }
+
+
+def _events(before: Sample, after: Sample) -> Figures:
+    one, other = before.machine, after.machine
+    if not (one and other):
+        return {}
+    length_s = after.at_s - before.at_s
+    return {
+        "interrupts_per_s": (other.interrupts - one.interrupts) / length_s,
+        "context_switches_per_s": (other.switches - one.switches) / length_s,
+    }
+
+
+def _disk(before: Sample, after: Sample) -> Figures:
+    one, other = before.disk, after.disk
+    if not (one and other):
+        return {}
+    length_s = after.at_s - before.at_s
+    return {
+        "device_read_iops": (other.read_ios - one.read_ios) / length_s,
+        "device_write_iops": (other.write_ios - one.write_ios) / length_s,
+        "device_read_bytes_per_s": (other.read_bytes - one.read_bytes) / length_s,
+        "device_write_bytes_per_s": (other.write_bytes - one.write_bytes) / length_s,
+        "device_queue_depth": (other.queued_s - one.queued_s) / length_s,
+        "device_busy_percent": 100 * (other.busy_s - one.busy_s) / length_s,
+    }

@@ -1,0 +1,131 @@
+"""What an NVMe drive logs of itself, by nvme-cli."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioplan.results.telemetry import Log
+
+SMART = ("smart-log", "--output-format=json")
+OCP = ("ocp", "smart-add-log", "--output-format=json")
+POWER_STATE = ("get-feature", "--feature-id=2")
+CONTROLLER = ("id-ctrl", "--output-format=json")
+LONGEST_S, END_S = 5.0, 1.0
+PLACES = "/usr/sbin:/sbin"
+"""Not in the path of ordinary users."""
+CURRENT = re.compile(r"[Cc]urrent value:\s*(?:0[xX])?([0-9a-fA-F]+)")
+STATE_BITS = 0x1F
+
+
+@dataclass(frozen=True)
+class Logs:
+    """The logs at one moment; what the drive does not have is empty."""
+
+    smart: Log = field(default_factory=dict)
+    ocp: Log = field(default_factory=dict)
+    power_state: int | None = None
+
+
+class Smart:
+    """The logs of one drive. What it refuses once is not asked for again."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self.program = shutil.which("nvme") or shutil.which("nvme", path=PLACES)
+        self.refused: dict[tuple[str, ...], str] = {}
+        self.max_watts: dict[int, float] | None = None
+
+    def logs(self) -> Logs:
+        """The logs now. Takes some 10 ms."""
+        smart, ocp = self._json(SMART), self._json(OCP)
+        found = CURRENT.search(self._said(POWER_STATE))
+        state = int(found[1], 16) & STATE_BITS if found else None
+        return Logs(dict(_numbers(smart)), dict(_numbers(ocp)), state)
+
+    def most_watts(self, state: int | None) -> float | None:
+        """What the drive says that it uses at most in a power state."""
+        if self.max_watts is None:
+            self.max_watts = dict(_power_states(self._json(CONTROLLER)))
+        return self.max_watts.get(state) if state is not None else None
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no SMART log; empty if there is one."""
+        if not self.program:
+            return "there is no program nvme: install nvme-cli"
+        return self.refused.get(SMART, "")
+
+    def _json(self, words: tuple[str, ...]) -> dict[str, Any]:
+        try:
+            made = json.loads(self._said(words) or "{}")
+        except ValueError:
+            self.refused[words] = "nvme printed what is no JSON"
+            made = {}
+        return made if isinstance(made, dict) else {}
+
+    def _said(self, words: tuple[str, ...]) -> str:
+        if not self.program or words in self.refused:
+            return ""
+        *command, last = words
+        try:
+            process = _started([self.program, *command, self.node, last])
+        except OSError as error:
+            self.refused[words] = f"nvme cannot be started: {error.strerror}"
+            return ""
+        try:
+            said, told = process.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            _leave(process)
+            self.refused[words] = f"nvme did not end within {LONGEST_S:.0f} s"
+            return ""
+        if process.returncode:
+            self.refused[words] = _line(told) or f"nvme exited {process.returncode}"
+            return ""
+        return said.decode(errors="replace")
+
+
+def _started(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """A drive that hangs holds it in the kernel: it is not waited for for ever."""
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_S)
+
+
+def _line(text: bytes) -> str:
+    return text.decode(errors="replace").strip().partition("\n")[0]
+
+
+def _numbers(log: dict[str, Any]) -> Iterator[tuple[str, int | float]]:
+    """Plain numbers, those that are written as text too, and one level below."""
+    for name, value in log.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}: {key}", n) for key, n in _numbers(value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, str) and value.isascii() and value.isdigit():
+            yield name, int(value)
+
+
+def _power_states(controller: dict[str, Any]) -> Iterator[tuple[int, float]]:
+    """`max_power` is in hundredths of a watt, or in ten-thousandths by bit 0."""
+    for number, state in enumerate(controller.get("psds", ())):
+        unit_w = 0.0001 if state.get("max_power_scale", 0) & 1 else 0.01
+        if power := state.get("max_power"):
+            yield number, power * unit_w

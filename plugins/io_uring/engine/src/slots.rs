@@ -1,0 +1,88 @@
+//! The slots of the queue depth: which are free, and which the batch has taken.
+
+/// A stack of slots. Those just taken lie above its top until others come back.
+pub struct Slots {
+    order: Box<[u32]>,
+    free: usize,
+    fresh: usize,
+}
+
+impl Slots {
+    pub fn new(depth: usize) -> Self {
+        Self {
+            order: (0..depth as u32).rev().collect(),
+            free: depth,
+            fresh: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub fn none_free(&self) -> bool {
+        self.free == 0
+    }
+
+    /// The slot that came back last: its memory is still in the cache.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<u32> {
+        let at = self.free.checked_sub(1)?;
+        self.free = at;
+        self.fresh += 1;
+        Some(self.order[at])
+    }
+
+    /// The slot that was taken last does without the kernel.
+    pub fn put_back(&mut self) {
+        self.free += 1;
+        self.fresh -= 1;
+    }
+
+    /// Those taken since the last batch was handed over, the last first.
+    #[inline(always)]
+    pub fn fresh(&self) -> &[u32] {
+        &self.order[self.free..self.free + self.fresh]
+    }
+
+    #[inline(always)]
+    pub fn handed_over(&mut self) {
+        self.fresh = 0;
+    }
+
+    /// A slot's I/O has come back; none is fresh then.
+    #[inline(always)]
+    pub fn give(&mut self, slot: u32) {
+        debug_assert!(self.fresh == 0);
+        self.order[self.free] = slot;
+        self.free += 1;
+    }
+
+    pub fn busy(&self) -> usize {
+        self.order.len() - self.free
+    }
+
+    pub fn is_free(&self, slot: usize) -> bool {
+        self.order[..self.free].contains(&(slot as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_either_free_or_busy() {
+        let mut slots = Slots::new(3);
+        assert_eq!((slots.take(), slots.take()), (Some(0), Some(1)));
+        assert_eq!(slots.fresh(), [1, 0]);
+        slots.put_back();
+        assert_eq!((slots.fresh(), slots.busy()), (&[0][..], 1));
+        slots.handed_over();
+        assert_eq!(
+            (slots.take(), slots.take(), slots.take()),
+            (Some(1), Some(2), None)
+        );
+        slots.handed_over();
+        assert!(slots.none_free() && slots.busy() == 3);
+        slots.give(2);
+        assert!(slots.is_free(2) && !slots.is_free(0) && slots.take() == Some(2));
+    }
+}

@@ -1,0 +1,66 @@
+"""The options of the lab: `[backends.io_uring]`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ValidationError
+
+from ioplan.backends import BackendError, Gap
+from ioplan.job import Job
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+
+
+class Settings(Model):
+    """How the engine is to reach the drive.
+
+    `polled` looks for completions in the drive's queue instead of waiting for
+    interrupts; `passthrough` hands NVMe commands to the drive past the block layer.
+    """
+
+    polled: bool = False
+    passthrough: bool = False
+
+    @property
+    def ways(self) -> list[str]:
+        """Those that are on."""
+        return [name for name in ("polled", "passthrough") if getattr(self, name)]
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """The options, checked. Raises BackendError."""
+    known = list(Settings.model_fields)
+    for name in options:
+        if name not in known:
+            raise BackendError(
+                f"the io_uring backend has no option {name!r}"
+                f"{did_you_mean(name, known)}; it has {' and '.join(known)}"
+            )
+    try:
+        return Settings.model_validate(options)
+    except ValidationError as error:
+        wrong = str(error.errors()[0]["loc"][0])
+        raise BackendError(
+            f"the io_uring backend's option {wrong} is {options[wrong]!r}; "
+            f"write true or false"
+        ) from error
+
+
+def gaps_of(job: Job, settings: Settings) -> list[Gap]:
+    """What these ways cannot do: trims, and with polled no flushes either."""
+    return [
+        Gap(stream=stream.name, field=field, reason=f"{way} I/O has no {field}")
+        for stream in job.streams
+        for way in settings.ways
+        for field in ("trim", "sync")
+        if (field == "trim" and stream.trim_percent)
+        or (field == "sync" and way == "polled" and stream.sync_every)
+    ]
+
+
+def engine_job(job: Job, settings: Settings, indent: int | None = None) -> str:
+    """The job as the engine reads it: with the ways that are on."""
+    told = job.model_dump(mode="json") | dict.fromkeys(settings.ways, True)
+    return json.dumps(told, indent=indent)

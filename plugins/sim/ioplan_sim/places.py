@@ -1,0 +1,162 @@
+"""Where the I/Os of a stream fall, as model pages and as shares of its region."""
+
+from __future__ import annotations
+
+from math import gcd, log
+
+import numpy as np
+import numpy.typing as npt
+
+from ioplan.job import JobStream
+from ioplan.workload import Hotspots, Normal, Pareto, Uniform, Zipf
+from ioplan_sim.flash import Pages
+from ioplan_sim.geometry import Geometry
+from ioplan_sim.spec import MAP_BYTES
+
+Floats = npt.NDArray[np.float64]
+GOLDEN = 0.6180339887
+
+
+def quantiles(stream: JobStream, count: int, rng: np.random.Generator) -> Floats:
+    """Draws from the stream's distribution, each from 0 to 1.
+
+    Of Zipf and Pareto, the most popular places come first; `scattered` spreads
+    them.
+    """
+    draws = rng.random(count)
+    match stream.distribution:
+        case Hotspots(spots=spots):
+            ios = np.cumsum([0.0, *(spot.io_percent for spot in spots)])
+            space = np.cumsum([0.0, *(spot.space_percent for spot in spots)])
+            return np.asarray(np.interp(draws, ios / ios[-1], space / space[-1]))
+        case Zipf(theta=theta):
+            return _zipf(draws, theta, _slots(stream))
+        case Pareto(h=h):
+            return np.asarray(draws ** (log(h) / log(1 - h)))
+        case Normal(deviation_percent=deviation):
+            return _bell(count, deviation / 100, rng)
+    return draws
+
+
+def _slots(stream: JobStream) -> int:
+    """Places that the ranks of Zipf are given to."""
+    sizes = [one.size_bytes for one in (*stream.read_sizes, *stream.write_sizes)]
+    region = stream.region_end_bytes - stream.region_start_bytes
+    return max(1, region // (stream.align_bytes or min(sizes)))
+
+
+def _zipf(draws: Floats, theta: float, slots: int) -> Floats:
+    """The inverse of the integral of k^-theta from 1/2 to slots + 1/2."""
+    power = 1 - theta
+    low, high = log(0.5), log(slots + 0.5)
+    if abs(power) < 1e-6:
+        rank = np.exp(low + draws * (high - low))
+    else:
+        first, last = np.exp(power * low), np.exp(power * high)
+        rank = (first + draws * (last - first)) ** (1 / power)
+    return np.asarray(np.clip(np.floor(rank + 0.5) - 1, 0, slots - 1) / slots)
+
+
+def _bell(count: int, deviation: float, rng: np.random.Generator) -> Floats:
+    """A bell around the middle; what falls outside is drawn again."""
+    found = rng.normal(0.5, deviation, count)
+    outside = (found < 0) | (found >= 1)
+    while outside.any():
+        found[outside] = rng.normal(0.5, deviation, int(outside.sum()))
+        outside = (found < 0) | (found >= 1)
+    return found
+
+
+def scattered(stream: JobStream, slots: Pages, count: int) -> Pages:
+    """Ranks of popularity all over the region; other distributions as they are."""
+    if not isinstance(stream.distribution, Zipf | Pareto) or count < 2:
+        return slots
+    step = int(count * GOLDEN) | 1
+    while gcd(step, count) > 1:
+        step += 1
+    return np.asarray(slots * step % count)
+
+
+class Places:
+    """The model pages that a stream goes to.
+
+    In a pass at random with one size, each page comes once.
+    """
+
+    def __init__(
+        self,
+        stream: JobStream,
+        shape: Geometry,
+        capacity_bytes: int,
+        rng: np.random.Generator,
+        covers: bool,
+    ) -> None:
+        self.stream, self.rng, self.grain = stream, rng, shape.grain
+        share = shape.pages / capacity_bytes
+        self.first = min(int(stream.region_start_bytes * share), shape.pages - 1)
+        end = round(stream.region_end_bytes * share)
+        self.count = max(1, min(end, shape.pages) - self.first)
+        self.sequential = stream.pattern == "sequential"
+        sizes = {one.size_bytes for one in (*stream.read_sizes, *stream.write_sizes)}
+        uniform = isinstance(stream.distribution, Uniform)
+        self.covers = covers and uniform and len(sizes) == 1
+        self.parts = np.linspace(0, self.count, stream.threads + 1).astype(np.int64)
+        self.done = 0.0
+        self.number = -1
+
+    def take(self, pages: float, size_bytes: int) -> Pages:
+        """The next places of I/Os of a size that come to so many model pages."""
+        if self.sequential or self.covers:
+            return self._next(pages, size_bytes)
+        run = self._run(size_bytes)
+        whole = int(pages / run + self.rng.random())
+        return self._drawn(whole, run)
+
+    def skip(self, pages: float) -> None:
+        """Go over places that are only read."""
+        self.done += pages
+
+    def _run(self, size_bytes: int) -> int:
+        """Neighbouring model pages of one I/O."""
+        return max(1, min(self.count, round(size_bytes / MAP_BYTES / self.grain)))
+
+    def _next(self, pages: float, size_bytes: int) -> Pages:
+        """One after the other, or in an order that visits each once."""
+        before, self.done = int(self.done), self.done + pages
+        steps = np.arange(max(before, int(self.done) - self.count), int(self.done))
+        if not self.sequential:
+            passes = np.split(steps, np.flatnonzero(np.diff(steps // self.count)) + 1)
+            return np.concatenate([self._pass(part, size_bytes) for part in passes])
+        if self.stream.threads == 1:
+            return self.first + steps % self.count
+        return self._interleaved(steps)
+
+    def _interleaved(self, steps: Pages) -> Pages:
+        """Each thread in its own part of the region, all at the same pace."""
+        threads = self.stream.threads
+        part = steps % threads
+        sizes = np.maximum(1, np.diff(self.parts))[part]
+        places = self.first + self.parts[part] + steps // threads % sizes
+        return np.asarray(np.minimum(places, self.first + self.count - 1))
+
+    def _pass(self, steps: Pages, size_bytes: int) -> Pages:
+        """Part of a pass at random; each pass has an order of its own."""
+        number = int(steps[0]) // self.count if len(steps) else 0
+        if number != self.number:
+            run = self._run(size_bytes)
+            slots = self.rng.permutation(-(-self.count // run))
+            pages = (slots[:, None] * run + np.arange(run)).ravel()
+            self.order = self.first + pages[pages < self.count]
+            self.number = number
+        return self.order[steps % self.count]
+
+    def _drawn(self, ios: int, run: int) -> Pages:
+        """At random, by the distribution, aligned to the size unless it is finer."""
+        align = self.stream.align_bytes
+        aligned = align is None or align >= run * self.grain * MAP_BYTES
+        step = run if aligned else 1
+        slots = max(1, (self.count - run) // step + 1)
+        draws = quantiles(self.stream, ios, self.rng)
+        found = scattered(self.stream, (draws * slots).astype(np.int64), slots)
+        pages = self.first + found[:, None] * step + np.arange(run)
+        return np.asarray(pages.ravel())

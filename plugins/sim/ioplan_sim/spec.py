@@ -1,0 +1,169 @@
+"""What a drive is made of: the drive file, in TOML, in the quantities of plans."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from ioplan.backends import BackendError
+from ioplan.language.quantity import (
+    EXAMPLES,
+    KIND_NAMES,
+    Kind,
+    QuantityError,
+    parse,
+)
+from ioplan.model import Model
+from ioplan.suggest import did_you_mean
+
+MOST_BYTES = 1 << 20
+MAP_BYTES = 4096
+"""What the map of the drive knows: a host page."""
+
+
+def _quantity(kind: Kind, text: object) -> int | float:
+    help = f"write for example {EXAMPLES[kind]!r}"
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} is not {KIND_NAMES[kind]}; {help}")
+    try:
+        found = parse(text)
+    except QuantityError as error:
+        raise ValueError(f"{error}; {error.help or help}") from None
+    if found.kind != kind:
+        said = KIND_NAMES[found.kind]
+        raise ValueError(f"{text!r} is {said}, not {KIND_NAMES[kind]}; {help}")
+    return found.value
+
+
+Size = Annotated[int, BeforeValidator(partial(_quantity, "size"))]
+Time = Annotated[int, BeforeValidator(partial(_quantity, "time"))]
+Share = Annotated[float, BeforeValidator(partial(_quantity, "share"))]
+Bandwidth = Annotated[
+    float, BeforeValidator(partial(_quantity, "bandwidth")), Field(gt=0)
+]
+Iops = Annotated[float, BeforeValidator(partial(_quantity, "iops")), Field(gt=0)]
+Count = Annotated[int, Field(ge=1, le=4096, strict=True)]
+
+
+class FlashSpec(Model):
+    """The memory. A die reads `page`, and programs `planes` pages at once.
+
+    `erase_block` is what is erased together, over all dies. `spread` is how far
+    a read may take more or less than `read`; `retries` is the share of reads that
+    take five times as long. `in_place` memory has no map and collects nothing.
+    """
+
+    channels: Count = 8
+    dies: Count = 64
+    planes: Count = 2
+    page: Annotated[Size, Field(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES)] = (
+        16384
+    )
+    erase_block: Annotated[Size, Field(ge=16 * MAP_BYTES)] = 128 << 20
+    read: Annotated[Time, Field(gt=0)] = 60_000
+    program: Annotated[Time, Field(gt=0)] = 800_000
+    erase: Time = 5_000_000
+    spread: Annotated[Share, Field(le=90)] = 20.0
+    retries: Annotated[Share, Field(le=50)] = 0.05
+    channel_bandwidth: Bandwidth = 1.2e9
+    in_place: Annotated[bool, Field(strict=True)] = False
+
+
+class HostSpec(Model):
+    """The way to the host. `bandwidth` holds for each direction by itself."""
+
+    bandwidth: Bandwidth = 3.2e9
+    overhead: Time = 10_000
+    commands: Iops = 600_000.0
+    trim: Time = 30_000
+
+
+class BufferSpec(Model):
+    """Memory that takes writes until they are programmed; kept at a power cut."""
+
+    size: Annotated[Size, Field(ge=MAP_BYTES)] = 64 << 20
+    flush: Time = 20_000
+
+
+class CacheSpec(Model):
+    """Flash that is programmed with one bit a cell, and emptied when idle."""
+
+    size: Size = 0
+    program: Annotated[Time, Field(gt=0)] = 200_000
+
+
+class CollectionSpec(Model):
+    """Garbage collection. `idle` is the share of the spare that rest makes free."""
+
+    idle: Annotated[Share, Field(le=90)] = 50.0
+
+
+class DriveSpec(Model):
+    """A drive. `capacity` is what the host sees; spare flash is beyond it."""
+
+    model: str = "ioplan sim"
+    capacity: Annotated[Size, Field(gt=0)] | None = None
+    over_provisioning: Annotated[Share, Field(ge=1, le=400)] = 15.0
+    flash: FlashSpec = FlashSpec()
+    host: HostSpec = HostSpec()
+    buffer: BufferSpec = BufferSpec()
+    cache: CacheSpec = CacheSpec()
+    collection: CollectionSpec = CollectionSpec()
+
+    @property
+    def unit_pages(self) -> int:
+        """Host pages that a die programs at once."""
+        return self.flash.planes * self.flash.page // MAP_BYTES
+
+    @property
+    def page_pages(self) -> int:
+        """Host pages that a die reads at once."""
+        return self.flash.page // MAP_BYTES
+
+    def program_ns(self) -> float:
+        """How long the whole drive is busy with a page that it programs, the erasing
+        included."""
+        flash = self.flash
+        erase_ns = (
+            0.0 if flash.in_place else flash.erase * MAP_BYTES / flash.erase_block
+        )
+        return flash.program / self.unit_pages / flash.dies + erase_ns
+
+    def copy_ns(self) -> float:
+        """The same of a page that it copies."""
+        return self.program_ns() + self.flash.read / self.page_pages / self.flash.dies
+
+
+def read_spec(path: str | None) -> DriveSpec:
+    """The drive of a file; without one, a middling drive. Raises BackendError."""
+    if path is None:
+        return DriveSpec()
+    try:
+        with Path(path).open("rb") as file:
+            return DriveSpec.model_validate(
+                tomllib.loads(file.read(MOST_BYTES).decode())
+            )
+    except OSError as error:
+        raise BackendError(f"cannot read the drive {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BackendError(f"the drive {path} is not TOML: {error}") from error
+    except ValidationError as error:
+        found = "\n  ".join(_told(one["loc"], one) for one in error.errors()[:8])
+        raise BackendError(f"the drive {path}:\n  {found}") from error
+
+
+def _told(place: tuple[int | str, ...], error: Any) -> str:
+    """An error at its key; a key that is not known, with the ones that are."""
+    where = ".".join(map(str, place))
+    if error["type"] != "extra_forbidden":
+        return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+    table: type[Model] = DriveSpec
+    for name in place[:-1]:
+        table = table.model_fields[str(name)].annotation  # type: ignore[assignment]
+    known = list(table.model_fields)
+    hint = did_you_mean(str(place[-1]), known) or f"; there are {', '.join(known)}"
+    return f"{where}: there is no such key{hint}"

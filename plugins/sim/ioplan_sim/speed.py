@@ -1,0 +1,106 @@
+"""How fast streams are on a drive in some state, from batches, and kept."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+
+from ioplan_sim.batch import Batch, Condition, Task
+from ioplan_sim.latency import Curve, Pace
+from ioplan_sim.load import Lane
+from ioplan_sim.spec import DriveSpec
+
+STEP = 1.25
+"""Batches are run at 1 + copies of whole powers of this…"""
+PARTS = 16
+"""…and between two of them, so many places are told apart."""
+PIECES = 4
+"""Shares of a page that are told apart where a region is read."""
+
+
+Paces = tuple[Pace, ...]
+
+
+class Speeds:
+    """Paces of one set of streams. `behind` tells which have a backlog."""
+
+    def __init__(self, spec: DriveSpec, seed: int) -> None:
+        self.spec, self.seed = spec, seed
+        self.known: dict[object, Paces] = {}
+
+    def at(self, lanes: list[Lane], condition: Condition) -> Paces:
+        """The paces in a state of the drive, between those at the next two steps."""
+        place = round(log(1 + condition.copies) / log(STEP) * PARTS)
+        low, part = divmod(place, PARTS)
+        stored = tuple(map(_rounded, condition.stored))
+        steps = [
+            condition._replace(copies=STEP**step - 1, stored=stored)
+            for step in (low, low + 1)
+        ]
+        behind = tuple((lane.stream.name, lane.behind) for lane in lanes)
+        key = (steps[0], part, behind)
+        if key not in self.known:
+            below = self._paces(lanes, steps[0], behind)
+            above = self._paces(lanes, steps[1], behind) if part else below
+            # Linear in the copies, which are not in proportion to the step.
+            share = (STEP ** (part / PARTS) - 1) / (STEP - 1)
+            pairs = zip(below, above, strict=True)
+            self.known[key] = tuple(one.mixed(other, share) for one, other in pairs)
+        return self.known[key]
+
+    def _paces(self, lanes: list[Lane], condition: Condition, behind: object) -> Paces:
+        key = (condition, behind)
+        if key not in self.known:
+            self.known[key] = self._measured(lanes, condition)
+        return self.known[key]
+
+    def _measured(self, lanes: list[Lane], condition: Condition) -> Paces:
+        """A stream with a rate that it can keep is an open loop, all others not."""
+        paces = self._batch(lanes, condition, [False] * len(lanes))
+        able = [pace.able_ns for pace in paces]
+        was = [False] * len(lanes)
+        while True:
+            opened = [_keeps(*pair) for pair in zip(lanes, able, strict=True)]
+            opened = [a or b for a, b in zip(opened, was, strict=True)]
+            if opened == was:
+                break
+            was = opened
+            paces = self._batch(lanes, condition, was)
+            fresh = [pace.able_ns for pace in paces]
+            able = [a if w else f for a, f, w in zip(able, fresh, was, strict=True)]
+        return tuple(
+            Pace(p.curves, p.cycle_ns, a) for p, a in zip(paces, able, strict=True)
+        )
+
+    def _batch(
+        self, lanes: list[Lane], condition: Condition, opened: list[bool]
+    ) -> Paces:
+        rng = np.random.default_rng(self.seed)
+        parts = zip(lanes, opened, condition.stored, strict=True)
+        tasks = [Task(lane, loop, held, self.spec, rng) for lane, loop, held in parts]
+        Batch(self.spec, tasks, condition, rng).run()
+        return tuple(_pace(task, self.spec) for task in tasks)
+
+
+def _keeps(lane: Lane, able_ns: float) -> bool:
+    """Whether a rate is below what the stream could do."""
+    if lane.rate_per_ns == inf or lane.behind:
+        return False
+    return lane.rate_per_ns < 0.98 * lane.outstanding / able_ns
+
+
+def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
+    share, piece = stored
+    return round(share * 8) / 8, PIECES / max(1, round(PIECES / piece))
+
+
+def _pace(task: Task, spec: DriveSpec) -> Pace:
+    """From samples; a kind too rare for the batch is taken to be like the others."""
+    every = [one for part in task.samples for one in part] or [float(spec.flash.read)]
+    curves = tuple(Curve.of(part or every) for part in task.samples)
+    flush_ns = sum(k.share for k in task.kinds if k.direction == "write")
+    flush_ns *= spec.buffer.flush / (task.lane.stream.sync_every or inf)
+    pairs = zip(task.kinds, curves, strict=True)
+    cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in pairs), flush_ns)
+    return Pace(curves, cycle_ns, cycle_ns)

@@ -1,0 +1,210 @@
+"""What a lab of 1,000 drives on 100 hosts costs: `python tests/benchmarks/lab_1000.py`.
+
+The scheduler is the real one, in a process of its own, and so are the client and its
+calls. The 100 workers share a process, and their lanes take no time of a CPU: they
+tell states as real lanes do. One session of the sim backend is run for real, and is
+copied 1,000 times into the stores, pushed, listed and reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from command import ioplan
+from ioplan.cluster import rack as rack_module
+from ioplan.cluster.call import LaneCall
+from ioplan.cluster.dispatch import new_job
+from ioplan.cluster.host_side import versions
+from ioplan.cluster.lane_state import LaneState, unheard
+from ioplan.cluster.rack import Rack
+from ioplan.cluster.servers import MOST_LANES, NO_PAGES, SETTINGS
+from ioplan.cluster.servers import resource as resource_of
+from ioplan.results.push import push
+from ioplan.results.store import Store
+from postgres import postgres
+
+HOSTS, DRIVES, PORT = 100, 10, 28786
+ADDRESS = f"tcp://127.0.0.1:{PORT}"
+PLAN = Path(__file__).parents[2] / "examples/demo.ioplan"
+LANE_S = 60.0
+STATES: dict[str, dict[str, LaneState]] = {}
+"""By host, then by session."""
+
+
+async def lane(call_json: str) -> None:
+    """Tells a state twice a second, as a lane's process does."""
+    call = LaneCall.model_validate_json(call_json)
+    begun_s, states = time.monotonic(), STATES.setdefault(call.host, {})
+    while (spent_s := time.monotonic() - begun_s) < LANE_S:
+        states[call.session] = _state(call, "running", spent_s / LANE_S)
+        await asyncio.sleep(1)
+    states[call.session] = _state(call, "ok", 1.0)
+
+
+def _state(call: LaneCall, status: str, done: float) -> LaneState:
+    change = {"status": status, "done": done, "iops": 412345.6, "p99_ns": 98765.4}
+    step = {"step": "7  random 4KiB reads, qd=16", "left_s": 60.0, "at_s": time.time()}
+    return unheard(call).model_copy(update=change | step)
+
+
+async def workers() -> None:
+    import dask
+    from distributed import Worker
+
+    with dask.config.set(SETTINGS):
+        made = [Worker(ADDRESS, **_options(f"h{n:03}")) for n in range(HOSTS)]
+        await asyncio.gather(*made)
+        await made[0].finished()
+
+
+def _options(name: str) -> dict[str, Any]:
+    def lanes(_: Any) -> list[dict[str, Any]]:
+        return [one.model_dump(mode="json") for one in STATES.get(name, {}).values()]
+
+    return {
+        "name": name,
+        "nthreads": MOST_LANES,
+        "resources": {resource_of(name): MOST_LANES},
+        "metrics": {"lanes": lanes, "versions": lambda _: versions()},
+        "memory_limit": 0,
+        "dashboard": False,
+        "dashboard_address": NO_PAGES,
+    }
+
+
+def lab_text() -> str:
+    lines = [f'scheduler = "{ADDRESS}"', 'backend = "sim"']
+    for host in range(HOSTS):
+        lines.append(f"[hosts.h{host:03}]")
+        for drive in range(DRIVES):
+            name = f"h{host:03}-{drive}"
+            lines += [f"[targets.{name}]", f'host = "h{host:03}"', f'serial = "{name}"']
+    return "\n".join([*lines, "[groups]", 'all = ["*"]', ""])
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    begun_s = time.perf_counter()
+    yield
+    print(f"{what}: {time.perf_counter() - begun_s:.2f} s", flush=True)
+
+
+def dispatch(folder: Path) -> None:
+    lab = folder / "lab.toml"
+    lab.write_text(lab_text())
+    words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler", "--at", ADDRESS]
+    # the scheduler reads what lanes are, so it must find this file too
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    known = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=known) as scheduler:
+        watched = psutil.Process(scheduler.pid)
+        time.sleep(6)
+        threading.Thread(target=lambda: asyncio.run(workers()), daemon=True).start()
+        rack_module.work = lane  # type: ignore[assignment]
+        rack = Rack(ADDRESS)
+        while len(rack.hosts()) < HOSTS:
+            time.sleep(1)
+        empty = watched.memory_info().rss
+        print(f"scheduler with {HOSTS} workers: {empty / 2**20:.0f} MiB")
+        with timed("reading the lab, and a job of 1,000 lanes"):
+            job = new_job(PLAN, "demo", lab, "all", [], folder / "r.db")
+        with timed("checking the hosts"):
+            rack.check(job.calls)
+        with timed("dispatching 1,000 lanes"):
+            rack.begin(job.calls)
+        looks: list[float] = []
+        before, begun_s = watched.cpu_times(), time.monotonic()
+        while True:
+            at_s = time.perf_counter()
+            states = rack.look(job.calls)
+            looks.append(time.perf_counter() - at_s)
+            ended = sum(state.ended for state in states.values())
+            assert not [one for one in states.values() if one.status == "refused"]
+            if ended == len(job.calls):
+                break
+            time.sleep(1)
+        after, spent_s = watched.cpu_times(), time.monotonic() - begun_s
+        used_s = after.user + after.system - before.user - before.system
+        full = watched.memory_info().rss
+        print(f"all ended after {spent_s:.0f} s, of which lanes take {LANE_S:.0f} s")
+        print(f"scheduler: {full / 2**20:.0f} MiB, {used_s / spent_s:.0%} of a CPU")
+        print(f"a look at all lanes: {sorted(looks)[len(looks) // 2]:.2f} s (median)")
+        rack.close()
+        scheduler.kill()
+
+
+def results(folder: Path) -> None:
+    os.environ["IOPLAN_STORE"] = str(folder / "results.db")
+    done = ioplan("run", PLAN, "--backend", "sim", "--create", "1GiB")
+    assert done.code == 0, done.err
+    child = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = [sys.executable, "-m", "ioplan.cli", "run", str(PLAN), "--backend", "sim"]
+    subprocess.run([*words, "--create", "1GiB", "--quiet"], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - child.ru_utime - child.ru_stime
+    print(f"a lane's process: {after.ru_maxrss / 1024:.0f} MiB, {cpu_s:.1f} s of CPU")
+    with Store.open(folder / "results.db") as one, Store.open(folder / "all.db") as all:
+        session = one.session("last")
+        runs = [(r, one.detail(session.id, r.seq)) for r in one.records(session.id)]
+        with timed(f"1,000 sessions of {len(runs)} runs into an SQLite file"):
+            for number in range(HOSTS * DRIVES):
+                id = f"20261121-000000-job-{number:04}"
+                all.begin(session.model_copy(update={"id": id, "target": f"d{number}"}))
+                for record, detail in runs:
+                    all.add(record.model_copy(update={"session": id}), detail)
+                all.finish(id, "ok", session.ended_at or "")
+        size = (folder / "all.db").stat().st_size
+        print(f"SQLite: {size / 2**20:.0f} MiB, {size / 1000 / len(runs):.0f} B a run")
+        with postgres() as address:
+            shared(all, address, len(runs))
+
+
+def shared(all: Store, address: str, runs: int) -> None:
+    import psycopg
+
+    with Store.at(address) as there:
+        with timed("pushing all of it to PostgreSQL"):
+            list(push(all, there))
+        with timed("pushing again, with nothing new"):
+            assert list(push(all, there)) == []
+        with psycopg.connect(address) as connection:
+            row = connection.execute("SELECT pg_database_size('postgres')").fetchone()
+        assert row
+        print(f"PostgreSQL: {row[0] / 2**20:.0f} MiB")
+        ids = [one.id for one in there.sessions()]
+    with timed("ioplan ls"):
+        assert ioplan("ls", "--store", address).code == 0
+    for some in (10, 100, 1000):
+        with tempfile.TemporaryDirectory() as out, timed(f"a report of {some} drives"):
+            page = Path(out) / "r.html"
+            done = ioplan("report", *ids[:some], "--store", address, "-o", page)
+            assert done.code == 0, done.err
+            print(f"  {page.stat().st_size / 2**20:.1f} MiB")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        dispatch(Path(name))
+        results(Path(name))
+
+
+if __name__ == "__main__":
+    # what is pickled out of __main__ would be copied, STATES and all
+    import lab_1000
+
+    lab_1000.main()

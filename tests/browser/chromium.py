@@ -1,0 +1,95 @@
+"""A real Chromium without a window, which keeps what its pages say and ask for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+LOCAL = ("file:", "blob:", "data:")
+
+
+def left_out() -> str:
+    """Why there is no browser here; empty where there is one."""
+    missing = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
+    if not missing:
+        return ""
+    return f"LEFT OUT: no {' and no '.join(missing)}: apt install chromium-driver"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page, and the store that it was made from."""
+
+    page: Path
+    store: Path
+    sessions: list[str]
+
+
+class Browser:
+    """One page at a time."""
+
+    def __init__(self, driver: webdriver.Chrome, downloads: Path) -> None:
+        self.driver, self.downloads = driver, downloads
+
+    def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
+        """Open a file in a window of this size."""
+        self.size(width, height)
+        self.driver.get(page.as_uri())
+
+    def size(self, width: int, height: int = 900) -> None:
+        """Set the size of the window."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1}
+        self.tell("Emulation.setDeviceMetricsOverride", **metrics, mobile=width < 600)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run a function's body in the page; a promise is waited for."""
+        return self.driver.execute_script(script, *arguments)
+
+    def tell(self, command: str, **options: Any) -> Any:
+        """A command of Chromium's own protocol."""
+        return self.driver.execute_cdp_cmd(command, options)
+
+    def said(self) -> list[str]:
+        """What the console has got since it was last asked."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def asked_for(self) -> list[str]:
+        """What the page has fetched from elsewhere, since it was last asked."""
+        events = [
+            json.loads(entry["message"])["message"]
+            for entry in self.driver.get_log("performance")
+        ]
+        urls = [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+        return [url for url in urls if not url.startswith(LOCAL)]
+
+
+@contextmanager
+def browser(downloads: Path) -> Iterator[Browser]:
+    """A browser that saves its downloads in a folder."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for option in OPTIONS:
+        options.add_argument(option)
+    logs = {"browser": "ALL", "performance": "ALL"}
+    options.set_capability("goog:loggingPrefs", logs)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        found = Browser(driver, downloads)
+        folder = {"behavior": "allow", "downloadPath": str(downloads)}
+        found.tell("Browser.setDownloadBehavior", **folder)
+        yield found
+    finally:
+        driver.quit()

@@ -1,0 +1,49 @@
+"""One browser for a test file, and reports to open in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import Browser, Report, browser, left_out
+
+from command import ioplan
+from ioplan.results.store import Store
+
+PLAN = Path(__file__).parent / "every_chart.ioplan"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if why := left_out():
+        pytest.skip(why)
+    with browser(tmp_path_factory.mktemp("downloads")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The plan with every chart on two simulated drives, each with a page too."""
+    folder = tmp_path_factory.mktemp("report")
+    store = folder / "results.db"
+    for size in ("256MiB", "512MiB"):
+        call = ("run", PLAN, "--backend", "sim", "--create", size, "--store", store)
+        done = ioplan(*call, "-q")
+        assert done.code == 1, done.err  # one expectation is there to fail
+    with Store.open(store) as opened:
+        sessions = [session.id for session in opened.sessions()]
+    page = folder / "both.html"
+    done = ioplan("report", *sessions, "--store", store, "-o", page)
+    assert done.code == 0, done.err
+    return Report(page, store, sessions)
+
+
+@pytest.fixture(scope="session")
+def single(simulated: Report) -> Report:
+    """The newest session alone."""
+    page = simulated.page.with_name("single.html")
+    call = ("report", simulated.sessions[0], "--store", simulated.store, "-o", page)
+    done = ioplan(*call)
+    assert done.code == 0, done.err
+    return Report(page, simulated.store, simulated.sessions[:1])

@@ -1,0 +1,88 @@
+"""Runs ioplan in a forked process, and kills it with SIGKILL at some instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from ioplan.cli import app
+
+
+class Forked:
+    """A call of the command line in a process of its own.
+
+    It is forked, as starting Python would take longer than what is to be killed.
+    What it prints (JSON lines) tells afterwards what it was doing.
+    """
+
+    def __init__(self, out: Path, *arguments: str | Path) -> None:
+        self.out = out
+        self.code: int | None = None
+        out.unlink(missing_ok=True)
+        self.pid = os.fork()
+        if not self.pid:
+            self._call([str(a) for a in arguments])
+
+    def _call(self, arguments: list[str]) -> None:
+        code = 99
+        try:
+            os.setsid()
+            fd = os.open(self.out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(fd, 1)
+            os.dup2(fd, 2)
+            sys.stdout = os.fdopen(1, "w")
+            sys.stderr = os.fdopen(2, "w")
+            code = int(app(arguments, standalone_mode=False) or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def begun(self) -> bool:
+        """Wait for its first word; False if it ended without one."""
+        while not (self.out.exists() and self.out.stat().st_size):
+            if self.code is None:
+                self.code = self.ended(os.WNOHANG)
+            if self.code is not None:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def kill_after(self, delay_s: float) -> int | None:
+        """Its exit code if it ended by itself; None once it is killed."""
+        if self.code is not None:
+            return self.code
+        deadline = time.monotonic() + delay_s
+        while time.monotonic() < deadline:
+            if (code := self.ended(os.WNOHANG)) is not None:
+                return code
+            time.sleep(0.001)
+        os.kill(self.pid, signal.SIGKILL)
+        self.ended(0)
+        return None
+
+    def ended(self, options: int = 0) -> int | None:
+        """Its exit code; None while it goes on."""
+        pid, status = os.waitpid(self.pid, options)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+    def doing(self) -> str:
+        """What it was at when it was killed."""
+        lines = self.out.read_text().splitlines()
+        events = [json.loads(line) for line in lines if line.startswith("{")]
+        kinds = [e["type"] for e in events if e["type"] != "kept"]
+        if not kinds:
+            return "before the first step"
+        if kinds[-1] in ("step", "progress"):
+            last = next(e for e in reversed(events) if e["type"] == "step")
+            return {"prepare": "preparing", "idle": "resting"}.get(
+                last["what"], "in a run"
+            )
+        return "at the end" if kinds[-1] == "end" else "between runs"

@@ -1,0 +1,17 @@
+"""A power cut in the middle of a session, and a restart that moves the drives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machine import CUT_OFF, Ended, check, needs_vmlab, run_in_vm
+
+
+@needs_vmlab
+@pytest.mark.timeout(1800)
+def test_power_cut(tmp_path: Path, renew: bool) -> None:
+    first = run_in_vm("guest_cut.py", "small", "nvme", "scsi", disks=tmp_path)
+    check("cut", Ended(first.code - CUT_OFF, first.out, first.err), renew=False)
+    second = run_in_vm("guest_resume.py", "nvme", "small", "scsi", disks=tmp_path)
+    check("resume", second, renew)

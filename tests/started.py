@@ -1,0 +1,80 @@
+"""An ioplan in a process of its own, to which something happens while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Started:
+    """`ioplan run … --json` under way."""
+
+    def __init__(self, *arguments: str | Path, **environment: str) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "ioplan.cli", "run", *arguments, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+
+    def until(self, kind: str, times: int = 1) -> None:
+        """Wait until it has said so."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+            if self.lines[-1]["type"] == kind:
+                times -= 1
+                if not times:
+                    return
+        raise AssertionError(f"it ended before {kind}: {self.process.stderr.read()}")  # type: ignore[union-attr]
+
+    def end(self) -> int:
+        """Wait for its end; returns the exit code."""
+        out, self.said = self.process.communicate(timeout=60)
+        self.lines += [json.loads(line) for line in out.splitlines()]
+        return self.process.returncode
+
+    @property
+    def backend(self) -> int:
+        """The process that does the I/O."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        found = [f.read_text().split() for f in tasks.glob("*/children")]
+        (child,) = [int(pid) for pids in found for pid in pids]
+        return child
+
+
+@contextmanager
+def started(*arguments: str | Path, **environment: str) -> Iterator[Started]:
+    """One that does not outlive the block."""
+    made = Started(*arguments, **environment)
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.communicate()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process still does anything."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def ends(pid: int, most_s: float) -> bool:
+    """Whether it ends in that time."""
+    deadline_s = time.monotonic() + most_s
+    while is_running(pid) and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    return not is_running(pid)

@@ -1,0 +1,488 @@
+"""What a report says: its labels, curves, verdicts, and the errors of `report`."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command import ioplan
+from ioplan.language.metric import Metric
+from ioplan.report.axis import in_order, numbers, scale_of
+from ioplan.report.channels import Point, framed
+from ioplan.report.compose import document
+from ioplan.report.convergence import convergence
+from ioplan.report.distribution import distributions, percents
+from ioplan.report.document import Document, Picture
+from ioplan.report.header import pts_header
+from ioplan.report.html.axes import x_choices
+from ioplan.report.html.page import page
+from ioplan.report.html.payload import safe
+from ioplan.report.html.spec import spec
+from ioplan.report.places import spots
+from ioplan.report.reader import Reader
+from ioplan.report.request import Request
+from ioplan.report.subject import labels
+from ioplan.report.timeline import MOST_POINTS, bands_over_time, over_time
+from ioplan.report.wanted import chart
+from ioplan.results.record import Interval, RunDetail, Steady, Verdict
+from ioplan.results.store import Store
+from ioplan.results.telemetry import Telemetry, TelemetryPoint
+from run_data import record, run, session
+
+HTML = Path(__file__).parent.parent / "dsl/ioplan/report/html"
+ID = session().id
+words = st.sampled_from(["", "A", "B", "A, B"])
+texts = st.text(max_size=12) | st.sampled_from(["</script>", "<!--", "\u2028"])
+values = st.recursive(
+    st.none()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
+    ),
+)
+
+
+# ---- sessions and axes
+
+
+@given(st.lists(st.tuples(words, words, words), min_size=1, max_size=5))
+def test_each_session_has_a_label_of_its_own(drives: list[tuple[str, ...]]) -> None:
+    sessions = [
+        session(id=f"20261121-05451{n}-k3f{n}", backend=backend or "sim")
+        for n, (_, _, backend) in enumerate(drives)
+    ]
+    targets = [{"identity": {"model": m, "firmware": f}} for m, f, _ in drives]
+    found = labels(sessions, targets)
+    assert len(set(found)) == len(found) or "A, B" in str(drives)
+    assert all(found)
+
+
+def test_a_label_says_no_more_than_it_must() -> None:
+    target: dict[str, Any] = {"identity": {"model": "M", "firmware": "F1"}}
+    other: dict[str, Any] = {"identity": {"model": "M", "firmware": "F2"}}
+    alone: dict[str, Any] = {"identity": {"model": "N", "firmware": "F1"}}
+    three = [session(id=f"20261121-054512-aaa{n}") for n in range(3)]
+    assert labels(three, [target, other, alone]) == ["M, F1", "M, F2", "N"]
+    assert labels(three[:1], [target]) == ["M"]
+    assert labels(three[:2], [target, target]) == ["M, aaa0", "M, aaa1"]
+
+
+def test_axes_are_numbers_where_all_values_are() -> None:
+    assert numbers(["4KiB", "1MiB"]) == ({"4KiB": 4096, "1MiB": 1 << 20}, "size")
+    assert numbers(["size", "512B"]) is None
+    assert numbers(["4KiB", "8"]) is None
+    assert in_order(["128", "16", "2", "16"]) == ("2", "16", "128")
+    assert in_order(["oltp", "email"]) == ("oltp", "email")
+    assert scale_of([1, 2, 4]) == "log"
+    assert scale_of([0, 50, 100]) == "linear"
+    assert scale_of([10, 20, 30]) == "linear"
+
+
+def test_dimensions_become_colour_dash_and_panel() -> None:
+    points = [
+        Point({"session": s, "qd": qd, "read": read, "metric": m}, (1.0,))
+        for s in ("A", "B")
+        for qd in ("1", "2", "4", "8")
+        for read in ("0%", "100%")
+        for m in ("mean", "p99")
+    ]
+    frame, given_to = framed(points, (), per=("qd",))
+    titles = {c.key: c.title for c in frame.columns}
+    assert titles[given_to.color] == "queue depth"
+    assert titles[given_to.panel] == "session"
+    assert titles[given_to.dash] == "figure"
+    assert titles[given_to.pick] == "read share"
+    frame, given_to = framed(points[:2], ())
+    assert [c.title for c in frame.columns] == ["figure"]
+    assert given_to.color == "d0"
+
+
+def test_axes_that_move_together_are_one() -> None:
+    points = [Point({"threads": t, "qd": t, "size": s}, ()) for t in "12" for s in "48"]
+    frame, _ = framed(points, ())
+    assert [c.title for c in frame.columns] == ["threads", "block size"]
+    assert frame.columns[0].order == ("1 (queue depth 1)", "2 (queue depth 2)")
+
+
+# ---- curves
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with Store.open(tmp_path / "results.db") as opened:
+        opened.begin(session())
+        yield opened
+
+
+def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> Picture:
+    """The first picture of a chart of all runs."""
+    runs = spots({"A": list(store.records(ID))})
+    request = Request(
+        chart(kind, more.get("metrics", ("iops",)), by), runs, Reader(store)
+    )
+    draw = over_time if by else distributions
+    return next(iter(draw(request)))
+
+
+def column(picture: Picture, key: str) -> list[Any]:
+    at = [c.key for c in picture.frame.columns].index(key)
+    return [row[at] for row in picture.frame.rows]
+
+
+@given(st.integers(0, 10**9))
+def test_a_percentile_curve_ends_with_its_samples(total: int) -> None:
+    found = percents(total)
+    assert found == sorted(set(found))
+    assert all(total * (100 - p) / 100 >= 9.99 for p in found)
+    for known in (50.0, 90.0, 99.0, 99.9, 99.99, 99.999):
+        assert (known in found) == (total * (100 - known) / 100 >= 10 - 1e-6)
+
+
+def test_shares_add_up(store: Store) -> None:
+    store.add(*run(1))
+    bars = drawn(store, "histogram")
+    assert sum(column(bars, "y")) == pytest.approx(100)
+    assert sum(column(bars, "count")) == next(store.records(ID)).total.ios
+    curve = drawn(store, "cumulative")
+    by = {w: [r for r in curve.frame.rows if w in r] for w in ("of I/Os", "of time")}
+    for rows in by.values():
+        shares = [row[-1] for row in rows]
+        assert shares[-1] == pytest.approx(100)
+        assert all(a <= b for a, b in pairwise(shares))  # type: ignore[operator]
+    for one, other in zip(by["of I/Os"], by["of time"], strict=True):
+        assert one[-2] == other[-2]
+        assert float(other[-1] or 0) <= float(one[-1] or 0) + 1e-9
+
+
+def interval(t_s: float, ios: int, length_s: float = 1.0) -> Interval:
+    return Interval(
+        t_s=t_s,
+        length_s=length_s,
+        ios={"write": ios},
+        bytes={"write": ios * 4096},
+        errors=0,
+        mean_ns=100.0,
+        p50_ns=90.0,
+        p99_ns=200.0,
+        p99_9_ns=300.0,
+        max_ns=400,
+    )
+
+
+def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
+    points = [interval(n, 100 + n) for n in range(1, 31)]
+    store.add(record(1), RunDetail(series=(*points, interval(30.1, 1, 0.1))))
+    found = drawn(store, "scatter", ("time",))
+    assert column(found, "x") == [float(n) for n in range(1, 31)]
+    assert column(found, "y") == [100.0 + n for n in range(1, 31)]
+    assert found.overlay
+    (window,) = found.overlay.rows
+    assert window[:3] == (25.0, 30.0, 127.5)
+    written = drawn(store, "lines", ("bytes",))
+    assert column(written, "x")[-1] == 4096 * sum(100 + n for n in range(1, 31))
+
+
+def test_runs_follow_one_another(store: Store) -> None:
+    """On a simulated clock all of them began at once."""
+    for seq in (1, 2):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": 3.0})
+        store.add(made, RunDetail(series=tuple(interval(n, 1) for n in (1, 2, 3))))
+    found = drawn(store, "lines", ("time",))
+    assert column(found, "x") == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
+    """A run to settle, and one to measure: the last fifth is the second run."""
+    for seq, seconds in ((1, 80), (2, 20)):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": seconds})
+        series = tuple(interval(n, 100 * seq) for n in range(1, seconds + 1))
+        store.add(made, RunDetail(series=series))
+    found = drawn(store, "scatter", ("time",))
+    assert found.overlay
+    assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
+    assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
+
+
+@pytest.mark.parametrize(
+    ("end_s", "ticks"),
+    [
+        (300, [0, 60, 120, 180, 240, 300]),
+        (22 * 3600, [0, 14400, 28800, 43200, 57600, 72000, 86400]),
+    ],
+)
+def test_long_times_have_whole_minutes_or_hours(
+    store: Store, end_s: int, ticks: list[int]
+) -> None:
+    series = tuple(interval(n, 1, 60) for n in range(60, end_s + 1, 60))
+    store.add(record(1), RunDetail(series=series))
+    axis = x_choices(drawn(store, "lines", ("time",)))["linear"]["axis"]
+    assert axis["values"] == ticks
+    assert axis["labelExpr"] == "tick(datum.value, 'duration')"
+
+
+@pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
+def test_bands_that_lie_close_have_a_linear_axis(
+    store: Store, p50_ns: float, scale: str
+) -> None:
+    series = [interval(n, 9).model_copy(update={"p50_ns": p50_ns}) for n in (1, 2)]
+    store.add(record(1), RunDetail(series=tuple(series)))
+    runs = spots({"A": list(store.records(ID))})
+    request = Request(chart("scatter", ("p50",), ("time",)), runs, Reader(store))
+    assert next(bands_over_time(request)).y_scale == scale
+
+
+def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
+    many = MOST_POINTS * 2
+    series = tuple(interval(n, n % 2) for n in range(1, many + 1))
+    store.add(record(1), RunDetail(series=series))
+    found = drawn(store, "scatter", ("time",))
+    assert set(column(found, "y")) == {0.5}
+    assert len(found.frame.rows) == MOST_POINTS
+    assert "each point stands for 2 intervals" in found.notes
+    worst = drawn(store, "scatter", ("time",), metrics=("p99",))
+    assert set(column(worst, "y")) == {200.0}
+
+
+def test_convergence_shows_window_limits_and_fit() -> None:
+    values = (100.0, 92.0, 84.0, 76.0, 68.0)
+    runs = []
+    for number in range(1, 6):
+        steady = Steady(
+            metric="iops",
+            values=values[:number],
+            mean=84.0,
+            range_percent=38.1,
+            slope_percent=38.1,
+            range_limit_percent=20.0,
+            slope_limit_percent=10.0,
+            window=5,
+            reached=False,
+            why="range 38.1 % > 20 %",
+        )
+        asked = record(number).asked.model_copy(update={"round": number, "cell": {}})
+        runs.append(
+            record(number).model_copy(update={"asked": asked, "steady": steady})
+        )
+    (found,) = convergence(spots({"A": runs}), [])
+    assert column(found, "y") == list(values)
+    assert found.overlay
+    (window,) = found.overlay.rows
+    assert window == pytest.approx((1, 5, 84, 75.6, 92.4, 68, 100, 100, 68))
+    assert found.notes[0].startswith("A: not steady (range 38.1 % > 20 %); window of 5")
+
+
+def test_the_header_gives_the_window_in_units() -> None:
+    steady = Steady(
+        metric="bandwidth",
+        values=(3.234e9, 3.254e9),
+        mean=3.244e9,
+        range_percent=0.6,
+        slope_percent=0.6,
+        range_limit_percent=20.0,
+        slope_limit_percent=10.0,
+        window=2,
+        reached=True,
+        why="",
+    )
+    asked = record(1).asked.model_copy(update={"round": 2})
+    made = record(1).model_copy(update={"asked": asked, "steady": steady})
+    header = pts_header("A", session(), [made], [])
+    assert header
+    facts = dict(header.pairs)
+    assert facts["Window values"] == "3234 MB/s, 3254 MB/s"
+    assert facts["Window mean"] == "3244 MB/s"
+
+
+# ---- the whole document
+
+
+def composed(store: Store) -> Document:
+    sessions = [store.session(ID)]
+    return document(store, sessions, {}, "Made in a test")
+
+
+def verdict(outcome: Any, number: int = 0) -> Verdict:
+    text = f"expect p99 < {number}us"
+    return Verdict(expectation=text, outcome=outcome, actual=1.0, limit=2.0, unit="ns")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "sentence"),
+    [
+        ((), "Measured; the plan has no expectations"),
+        (("held",), "The expectation held"),
+        (("held", "held"), "All 2 expectations held"),
+        (
+            ("held", "undecided"),
+            "1 of 2 expectations could not be judged; the rest held",
+        ),
+        (("failed", "undecided"), "1 of 2 expectations did not hold"),
+    ],
+)
+def test_the_first_screen(
+    store: Store, outcomes: tuple[str, ...], sentence: str
+) -> None:
+    judged = tuple(verdict(one, number) for number, one in enumerate(outcomes))
+    store.add(*run(1, verdicts=judged))
+    store.finish(ID, "ok", "2026-11-21T05:46:12Z")
+    assert composed(store).verdict.sentence == sentence
+
+
+def test_what_has_not_run_takes_from_a_good_verdict(store: Store) -> None:
+    store.add(*run(1, verdicts=(verdict("held"),)))
+    found = composed(store).verdict
+    assert found.outcome == "undecided"
+    assert found.sentence == "The expectation held, but not all of the plan has run"
+
+
+def test_a_failed_run_comes_first(store: Store) -> None:
+    store.add(*run(1, verdicts=(verdict("held"),)))
+    store.add(*run(2, status="failed", message="the drive is gone", cell={"qd": "4"}))
+    found = composed(store)
+    assert found.verdict.sentence == "1 run failed"
+    assert any("the drive is gone" in line.text for line in found.sections[0].remarks)
+
+
+def test_what_was_not_measured_is_said_once(store: Store) -> None:
+    store.add(*run(1))
+    assert page(composed(store)).count("Power was not measured") == 1
+
+
+def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> None:
+    points = tuple(interval(n, 100) for n in (1, 2, 3))
+    heat = tuple(
+        TelemetryPoint(t_s=n, length_s=1, watts=5.0 + n, temperature_celsius=40.0 + n)
+        for n in (1, 2, 3)
+    )
+    said = Telemetry(covered_s=3, intervals=3, watts=7.0, temperature_max_celsius=43)
+    made = record(1, cell={}).model_copy(update={"telemetry": said})
+    store.add(made, RunDetail(series=points, telemetry=heat))
+    found = composed(store)
+    assert found.absent == ()
+    shown = {picture.title: picture for picture in found.sections[0].pictures}
+    assert column(shown["Power over time"], "y") == [6.0, 7.0, 8.0]
+    assert column(shown["Temperature over time"], "y") == [41.0, 42.0, 43.0]
+
+
+def test_several_sessions_share_their_charts(store: Store) -> None:
+    other = session(id="20261122-054512-b7k2", backend="fio")
+    store.begin(other)
+    for seq in (1, 2, 3):
+        store.add(*run(seq))
+        store.add(*run(seq, session=other.id))
+    found = document(store, [store.session(ID), other], {}, "")
+    assert [one.heading for one in found.sessions] == ["sim0, sim", "sim0, fio"]
+    (section,) = found.sections
+    picture = section.pictures[0]
+    assert picture.frame.column(picture.channels.color).order == (
+        "sim0, sim",
+        "sim0, fio",
+    )
+    figure = Reader(store).figure(Metric(name="iops"), list(store.records(ID))[:1])
+    assert figure.value in column(picture, "y")
+
+
+# ---- the page
+
+
+@given(values)
+def test_json_cannot_leave_its_script(value: Any) -> None:
+    text = safe(value)
+    assert json.loads(text) == value
+    assert not re.search("[<>&\u2028\u2029]", text)
+
+
+def expressions(node: Any) -> list[str]:
+    """All that Vega would read as a program."""
+    names = {"labelExpr", "filter", "calculate", "test", "expr", "signal"}
+    if isinstance(node, list):
+        return [found for one in node for found in expressions(one)]
+    if not isinstance(node, dict):
+        return []
+    own = [
+        text for name, text in node.items() if name in names and isinstance(text, str)
+    ]
+    assert not isinstance(node.get("sort"), list), "Vega-Lite makes a program of it"
+    return own + expressions(list(node.values()))
+
+
+def test_no_text_of_a_plan_becomes_a_program(store: Store) -> None:
+    evil = "'); alert(1) //"
+    for seq in range(1, 6):
+        cell = {evil: f"{evil}{seq % 2}", "x": f"{evil}{seq}", "y": f"{evil}{seq % 3}"}
+        store.add(*run(seq, test=evil, cell=cell))
+    found = composed(store)
+    made = [spec(p) for section in found.sections for p in section.pictures]
+    assert made
+    assert not any(evil in text for one in made for text in expressions(one))
+
+
+def luminance(color: str) -> float:
+    """Of WCAG 2: relative luminance of #rrggbb."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [
+        p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+    ]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_colours_can_be_read(theme: int) -> None:
+    """WCAG's 4.5 for text, 3 for marks."""
+    css = (HTML / "page.css").read_text()
+    blocks = re.findall(r"\{([^{}]*--page:[^{}]*)\}", css)
+    colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
+    for name in ("ink", "soft", "accent", "held", "failed", "warning"):
+        assert contrast(colors[name], colors["card"]) >= 4.5, name
+        assert contrast(colors[name], colors["page"]) >= 4.5, name
+    script = (HTML / "script/theme.js").read_text()
+    palettes = re.findall(r"(?:light|dark): \[((?:\"#[0-9A-F]{6}\"(?:, )?)+)\]", script)
+    palette = re.findall(r"#[0-9A-F]{6}", palettes[theme])
+    assert len(palette) == 8
+    assert all(contrast(color.lower(), colors["card"]) >= 3 for color in palette)
+
+
+def test_the_licences_are_of_the_versions_that_are_bundled() -> None:
+    versions = json.loads((HTML / "vendor/package.json").read_text())["dependencies"]
+    licences = (HTML / "vendor/LICENSES.txt").read_text()
+    for name, version in versions.items():
+        assert f"{name} {version}" in licences
+
+
+# ---- the command
+
+
+def test_a_report_of_the_last_session(tmp_path: Path, store: Store) -> None:
+    store.add(*run(1))
+    out = tmp_path / "report.html"
+    done = ioplan("report", "--store", store.where, "-o", out)
+    assert done.code == 0
+    assert str(out) in done.out.replace("\n", "")
+    assert out.read_text().startswith("<!doctype html>")
+
+
+def test_errors_say_what_to_do(tmp_path: Path, store: Store) -> None:
+    out = tmp_path / "missing" / "report.html"
+    empty = ioplan("report", "last", "--store", store.where, "-o", out)
+    assert (empty.code, "has no run to report" in empty.err) == (2, True)
+    store.add(*run(1))
+    unknown = ioplan("report", "2027", "--store", store.where)
+    assert (unknown.code, "no session '2027'" in unknown.err) == (2, True)
+    nowhere = ioplan("report", "last", "--store", store.where, "-o", out)
+    assert (nowhere.code, "cannot write" in nowhere.err) == (2, True)
