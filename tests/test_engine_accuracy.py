@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -176,3 +177,34 @@ def test_many_threads_with_deep_queues() -> None:
     asked = {**zero(200, qd=512, threads=64), "interval_ns": 10 * MS}
     result = run(asked)
     assert reads(result)["ios"] >= 512 * 64 and reads(result)["errors"] == 0
+
+
+def warnings(result: dict[str, Any]) -> str:
+    """All that the engine warned of."""
+    return "\n".join(result["warnings"])
+
+
+def test_a_generator_at_its_limit_is_named() -> None:
+    assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
+
+
+@needs_faulty
+def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
+    with faulty(tmp_path, "--filter=delay", "rdelay=5ms") as device:
+        assert "the generator" not in warnings(run(job(device.path, 300, 1)))
+
+
+def test_a_core_that_others_use_is_named() -> None:
+    last = max(os.sched_getaffinity(0))
+    beside = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import os; os.sched_setaffinity(0, [{last}])\nwhile 1: 0",
+        ]
+    )
+    try:
+        assert "other programs had its CPU" in warnings(run(zero(500, qd=32)))
+    finally:
+        beside.kill()
+        beside.wait()

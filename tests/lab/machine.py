@@ -31,7 +31,7 @@ STEADY_CLOCK = "clocksource=hpet"
 # standard output, all that is for people as the standard error.
 INSIDE = """
 umount -l /tmp; mkdir -p /tmp; cd {root}
-{pytest} {script} >&2
+{pytest} {scripts} >&2
 code=$?
 test ! -e {rows} || cat {rows}
 exit $code
@@ -81,8 +81,8 @@ needs_vmlab = pytest.mark.skipif(
 )
 
 
-def run_in_vm(script: str, *devices: str, disks: Path | None = None) -> Ended:
-    """Boot, run one file of scenarios as root, and throw the machine away.
+def run_in_vm(scripts: str, *devices: str, disks: Path | None = None) -> Ended:
+    """Boot, run files of scenarios as root, and throw the machine away.
 
     `disks` keeps the devices' contents for a later machine. A build of the guest,
     which the first machine needs, is not in the timeout.
@@ -94,7 +94,7 @@ def run_in_vm(script: str, *devices: str, disks: Path | None = None) -> Ended:
     words += [word for pair in QUIET.items() for word in ("--env", "=".join(pair))]
     words += ["--size", "64M", "--disks", str(disks)] if disks else ["--size", "64M"]
     done = subprocess.run(
-        [*words, "--", "sh", "-c", _command(script)],
+        [*words, "--", "sh", "-c", _command(scripts)],
         check=False,
         capture_output=True,
         text=True,
@@ -104,11 +104,11 @@ def run_in_vm(script: str, *devices: str, disks: Path | None = None) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def _command(script: str) -> str:
+def _command(scripts: str) -> str:
     return INSIDE.format(
         root=shlex.quote(str(ROOT)),
         pytest=f"{shlex.quote(sys.executable)} {PYTEST}",
-        script=shlex.quote(str(HERE / script)),
+        scripts=shlex.join(str(HERE / one) for one in scripts.split()),
         rows=ROWS,
     )
 
