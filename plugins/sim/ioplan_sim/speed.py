@@ -15,11 +15,15 @@ STEP = 1.25
 """Batches are run at 1 + copies of whole powers of this…"""
 PARTS = 16
 """…and between two of them, so many places are told apart."""
+LOG_STEP = log(STEP)
 PIECES = 4
 """Shares of a page that are told apart where a region is read."""
 
 
 Paces = tuple[Pace, ...]
+Stored = tuple[tuple[float, float], ...]
+Key = tuple[int, bool, Stored, tuple[tuple[str, bool], ...]]
+"""A state of the drive as far as it is told apart: see `Speeds.at`."""
 
 
 class Speeds:
@@ -31,23 +35,28 @@ class Speeds:
 
     def at(self, lanes: list[Lane], condition: Condition) -> Paces:
         """The paces in a state of the drive, between those at the next two steps."""
-        place = round(log(1 + condition.copies) / log(STEP) * PARTS)
-        low, part = divmod(place, PARTS)
+        place = round(log(1 + condition.copies) / LOG_STEP * PARTS)
         stored = tuple(map(_rounded, condition.stored))
-        steps = [
+        behind = tuple((lane.stream.name, lane.behind) for lane in lanes)
+        key = (place, condition.cached, stored, behind)
+        if key not in self.known:
+            self.known[key] = self._between(lanes, condition, key)
+        return self.known[key]
+
+    def _between(self, lanes: list[Lane], condition: Condition, key: Key) -> Paces:
+        place, _, stored, behind = key
+        low, part = divmod(place, PARTS)
+        below, above = (
             condition._replace(copies=STEP**step - 1, stored=stored)
             for step in (low, low + 1)
-        ]
-        behind = tuple((lane.stream.name, lane.behind) for lane in lanes)
-        key = (steps[0], part, behind)
-        if key not in self.known:
-            below = self._paces(lanes, steps[0], behind)
-            above = self._paces(lanes, steps[1], behind) if part else below
-            # Linear in the copies, which are not in proportion to the step.
-            share = (STEP ** (part / PARTS) - 1) / (STEP - 1)
-            pairs = zip(below, above, strict=True)
-            self.known[key] = tuple(one.mixed(other, share) for one, other in pairs)
-        return self.known[key]
+        )
+        slower = self._paces(lanes, below, behind)
+        if not part:
+            return slower
+        # Linear in the copies, which are not in proportion to the step.
+        share = (STEP ** (part / PARTS) - 1) / (STEP - 1)
+        pairs = zip(slower, self._paces(lanes, above, behind), strict=True)
+        return tuple(one.mixed(other, share) for one, other in pairs)
 
     def _paces(self, lanes: list[Lane], condition: Condition, behind: object) -> Paces:
         key = (condition, behind)
