@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -57,10 +60,16 @@ def _shown(cost: Cost | None, capacity_bytes: int) -> tuple[str, str]:
     return f"~{time_text(cost.run_s)}", writes
 
 
+def sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that end where a sentence does; the console's width decides otherwise."""
+    ends = re.compile(r"(?<=[.:])\n|\n(?=- |\n)")
+    return (part.replace("\n", " ") for part in ends.split("\n".join(lines)))
+
+
 def print_suite(console: Console, name: str, capacity_bytes: int) -> None:
     """Print what a suite says of itself, its tests, and its values by profile."""
     suite = _named(name)
-    for line in suite.about:
+    for line in sentences(suite.about):
         console.print(Text(line))
     if not suite.is_plan:
         console.print(f"names: {' '.join(suite.names)}")
