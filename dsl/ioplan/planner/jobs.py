@@ -29,7 +29,7 @@ def part_of(every_ns: int) -> int:
 
 def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
     """The job of one run. `read_only` is the session's: no run of it writes."""
-    return Job(
+    job = Job(
         target=facts.path,
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
@@ -39,6 +39,18 @@ def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
+    return _drawn_anew(job) if step.every_ns and job.passes else job
+
+
+def _drawn_anew(job: Job) -> Job:
+    """Until it is steady, passes bound the bytes and order nothing.
+
+    Visiting each block once per pass would leave a mark of the pass in the series:
+    garbage collection finds the blocks of the last pass ever emptier.
+    """
+    sizes = (one.region_end_bytes - one.region_start_bytes for one in job.streams)
+    limit_bytes = round((job.passes or 0) * sum(sizes)) or None
+    return job.model_copy(update={"passes": None, "limit_bytes": limit_bytes})
 
 
 def _interval(step: Run) -> int:
@@ -54,7 +66,7 @@ def seed_of(run_id: str, number: int, iteration: int) -> int:
 
 def write_job(step: WriteStep, facts: TargetFacts) -> Job:
     """The job of a precondition's write."""
-    return Job(
+    job = Job(
         target=facts.path,
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
@@ -65,6 +77,7 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         seed=1,
         read_only=False,
     )
+    return _drawn_anew(job) if step.every_ns and job.passes else job
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
