@@ -54,6 +54,8 @@ class Place:
     space: str
     address: str
     folder: Path
+    more: dict[str, str] = field(default_factory=dict)
+    """Of the environment of its programs."""
 
     def command(self, *words: str | Path) -> list[str]:
         """A program on this host."""
@@ -66,7 +68,7 @@ class Place:
             "XDG_CONFIG_HOME": self.folder / "config",
             "IOPLAN_STORE": self.store,
         }
-        said = [f"{name}={value}" for name, value in own.items()]
+        said = [f"{name}={value}" for name, value in (own | self.more).items()]
         return ["ip", "netns", "exec", self.space, "env", *said]
 
     @property
@@ -127,14 +129,21 @@ class NetLab:
 
 
 @contextmanager
-def netlab(folder: Path, *names: str) -> Iterator[NetLab]:
-    """Hosts with a drive each. All is given back, whatever happens."""
+def netlab(
+    folder: Path, *names: str, more: dict[str, dict[str, str]] | None = None
+) -> Iterator[NetLab]:
+    """Hosts with a drive each. All is given back, whatever happens.
+
+    `more` is what the environment of a host has besides.
+    """
     with ExitStack() as stack:
         desk = _place(stack, folder, "desk", 1)
         hosts = {
             name: _place(stack, folder, name, number)
             for number, name in enumerate(names, 11)
         }
+        for name, variables in (more or {}).items():
+            hosts[name].more.update(variables)
         _wire(desk, hosts)
         lab = NetLab(desk, hosts, folder, folder / "lab.toml")
         lines = [f'scheduler = "tls://{desk.address}:{PORT}"']

@@ -156,6 +156,7 @@ OTHERS = {
     "align_bytes": [512, 4096],
     "qd": [2, 11],
     "threads": [2, 11],
+    "hosts": [("h1",), ("h1", "h2")],
     "rate": [
         Rate(iops=100),
         Rate(bytes_per_s=100),

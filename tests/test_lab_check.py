@@ -90,6 +90,50 @@ def test_several_wrong_keys_are_said_at_once(tmp_path: Path) -> None:
     assert "lab.toml:3: hosts.h1.port" in str(e.value)
 
 
+def test_commands_and_shared_targets_are_checked(tmp_path: Path) -> None:
+    text = """[hosts.h1]
+power = { comand = ["meter"] }
+[targets.a]
+serial = "1"
+hosts = ["h1", "h1"]
+[targets.b]
+serial = "2"
+purge = { command = ["erase", "/dev/sda"] }
+[targets.c]
+serial = "3"
+purge = 5
+"""
+    with pytest.raises(LabError) as caught:
+        read_lab(lab_file(tmp_path, text))
+    said = str(caught.value).replace(f"the lab {tmp_path}/lab.toml:", "").splitlines()
+    assert said == [
+        "3: targets.a: it names a host twice; name each once",
+        "8: targets.b.purge: no word of it has {device}, which it is to erase",
+        '11: targets.c.purge: it is a way such as "format", or a table with a command',
+        "2: hosts.h1.power.command: Field required",
+        "2: hosts.h1.power.comand: Extra inputs are not permitted, did you mean "
+        "'command'?; known: command",
+    ]
+
+
+def test_a_shared_target_is_on_all_its_hosts(tmp_path: Path) -> None:
+    shared = '[targets.s]\nserial = "1"\nhosts = ["h1", "h2"]\n'
+    power = 'power = { command = ["meter"] }\n'
+    lab = read_lab(lab_file(tmp_path, f"[hosts.h1]\n[hosts.h2]\n{shared}{power}"))
+    assert not lab.here
+    for host in ("h1", "h2"):
+        (entry,) = seen_from(lab, host).targets.values()
+        assert (entry.host, entry.hosts) == (None, ())
+        assert lab.meter_of(entry) == ("meter",)
+    done = ioplan("lab", "check", "--lab", tmp_path / "lab.toml")
+    assert "h1, h2" in done.out and "note" not in done.out
+    lost = '[hosts.h1]\n[targets.s]\nserial = "1"\nhosts = ["h1", "rack"]\n'
+    with pytest.raises(
+        LabError, match=r"4: targets.s.hosts: the lab has no host 'rack'"
+    ):
+        read_lab(lab_file(tmp_path, lost))
+
+
 def test_check_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("IOPLAN_LAB", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -14,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from command import Done, ioplan, plan_file
+from ioplan.cli.overview import overview
 from ioplan.cluster.lane_folder import STATE_BYTES, LaneFolder, folders, lanes_root
+from ioplan.cluster.lane_state import LaneState
 from ioplan.results.store import Store
 
 SIM = """test "T" {
@@ -245,3 +249,13 @@ def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
     lab.write_text("[hosts.h1]\n" + text)
     done = run_all(lab, plan_file(tmp_path, SIM))
     assert "the lab has hosts, and names no scheduler" in done.err
+
+
+def test_the_temperature_has_a_column_where_one_is_known() -> None:
+    cool = LaneState(job="j", session="s", target="a", status="running")
+    warm = cool.model_copy(update={"target": "b", "temperature_celsius": 41.4})
+    assert [column.header for column in overview([cool]).columns].count("°C") == 0
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(overview([cool, warm]))
+    shown = console.export_text()
+    assert "°C" in shown and " 41 " in shown

@@ -41,11 +41,12 @@ def scratch(folder: Path, size_bytes: int = 4 * MIB) -> Iterator[Target]:
 
 
 @contextmanager
-def device(folder: Path, way: PurgeWay) -> Iterator[Target]:
+def device(folder: Path, way: PurgeWay | list[str]) -> Iterator[Target]:
     """A loop device full of data, opened as a session does."""
     backing = folder / "disk.img"
     backing.write_bytes(os.urandom(16 * MIB))
-    lab = lab_file(folder, backing_file=str(backing), writable=True, purge=way)
+    said = {"purge" if isinstance(way, str) else "purge.command": way}
+    lab = lab_file(folder, backing_file=str(backing), writable=True, **said)
     with loop_device(backing) as node:
         target = open_target(asked(lab, node, backing))
         try:
@@ -273,3 +274,32 @@ def test_a_sanitize_that_stands_still_is_not_waited_for(
     stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
     text = watched(lambda: stuck, lambda _: None)
     assert "its sanitize: 0 %, and that for" in text
+
+
+# a program of the lab
+
+ZEROS = "dd if=/dev/zero of={device} bs=1M count=16 conv=fsync"
+
+
+@needs_root
+def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
+    with device(tmp_path, ZEROS.split()) as target:
+        assert purge(target) == "erased by dd; 128 marks read back as zeros"
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("true {device}", "was erased by true, and says that all went well, but 128"),
+        (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks are still there"),
+        ("dd of={device} if=/nowhere", "dd ended with 1, and said: dd: failed to open"),
+        ("/nowhere {device}", "No such file or directory"),
+    ],
+)
+def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
+    with (
+        device(tmp_path, command.split()) as target,
+        pytest.raises(BackendError, match=message),
+    ):
+        purge(target)

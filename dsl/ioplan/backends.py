@@ -43,6 +43,8 @@ class TargetRequest(Model):
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
     `folder` is the session's, for what a backend keeps beside the record; `entry`
     is the lab's word on the target, where it has one, and `lab` the lab's file.
+    Hosts that use one target `together` say the id of their session; one of them
+    `leads`, and has opened it first.
     """
 
     path: str | None = None
@@ -53,6 +55,8 @@ class TargetRequest(Model):
     folder: str | None = None
     entry: LabTarget | None = None
     lab: str | None = None
+    together: str = ""
+    leads: bool = True
 
 
 class TargetFacts(Model):
@@ -131,7 +135,13 @@ class Drive(Protocol):
 
 @runtime_checkable
 class Backend(Protocol):
-    """What an entry point of the group gives, or makes when called."""
+    """What an entry point of the group gives, or makes when called.
+
+    One that can begin runs at a given time, as hosts that do one together must, has
+    `synchronised = True`. Its executions then have a method `go(at_ns)`: a job that
+    is to `await_start` gives Started once all is ready, and does no I/O before that
+    time of CLOCK_REALTIME. Its Result says when it did, as the fact `started_ns`.
+    """
 
     name: str
     virtual_time: bool

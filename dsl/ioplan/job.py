@@ -28,7 +28,8 @@ class Job(Model):
     all streams after the warm-up, trimmed ones included. `passes` means that each
     stream covers its region that often: random I/O of one size then visits each
     block once per pass.
-    `read_only` opens the target so that it cannot be written.
+    `read_only` opens the target so that it cannot be written. A run that is to
+    `await_start` does no I/O before it is told when, as other hosts are.
     """
 
     target: str
@@ -42,6 +43,7 @@ class Job(Model):
     interval_ns: Annotated[int, Field(gt=0)] = SECOND_NS
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     read_only: bool = True
+    await_start: bool = False
     mode: Literal["auto", "io_uring", "sync"] = "auto"
 
 

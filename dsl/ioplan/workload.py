@@ -95,7 +95,8 @@ class Stream(Model):
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
     the share of discards among all operations. `qd` is the queue depth of each
-    of the `threads`. `align_bytes` of None aligns each I/O to its own size.
+    of the `threads`. `align_bytes` of None aligns each I/O to its own size. Each of
+    the `hosts` does the whole stream; without any it is the host of the target.
     """
 
     name: str = "main"
@@ -113,6 +114,7 @@ class Stream(Model):
     data: Data = Data()
     sync_every: Annotated[int, Field(ge=1)] | None = None
     verify: bool = False
+    hosts: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:

@@ -76,9 +76,10 @@ class Side:
             approximate = self.options.allow_approximate
             writing = self.request.writes
             check_fit(self.plan, self.choice, drive.facts, writing, approximate)
+            meter = self.choice.lab.meter_of(self.request.entry)
             args = {"crosscheck": self.options.backends}
             session = new_session(
-                self.session, self.plan, self.choice, drive.facts, args
+                self.session, self.plan, self.choice, drive.facts, args, meter
             )
             self.store.begin(session)
             self.runner = Runner(
@@ -90,7 +91,7 @@ class Side:
                     session=session,
                     writes=writing,
                     options=self.choice.options,
-                    meter=self.choice.lab.meter,
+                    meter=meter,
                 )
             )
 

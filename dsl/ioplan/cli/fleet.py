@@ -21,9 +21,10 @@ from ioplan.cli.lab import lab_told
 from ioplan.cli.overview import Overview, complaints, overview
 from ioplan.cli.reading import checked
 from ioplan.cli.running import Options
+from ioplan.cli.spreading import check_lanes
 from ioplan.cli.terminal import say
 from ioplan.cluster.crew import Crew, Here
-from ioplan.cluster.dispatch import is_fleet, new_job
+from ioplan.cluster.dispatch import fleet_targets, is_fleet, new_job
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.job import Job, Jobs
 from ioplan.cluster.lane_state import LaneState, LaneStatus, unheard
@@ -56,6 +57,8 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
     plan = checked(options.plan, options.settings, options.scale_time, options.profile)
     lab_file = options.lab or default_lab()
     assert lab_file and options.target  # the group is written there
+    lab = read_lab(lab_file)
+    check_lanes(plan, lab, fleet_targets(lab, options.target))
     with _told():
         words = _words(options)
         title, group, store = plan.title, options.target, options.store
@@ -64,7 +67,7 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
     with _crew(job) as crew, _told():
         crew.check(job.calls)
         jobs.keep(job)
-        _print_begin(console, job, read_lab(lab_file).results)
+        _print_begin(console, job, lab.results)
         crew.begin(job.calls)
         if detach:
             console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)

@@ -37,7 +37,8 @@ def check_lab(console: Console, path: Path | None) -> None:
 
 
 def _idle(lab: Lab) -> list[str]:
-    used = {entry.host for entry in lab.targets.values()}
+    entries = lab.targets.values()
+    used = {host for entry in entries for host in (entry.host, *entry.hosts)}
     return [name for name in lab.hosts if name not in used]
 
 
@@ -46,10 +47,11 @@ def _targets(lab: Lab) -> Table:
     for heading in ("target", "host", "is", "backend", "writable"):
         table.add_column(heading, overflow="fold")
     for name, entry in lab.targets.items():
-        host = lab.hosts.get(entry.host or "")
+        host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
         backend = (host and host.backend) or lab.backend
         said = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
-        cells = (name, entry.host or HERE, said, backend)
+        where = entry.host or ", ".join(entry.hosts) or HERE
+        cells = (name, where, said, backend)
         table.add_row(*map(line, cells), "yes" if entry.writable else "no")
     return table
 

@@ -27,30 +27,32 @@ STYLES = {
 
 
 def overview(states: Iterable[LaneState]) -> Table:
-    """In 80 columns; the host has a column where there are several."""
+    """In 80 columns; the host has a column where there are several, the temperature
+    where one is known."""
     states = list(states)
     hosts = len({state.host for state in states}) > 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    warm = any(state.temperature_celsius is not None for state in states)
     table.add_column("lane", overflow="fold")
     if hosts:
         table.add_column("host", overflow="fold")
     table.add_column("status", no_wrap=True)
     table.add_column("step", no_wrap=True, overflow="ellipsis", ratio=1)
-    for heading in ("done", "IOPS", "p99", "°C", "left"):
+    for heading in ("done", "IOPS", "p99", *["°C"] * warm, "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for state in states:
         names = [line(state.target), *([line(state.host)] if hosts else [])]
-        table.add_row(*names, *_cells(state))
+        table.add_row(*names, *_cells(state, warm))
     return table
 
 
-def _cells(state: LaneState) -> tuple[Text, ...]:
+def _cells(state: LaneState, warm: bool) -> tuple[Text, ...]:
     running = state.status == "running"
     figures = (
         f"{state.done:.0%}",
         iops_text(state.iops) if running and state.iops is not None else "",
         latency_text(state.p99_ns) if running and state.p99_ns is not None else "",
-        _celsius(state),
+        *[_celsius(state)] * warm,
         time_text(state.left_s) if running and state.left_s is not None else "",
     )
     status = line(state.status, STYLES[state.status])

@@ -23,6 +23,7 @@ from ioplan.cli.lines import Lines
 from ioplan.cli.live import LiveLines
 from ioplan.cli.pushing import push_after
 from ioplan.cli.reading import checked, size
+from ioplan.cli.spreading import spread
 from ioplan.cli.terminal import Terminal, say
 from ioplan.cluster.board import Board
 from ioplan.cluster.lane_folder import LaneFolder
@@ -99,7 +100,8 @@ class Begun:
 
 def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
     """Open the target, see that the plan fits, and run what is not done yet."""
-    choice = chosen(options.backend, options.lab, options.options)
+    choice = spread(plan, options, begun.id)
+    choice = choice or chosen(options.backend, options.lab, options.options)
     folder = session_folder(options.store, begun.id)
     request = TargetRequest(
         path=options.target,
@@ -121,12 +123,14 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
         check_same(begun.before, drive.facts)
         if options.fresh:
             forget_state(store, drive.facts, begun.id)
+        meter = choice.lab.meter_of(request.entry)
         setting = Setting(
             plan=plan,
             backend=choice.backend,
             drive=drive,
             store=store,
-            session=begun.before or _session(begun.id, drive, plan, choice, options),
+            session=begun.before
+            or _session(begun.id, drive, plan, choice, options, meter),
             writes=request.writes,
             options=choice.options,
             watcher=_watcher(options, console),
@@ -134,7 +138,7 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
             done=begun.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
-            meter=choice.lab.meter,
+            meter=meter,
         )
         code = _run_in(setting, options, console)
     push_after(store, choice.lab, begun.id)
@@ -206,7 +210,12 @@ def _run_in(setting: Setting, options: Options, console: Console) -> int:
 
 
 def _session(
-    id: str, drive: Drive, plan: CheckedPlan, choice: Choice, options: Options
+    id: str,
+    drive: Drive,
+    plan: CheckedPlan,
+    choice: Choice,
+    options: Options,
+    meter: tuple[str, ...],
 ) -> Session:
     args: dict[str, Any] = {
         "plan": str(options.plan.resolve()),
@@ -225,7 +234,7 @@ def _session(
         "allow_approximate": options.allow_approximate,
     }
     args["seal"] = _seal(id, choice, args)
-    return new_session(id, plan, choice, drive.facts, args)
+    return new_session(id, plan, choice, drive.facts, args, meter)
 
 
 def _seal(id: str, choice: Choice, args: dict[str, Any]) -> str:
@@ -253,8 +262,9 @@ def new_session(
     choice: Choice,
     facts: TargetFacts,
     args: dict[str, Any],
+    meter: tuple[str, ...],
 ) -> Session:
-    """A session that begins now, on this host."""
+    """A session that begins now, on this host; `meter` prints watts."""
     return Session(
         id=id,
         plan=plan.title,
@@ -264,15 +274,13 @@ def new_session(
         backend=choice.backend.name,
         target=facts.path,
         args=args,
-        host=_host(choice, facts),
+        host=_host(choice, facts, meter),
     )
 
 
-def _host(choice: Choice, facts: TargetFacts) -> dict[str, Any]:
+def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[str, Any]:
     """A target in virtual time is on no host."""
-    if choice.backend.virtual_time:
-        return host_facts()
-    return host_facts(facts, choice.lab.meter)
+    return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
 
 
 def _watcher(options: Options, console: Console) -> Watcher:

@@ -20,6 +20,7 @@ from ioplan.cluster.crew import States
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.host_side import let_again, stop_lanes, work
 from ioplan.cluster.lane_state import LaneState, unheard
+from ioplan.cluster.links import Links
 from ioplan.cluster.servers import resource
 from ioplan.cluster.standing import check
 from ioplan.cluster.tls import security_for
@@ -68,18 +69,29 @@ class Rack:
         """Those whose workers are heard of."""
         return set(self._by_host(self._workers()))
 
+    def links(self, hosts: Sequence[str], session: str) -> Links:
+        """Talk to these hosts, which are there and of this version."""
+        self._check_hosts(hosts)
+        workers = {one["name"]: at for at, one in self._workers().items()}
+        if self.client is None or set(hosts) - set(workers):
+            raise ClusterError(f"the workers of {', '.join(hosts)} have gone just now")
+        return Links(self.client, {one: workers[one] for one in hosts}, session)
+
     # ---- what goes on
 
     def check(self, calls: Sequence[LaneCall]) -> None:
         """All hosts are there, and are of this version."""
-        if missing := self.missing(calls):
+        self._check_hosts(list(dict.fromkeys(call.host for call in calls)))
+
+    def _check_hosts(self, hosts: Sequence[str]) -> None:
+        there = self._by_host(self._workers())
+        if missing := [host for host in hosts if host not in there]:
             raise ClusterError(
                 f"no worker is heard of on: {', '.join(missing)}; start them with "
                 f"`ioplan lab up`"
             )
-        workers = self._by_host(self._workers())
-        for host in dict.fromkeys(call.host for call in calls):
-            check(host, workers[host]["metrics"].get("versions", {}))
+        for host in hosts:
+            check(host, there[host]["metrics"].get("versions", {}))
 
     def begin(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:

@@ -13,6 +13,7 @@ import dask
 from distributed import Scheduler, Worker
 
 from ioplan.cluster.host_side import lane_states, versions
+from ioplan.cluster.relay import OP, relay
 from ioplan.cluster.tls import check_address, security_for, tls_folder
 
 MOST_LANES = 1000
@@ -71,6 +72,7 @@ async def serve(name: str, scheduler: str, host: str | None) -> None:
             dashboard=False,
             dashboard_address=NO_PAGES,
         )
+        worker.handlers[OP] = relay
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
                 await worker.finished()

@@ -27,9 +27,9 @@ def aim(word: str, lab: Lab) -> Aim:
 
 
 def _check_here(name: str, entry: LabTarget) -> None:
-    if entry.host:
+    if where := entry.host or ", ".join(entry.hosts):
         raise TargetError(
-            f"the lab's target {name!r} is on the host {entry.host}; `ioplan run` goes "
+            f"the lab's target {name!r} is on the host {where}; `ioplan run` goes "
             f"there by itself, other commands are to be called there"
         )
 
@@ -70,7 +70,7 @@ def _absent(name: str, entry: LabTarget, census: Census) -> str:
             f"or the cabling"
         )
     said = entry.model_dump(
-        exclude_unset=True, exclude={"writable", "purge", "host", "lock"}
+        exclude_defaults=True, exclude={"writable", "purge", "host", "hosts", "lock"}
     )
     wanted = ", ".join(f"{key} {value!r}" for key, value in said.items())
     return (

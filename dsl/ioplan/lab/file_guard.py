@@ -6,18 +6,24 @@ import os
 from collections.abc import Iterator
 
 from ioplan.lab.entry import LabTarget
+from ioplan.lab.fellows import strangers
 from ioplan.lab.guard import ONLY_READ
 from ioplan.lab.openers import writers
 from ioplan.lab.uses import Host, Use
 
 
-def file_refusals(status: os.stat_result, host: Host) -> Iterator[Use]:
-    """Why it must not be written, even if the user has named it."""
+def file_refusals(
+    status: os.stat_result, host: Host, session: str = ""
+) -> Iterator[Use]:
+    """Why it must not be written, even if the user has named it.
+
+    `session` is one that several hosts have together.
+    """
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} names (hard links), and all would be overwritten"
         yield Use(what, "name a file that has one")
     yield from host.file_uses(status)
-    for one in writers(status):
+    for one in strangers(writers(status), session):
         yield Use(f"is open for writing by {one}", "end that program first")
 
 

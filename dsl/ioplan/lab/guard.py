@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ioplan.lab.device import Device
 from ioplan.lab.entry import LabTarget
+from ioplan.lab.fellows import strangers
 from ioplan.lab.identity import Identity, entry_lines
 from ioplan.lab.lab import usual_path
 from ioplan.lab.match import differences, unstable
@@ -38,17 +39,22 @@ def refusals(device: Device, host: Host) -> Iterator[Use]:
     yield from host.uses(device)
 
 
-def open_refusals(device: Device, fd: int) -> Iterator[Use]:
-    """Why it must not be written, as far as only an open device can tell."""
-    for one in _lasting_writers(os.fstat(fd)):
+def open_refusals(device: Device, fd: int, session: str = "") -> Iterator[Use]:
+    """Why it must not be written, as far as only an open device can tell.
+
+    `session` is one that several hosts have together.
+    """
+    for one in _lasting_writers(os.fstat(fd), session):
         yield Use(f"is open for writing by {one}", "end that program first")
     yield from _signed(device, fd)
 
 
-def _lasting_writers(status: os.stat_result) -> list[Opener]:
+def _lasting_writers(status: os.stat_result, session: str) -> list[Opener]:
     """Without those that only look in: losetup opens each free loop device for one."""
     deadline_s = time.monotonic() + PASSING_S
-    while (found := writers(status)) and time.monotonic() < deadline_s:
+    while found := strangers(writers(status), session):
+        if time.monotonic() > deadline_s:
+            break
         time.sleep(0.01)
     return found
 

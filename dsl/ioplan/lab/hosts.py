@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from ioplan.lab.entry import Words
-from ioplan.lab.meter import PowerMeter
+from ioplan.lab.entry import PowerMeter, Words
 from ioplan.model import Model
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")

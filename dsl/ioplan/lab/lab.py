@@ -19,10 +19,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
-from ioplan.lab.entry import LabTarget, Words
+from ioplan.lab.entry import (
+    TABLE,
+    WAY,
+    LabTarget,
+    PowerMeter,
+    PurgeCommand,
+    Words,
+)
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.links import Fault, link_faults
-from ioplan.lab.meter import PowerMeter
 from ioplan.lab.toml_line import line_of
 from ioplan.model import Model
 from ioplan.suggest import did_you_mean
@@ -50,15 +56,19 @@ class Lab(Model):
     scheduler: Words | None = None
     results: Words | None = None
 
-    @property
-    def meter(self) -> tuple[str, ...]:
-        """The command of the power meter; empty without one."""
-        return self.power.command if self.power else ()
+    def meter_of(self, entry: LabTarget | None) -> tuple[str, ...]:
+        """The command of the target's power meter, else the lab's; empty without."""
+        power = (entry and entry.power) or self.power
+        return power.command if power else ()
 
     @property
     def here(self) -> dict[str, LabTarget]:
         """The targets of this host: what is said of others does not hold here."""
-        return {name: one for name, one in self.targets.items() if not one.host}
+        return {
+            name: one
+            for name, one in self.targets.items()
+            if not one.host and not one.hosts
+        }
 
     def options_of(self, backend: str) -> dict[str, Any]:
         """What the lab says to a backend; empty where it says nothing."""
@@ -135,10 +145,12 @@ def _line(path: Path, text: str, fault: Fault) -> str:
 
 
 def _fault(error: ErrorDetails) -> Fault:
-    where = tuple(str(part) for part in error["loc"] if part != "[key]")
+    where = tuple(str(part) for part in error["loc"] if part not in NOT_WRITTEN)
     return where, _reason(error)
 
 
+NOT_WRITTEN = ("[key]", TABLE, WAY)
+"""Parts of a place that are pydantic's own."""
 KNOWN: dict[str, type[Model]] = {"targets": LabTarget, "hosts": LabHost}
 """What is in the tables of tables."""
 
@@ -149,10 +161,14 @@ def _reason(error: ErrorDetails) -> str:
     loc = error["loc"]
     if error["type"] == "extra_forbidden":
         inner = KNOWN.get(str(loc[0])) if len(loc) == 3 else None
+        inner = PurgeCommand if TABLE in loc else inner
+        inner = PowerMeter if loc[-2:-1] == ("power",) else inner
         known = (inner or Lab).model_fields
         return (
             f"{message}{did_you_mean(str(loc[-1]), known)}; known: {', '.join(known)}"
         )
+    if loc[-1] == WAY and not isinstance(error["input"], str):
+        return 'it is a way such as "format", or a table with a command'
     if loc[-1] == "[key]":
         return "a name has letters, digits, '-', '_' and '.' only"
     return message

@@ -35,6 +35,10 @@ def link_faults(lab: Lab) -> Iterator[Fault]:
         if entry.host is not None and entry.host not in lab.hosts:
             near = did_you_mean(entry.host, lab.hosts)
             yield ("targets", name, "host"), _unknown("host", entry.host, near)
+        for host in entry.hosts:
+            if host not in lab.hosts:
+                near = did_you_mean(host, lab.hosts)
+                yield ("targets", name, "hosts"), _unknown("host", host, near)
     for name, words in lab.groups.items():
         yield from _group_faults(lab, name, words)
 

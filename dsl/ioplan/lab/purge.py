@@ -12,8 +12,10 @@ import os
 from collections.abc import Callable
 
 from ioplan.backends import BackendError
+from ioplan.lab.entry import PurgeCommand
 from ioplan.lab.nvme import NvmeError
 from ioplan.lab.purge_block import check_not_zoned, discard, punch, write_zeros
+from ioplan.lab.purge_command import commanded
 from ioplan.lab.purge_marks import Marks
 from ioplan.lab.purge_nvme import formatting, sanitizing
 from ioplan.lab.target import Target
@@ -66,6 +68,8 @@ def _act(target: Target) -> Act:
         return lambda _: punch(target)
     check_not_zoned(target)
     match target.entry.purge if target.entry else "discard":
+        case PurgeCommand() as said:
+            return lambda _: commanded(target, said)
         case "format":
             return formatting(target)
         case "sanitize":

@@ -21,6 +21,7 @@ from ioplan.lab.consent import check_device_consent, check_file_consent
 from ioplan.lab.device import Device, NoDevice
 from ioplan.lab.entry import LabTarget
 from ioplan.lab.facts import device_facts, file_facts
+from ioplan.lab.fellows import share, strangers
 from ioplan.lab.file_guard import file_refusals, lab_refusals
 from ioplan.lab.guard import IN_USE, entry_refusals, no_entry, open_refusals, refusals
 from ioplan.lab.match import differences
@@ -127,12 +128,13 @@ def _open(path: Path, request: TargetRequest) -> Target:
 def _open_file(path: Path, request: TargetRequest) -> Target:
     fd = os.open(path, (os.O_RDWR if request.writes else os.O_RDONLY) | os.O_CLOEXEC)
     try:
-        _lock(path, fd)
+        _lock(path, fd, request)
         status = os.fstat(fd)
         facts = file_facts(path, status)
         if request.writes:
             _check_file(path, fd, request)
         _check_size(facts, request)
+        _share(path, fd, request)
         return Target(facts, fd, request.entry)
     except BaseException:
         os.close(fd)
@@ -141,7 +143,7 @@ def _open_file(path: Path, request: TargetRequest) -> Target:
 
 def _check_file(path: Path, fd: int, request: TargetRequest) -> None:
     """All that must be so before a file may be written."""
-    for use in file_refusals(os.fstat(fd), Host()):
+    for use in file_refusals(os.fstat(fd), Host(), request.together):
         raise TargetError(f"{path} {use}")
     for reason in lab_refusals(request.entry) if request.entry else ():
         raise TargetError(f"{path} is not written: {reason}{_where(request)}")
@@ -154,27 +156,31 @@ def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
     if request.writes:
         for use in refusals(device, census.host):
             raise TargetError(f"{path} {use}")
-    fd = _open_fd(path, request.writes)
+    fd = _open_fd(path, request)
     try:
         _check_device(path, fd, device, request, census)
         facts = device_facts(path, fd, census.identity(device))
         _check_size(facts, request)
+        _share(path, fd, request)
         return Target(facts, fd, request.entry)
     except BaseException:
         os.close(fd)
         raise
 
 
-def _open_fd(path: Path, writes: bool) -> int:
+def _open_fd(path: Path, request: TargetRequest) -> int:
     """Exclusively if it is to be written, so that nobody can mount it meanwhile."""
-    flags = os.O_RDWR | os.O_EXCL if writes else os.O_RDONLY
+    flags = os.O_RDWR | os.O_EXCL if request.writes else os.O_RDONLY
     try:
         return os.open(path, flags | os.O_CLOEXEC)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-    for one in openers(path.stat()):
+    found = openers(path.stat())
+    for one in strangers(found, request.together):
         raise TargetError(f"{path} is held by {one}; end that program first")
+    if found:  # the one that leads holds it for all of this kernel
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
     raise TargetError(f"{path} {IN_USE}")
 
 
@@ -186,13 +192,13 @@ def _check_device(
         raise TargetError(
             f"{path} became another device while it was opened; try again"
         )
-    _lock(path, fd)
+    _lock(path, fd, request)
     identity = census.identity(device)
     if not request.writes:
         for wrong in differences(identity, request.entry) if request.entry else ():
             raise TargetError(f"{path} is not the device that the lab names: {wrong}")
         return
-    for use in open_refusals(device, fd):
+    for use in open_refusals(device, fd, request.together):
         raise TargetError(f"{path} {use}")
     if request.entry is None:
         raise TargetError(no_entry(path, identity, census.id(device), request.lab))
@@ -205,12 +211,24 @@ def _where(request: TargetRequest) -> str:
     return f"\n(the lab is {request.lab})" if request.lab else ""
 
 
-def _lock(path: Path, fd: int) -> None:
+def _share(path: Path, fd: int, request: TargetRequest) -> None:
+    """Let the other hosts of the session in, now that all is checked."""
+    if not (request.together and request.leads):
+        return
+    try:
+        share(fd)
+    except BlockingIOError:
+        raise TargetError(_in_use(path, fd)) from None
+
+
+def _lock(path: Path, fd: int, request: TargetRequest) -> None:
     """Take it; what a killed ioplan left behind needs a moment to end."""
+    alone = request.leads or not request.together
+    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     deadline_s = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() > deadline_s:

@@ -37,7 +37,7 @@ def _options(lab: Lab, entry: LabHost) -> dict[str, dict[str, object]]:
 
 def _targets(lab: Lab, host: str) -> dict[str, LabTarget]:
     return {
-        name: target.model_copy(update={"host": None})
+        name: target.model_copy(update={"host": None, "hosts": ()})
         for name, target in lab.targets.items()
-        if target.host == host
+        if target.host == host or host in target.hosts
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from lark import Token, Transformer, v_args
@@ -204,7 +205,7 @@ class Builder(Transformer[Token, tree.File]):
 
     def spec(self, meta: Meta, parts: list[Any]) -> tree.Spec:
         head, *clauses = parts
-        return tree.Spec(self.at(meta), (*head, *clauses))
+        return tree.Spec(self.at(meta), (*head, *with_hosts(clauses)))
 
     def head(self, meta: Meta, parts: list[Any]) -> list[tree.Clause]:
         return [self.as_clause(part, head=True) for part in parts]
@@ -241,6 +242,15 @@ class Builder(Transformer[Token, tree.File]):
     def sizes(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         kind = " ".join(str(parts[0]).split())
         return self.clause_of(kind, meta, parts)
+
+    def hosts(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        return tree.Clause(self.at(meta), "hosts", words=(self._host(parts[0]),))
+
+    def host(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        return tree.Clause(self.at(meta), "quoted", words=(self._host(parts[0]),))
+
+    def _host(self, token: Token) -> tree.Word:
+        return self.quoted(token) if token.type == "STRING" else self.word(token)
 
     def share(self, meta: Meta, parts: list[Any]) -> tuple[Any, ...]:
         return tuple(parts)
@@ -333,6 +343,32 @@ class Builder(Transformer[Token, tree.File]):
     def element(self, meta: Meta, parts: list[Any]) -> tree.Element:
         found: tree.Element = parts[0]
         return found
+
+
+def with_hosts(clauses: list[tree.Clause]) -> Iterator[tree.Clause]:
+    """`on hosts h1, h2` is one clause: names behind it are hosts, too."""
+    hosts: tree.Clause | None = None
+    for clause in clauses:
+        word = _host_of(clause) if hosts else None
+        if hosts and word:
+            span = Span(word.span.source, hosts.span.start, word.span.end)
+            hosts = replace(hosts, span=span, words=(*hosts.words, word))
+            continue
+        if hosts:
+            yield hosts
+        hosts = clause if clause.kind == "hosts" else None
+        if not hosts:
+            yield clause
+    if hosts:
+        yield hosts
+
+
+def _host_of(clause: tree.Clause) -> tree.Word | None:
+    if clause.kind == "quoted":
+        return clause.words[0]
+    is_name = clause.kind == "value" and clause.atoms[0].kind == "name"
+    atom = clause.atoms[0] if is_name else None
+    return tree.Word(atom.span, atom.text) if atom else None
 
 
 def _names(listed: list[tuple[str, tree.Word]]) -> tuple[tree.Word, ...]:

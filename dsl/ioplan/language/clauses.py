@@ -12,6 +12,7 @@ from ioplan.language.plan import Amount, Ref, StreamTemplate
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.shares import hotspots, sizes
+from ioplan.language.source import Span
 
 Apply = Callable[[tree.Clause, Scope, Draft], None]
 
@@ -164,6 +165,25 @@ def _verify(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     draft.put("verify", {"verify": True}, clause.span)
 
 
+def _hosts(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """Which they are is the lab's to say; here each is named once."""
+    seen: dict[str, Span] = {}
+    for word in clause.words:
+        if word.text in seen:
+            host = f"the host {word.text!r}"
+            scope.findings.twice(host, word.span, seen[word.text])
+        seen.setdefault(word.text, word.span)
+    draft.put("hosts", {"hosts": tuple(seen)}, clause.span)
+
+
+def _quoted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    scope.findings.error(
+        f"{clause.span.text} has no meaning here",
+        clause.span,
+        'only names of hosts are quoted: on hosts h1, "rack-2"',
+    )
+
+
 CLAUSES: dict[str, Apply] = {
     **{field: _one(field) for field in ONE_QUANTITY},
     "pattern": _pattern,
@@ -178,4 +198,6 @@ CLAUSES: dict[str, Apply] = {
     "data": _data,
     "verify": _verify,
     "hotspots": hotspots,
+    "hosts": _hosts,
+    "quoted": _quoted,
 }

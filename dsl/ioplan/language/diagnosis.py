@@ -19,6 +19,7 @@ PLAIN = {
     "BOUND": "a name and '='",
     "SETTING": "a name and '='",
     "_ON_FAILURE": "'on failure'",
+    "_ON_HOSTS": "'on hosts'",
     "NAME": "a name",
     "QUANTITY": "a quantity",
     "MIX": "a mix such as 70/30",

@@ -18,8 +18,11 @@ STATEMENT_WORDS = (
 CLAUSE_WORDS = (
     *("size", "read", "sizes", "qd", "threads", "rate", "region", "align", "data"),
     *("hotspots", "zipf", "pareto", "normal", "trim", "sync", "verify"),
-    *("for", "warmup", "until", "at most", "over", "range", "slope"),
+    *("for", "warmup", "until", "at most", "over", "range", "slope", "on hosts"),
 )
+
+
+PATTERNS = ("random", "sequential")
 
 
 @cache

@@ -6,6 +6,7 @@ from ioplan.language import tree
 from ioplan.language.bind import scaled_ns, workload_of
 from ioplan.language.draft import merged
 from ioplan.language.module import Definition, Module, sort_of
+from ioplan.language.placing import check_unplaced
 from ioplan.language.plan import (
     Precondition,
     PrepareStep,
@@ -160,6 +161,7 @@ def _written(
     template = WorkloadTemplate(name=base.name, streams=streams)
     errors = scope.findings.noted
     check_streams(template, StreamTemplate(), (), step.span, scope)
+    check_unplaced(streams, step.span, scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
             _reads(stream, step, scope)

@@ -8,6 +8,7 @@ from typing import Any
 from ioplan.language import tree
 from ioplan.language.fields import count
 from ioplan.language.matrix import MOST_CELLS
+from ioplan.language.placing import check_placed
 from ioplan.language.plan import (
     IdleTemplate,
     RepeatTemplate,
@@ -17,7 +18,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.source import Span
-from ioplan.language.streams import check_streams
+from ioplan.language.streams import alternatives, check_streams
 from ioplan.language.sweep import Sweep
 from ioplan.language.timing import Timing, amount_of, only, split
 from ioplan.language.until import BELONGS, check_without, until_of
@@ -74,8 +75,9 @@ class StepChecker:
         base, override = workload(clauses, node.spec, self.scope)
         if base is None:
             return None
-        if self.findings.noted == before and self.sweep.whole:
-            axes = self.sweep.matrix.axes
+        sound = self.findings.noted == before and self.sweep.whole
+        axes = self.sweep.matrix.axes if sound else ()
+        if sound:
             check_streams(base, override, axes, node.spec.span, self.scope)
         run = RunTemplate(
             workload=base,
@@ -84,7 +86,10 @@ class StepChecker:
             text=node.span.one_line,
             span=node.span,
         )
-        return run.model_copy(update=length)
+        run = run.model_copy(update=length)
+        if sound:
+            check_placed(run, list(alternatives(base, axes)), self.scope)
+        return run
 
 
 def _repeats(quantity: Quantity) -> int:

@@ -5,11 +5,14 @@ A statement is a list of pieces: those between which a line may be broken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ioplan.language import tree
+from ioplan.language.grammar import CLAUSE_WORDS, PATTERNS
 
 APART = ("iops", "pass", "passes")
+BARE = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 """Units that are words of their own stand apart from their number."""
 
 
@@ -143,10 +146,20 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"data {words} {atoms}".rstrip()]
         case "sync":
             return [f"sync every {atoms}"]
+        case "hosts":
+            return [f"on hosts {', '.join(map(host, node.words))}"]
+        case "quoted":
+            return [f'"{words}"']
         case "until":
             every = f" every {atoms}" if atoms else ""
             return [f"until steady {words}{every}", *when(node.condition)]
     return [" ".join(part for part in (node.kind, atoms, words) if part)]
+
+
+def host(node: tree.Word) -> str:
+    """A host's name, in quotes where the language needs them."""
+    is_bare = BARE.fullmatch(node.text) and node.text not in (*CLAUSE_WORDS, *PATTERNS)
+    return node.text if is_bare else f'"{node.text}"'
 
 
 def _pairs(node: tree.Clause) -> str:

@@ -55,14 +55,16 @@ def _stream(stream: Stream) -> str:
 
 
 @ByIdentity
-def _complex(value: BaseModel | tuple[BaseModel, ...]) -> str:
+def _complex(value: BaseModel | tuple[BaseModel | str, ...]) -> str:
     if isinstance(value, tuple):
         return "[" + ",".join(sorted(map(_said, value))) + "]"  # sizes have no order
     return _said(value)
 
 
-def _said(value: BaseModel) -> str:
-    """A model with its kind, which is a default that matters."""
+def _said(value: BaseModel | str) -> str:
+    """A model with its kind, which is a default that matters; or a host."""
+    if isinstance(value, str):
+        return value
     text = value.model_dump_json(exclude_defaults=True)
     return f"{getattr(value, 'kind', '')}{text}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioplan.backends import Backend, Gap, TargetFacts
+from ioplan.job import Job
 from ioplan.language.diagnostic import Diagnostic
 from ioplan.language.fields import slot
 from ioplan.language.plan import CheckedPlan, StreamTemplate
@@ -48,12 +49,20 @@ def shortfalls(
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
     for step, job in all_jobs(unfold(plan), facts, not writes):
-        for gap in backend.gaps(job, options):
+        for gap in (*backend.gaps(job, options), *_placed(job, backend)):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)
             key = (place, gap.field, gap.reason)
             found.setdefault(key, Shortfall(gap, step, span))
     return list(found.values())
+
+
+def _placed(job: Job, backend: Backend) -> Iterator[Gap]:
+    """Streams on hosts are not done by one alone."""
+    for stream in job.streams:
+        if stream.hosts and not getattr(backend, "spreads", False):
+            reason = f"this host alone cannot do what is on {', '.join(stream.hosts)}"
+            yield Gap(stream=stream.name, field="hosts", reason=reason)
 
 
 def _span(step: Run | Prepare, gap: Gap) -> Span | None:

@@ -42,6 +42,7 @@ class FioBackend:
 
     name = "fio"
     virtual_time = False
+    synchronised = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable with a fio that is new enough; a reason tells what part is not."""

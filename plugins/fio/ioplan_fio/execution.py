@@ -16,12 +16,14 @@ from ioplan.backends import BackendError
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import comes_back_empty, fault, garbage, misshape
-from ioplan_fio.jobfile import arguments, job_file
+from ioplan_fio.gate import Gate
+from ioplan_fio.jobfile import arguments, job_file, section_names
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
 from ioplan_fio.settings import Settings
 from ioplan_fio.timeline import Timeline
 
+LOOK_S = 0.01
 OVERDUE_S = 60.0
 """A run that is over by so much is taken to hang."""
 
@@ -50,6 +52,12 @@ class Place:
         with _writing(path):
             path.write_text(text)
         return path
+
+    def gate(self, job: Job) -> Gate:
+        """Where the threads of a run are to wait. Raises BackendError."""
+        with _writing(self.folder):
+            threads = sum(stream.threads for stream in job.streams)
+            return Gate(self.folder, self.name, section_names(job), threads)
 
     def close(self) -> None:
         """Remove what is not to stay."""
@@ -81,21 +89,37 @@ class FioExecution:
     ) -> None:
         self.program, self.job, self.settings = program, job, settings
         self.place, self._enough = place, False
+        self.gate: Gate | None = None
         try:
-            file = place.write(".fio", job_file(job, settings))
+            self.gate = place.gate(job) if job.await_start else None
+            prerun = self.gate.command if self.gate else ""
+            file = place.write(".fio", job_file(job, settings, prerun))
             command = [program.path, *arguments(job), str(file)]
             self.process = FioProcess(
                 command, place.folder, settings.environment, held_fds
             )
         except BaseException:
-            place.close()
+            self._clean()
             raise
-        if job.run_ns is not None:
-            asked_s = (job.run_ns + job.warmup_ns) / SECOND_NS
+        if not self.gate:
+            self._limit_time()
+
+    def _limit_time(self) -> None:
+        """From now on."""
+        if self.job.run_ns is not None:
+            asked_s = (self.job.run_ns + self.job.warmup_ns) / SECOND_NS
             self.process.deadline_s = time.monotonic() + asked_s + OVERDUE_S
+
+    def go(self, at_ns: int) -> None:
+        """Begin at that time of CLOCK_REALTIME; for a job that awaits its start."""
+        assert self.gate
+        self._limit_time()
+        self.gate.open_at(at_ns)
 
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure. Whatever ends fio early is a Failure."""
+        while self.gate and not self.gate.is_reached and self.process.is_running:
+            time.sleep(LOOK_S)
         yield Started(mode=self.settings.engine_name, facts=self._facts())
         splitter, timeline = Splitter(), Timeline(self.job)
         try:
@@ -163,10 +187,12 @@ class FioExecution:
         return ()
 
     def _facts(self) -> dict[str, Any]:
-        facts = {
+        facts: dict[str, Any] = {
             "fio_version": self.program.shown,
             "fio_engine": self.settings.engine_name,
         }
+        if self.gate and (began_ns := self.gate.began_ns):
+            facts["started_ns"] = began_ns
         if self.place.stays:
             facts["job_file"] = f"{self.place.name}.fio"
         return facts
@@ -174,6 +200,8 @@ class FioExecution:
     def stop(self) -> None:
         """End the I/O at once; what was done is still told."""
         self.process.stop()
+        if self.gate:
+            self.gate.open()  # fio ends its threads, and first these have to come
 
     def kill(self) -> None:
         """End fio by force."""
@@ -188,5 +216,13 @@ class FioExecution:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self.gate and self.process.is_running:
+            self.stop()
         self.process.close()
+        self._clean()
+
+    def _clean(self) -> None:
+        """Leave no files but those that are to stay."""
+        if self.gate:
+            self.gate.close()
         self.place.close()

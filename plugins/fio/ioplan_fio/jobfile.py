@@ -15,10 +15,14 @@ MS_NS, US_NS = 1_000_000, 1_000
 KEPT = re.compile(r"[\w.-]+")
 
 
-def job_file(job: Job, settings: Settings) -> str:
-    """The whole file. Raises BackendError for a target that cannot be written in it."""
+def job_file(job: Job, settings: Settings, prerun: str = "") -> str:
+    """The whole file; `prerun` is a command that each thread begins with.
+
+    Raises BackendError for a target that cannot be written in it.
+    """
     sections = zip(section_names(job), job.streams, strict=True)
-    blocks = [["[global]", *_global_lines(job, settings)]]
+    first = [f"exec_prerun={prerun}"] if prerun else []
+    blocks = [["[global]", *_global_lines(job, settings), *first]]
     blocks += [[f"[{name}]", *section_lines(job, stream)] for name, stream in sections]
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
 

@@ -93,6 +93,11 @@ class FioProcess:
         self._signal(signal.SIGKILL)
         return True
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
     def stop(self) -> None:
         """SIGTERM: fio ends its I/O and prints its last document."""
         if not self.stopped:

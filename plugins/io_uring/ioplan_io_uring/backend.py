@@ -33,6 +33,7 @@ class IoUringBackend:
 
     name = "io_uring"
     virtual_time = False
+    synchronised = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""

@@ -61,6 +61,8 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
 
 
 def engine_job(job: Job, settings: Settings, indent: int | None = None) -> str:
-    """The job as the engine reads it: with the ways that are on."""
-    told = job.model_dump(mode="json") | dict.fromkeys(settings.ways, True)
+    """The job as the engine reads it: with the ways that are on, and of one host."""
+    elsewhere = {"streams": {"__all__": {"hosts"}}}
+    told = job.model_dump(mode="json", exclude=elsewhere)
+    told |= dict.fromkeys(settings.ways, True)
     return json.dumps(told, indent=indent)

@@ -7,7 +7,7 @@
 //! CLOCK_MONOTONIC over at least 10 ms before the run (a few ppm), and compared
 //! with it again over the whole run: see `drift_ppm`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CALIBRATION_NS: u64 = 10_000_000;
 const FRACTION_BITS: u32 = 32;
@@ -22,6 +22,12 @@ pub fn monotonic_ns() -> u64 {
     let rc = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     assert_eq!(rc, 0, "CLOCK_MONOTONIC always exists");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CLOCK_REALTIME, which other hosts have as well.
+pub fn realtime_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 #[derive(Clone, Copy)]

@@ -220,7 +220,7 @@ impl Crew {
                 Ok(Message::Failed(failure)) => return Err(failure),
                 // The run begins, and is over at once.
                 Ok(Message::Signal) => shared.stop(),
-                Ok(Message::Counts { .. } | Message::Finished { .. }) => {}
+                Ok(Message::Counts { .. } | Message::Finished { .. } | Message::Start { .. }) => {}
                 Err(_) => return Err(Failure::new(Cause::Internal, "a thread has gone")),
             }
         }

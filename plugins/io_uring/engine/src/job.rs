@@ -27,6 +27,9 @@ pub struct Job {
     pub read_only: bool,
     #[serde(default)]
     pub mode: Mode,
+    /// Once all is ready, wait for the line on stdin that says when to begin.
+    #[serde(default)]
+    pub await_start: bool,
     /// Look for completions instead of waiting for interrupts.
     #[serde(default)]
     pub polled: bool,

@@ -85,6 +85,7 @@ pub struct Lane {
     shared: Arc<Shared>,
     messages: Sender<Message>,
     schedule: Schedule,
+    begun_ns: u64,
     interval: Interval,
     /// Whether `interval` is one of the warm-up.
     warming_up: bool,
@@ -139,6 +140,7 @@ impl Lane {
         Self {
             id,
             schedule: Schedule::new(0, 0, None, job.interval_ns),
+            begun_ns: 0,
             interval: 0,
             warming_up: false,
             boundary_ns: u64::MAX,
@@ -170,6 +172,7 @@ impl Lane {
 
     /// The run begins.
     pub fn begin(&mut self, schedule: Schedule) {
+        self.begun_ns = self.shared.clock.now_ns();
         self.schedule = schedule;
         self.enter_interval(schedule.interval_at(schedule.warmup_start_ns));
         if let Some(arrivals) = &mut self.arrivals {
@@ -553,6 +556,7 @@ impl Lane {
         let _ = self.messages.send(Message::Finished {
             lane: self.id.lane,
             end: LaneEnd {
+                begun_ns: self.begun_ns,
                 end_ns: now_ns,
                 over_ns,
                 exhausted: self.exhausted,

@@ -4,13 +4,24 @@
 //! PR_SET_PDEATHSIG it does not depend on which of the holder's threads started this
 //! process, and it holds from the first moment on.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::signals;
 
-/// The job, which is the first line. From then on the end of stdin ends the process.
-pub fn job() -> Result<String, Failure> {
+/// The second line, for a job that awaits its start.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    start_at_ns: u64,
+}
+
+/// The job, which is the first line, and what says when it begins. From then on the
+/// end of stdin ends the process.
+pub fn job() -> Result<(String, Receiver<u64>), Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().read_line(&mut text);
     read.map_err(|error| Failure::bad_job(format!("the job cannot be read: {error}")))?;
@@ -18,17 +29,23 @@ pub fn job() -> Result<String, Failure> {
         return Err(Failure::bad_job("the job's line has no end"));
     }
     signals::block();
-    std::thread::spawn(end_with_stdin);
-    Ok(text)
+    let (sender, starts) = mpsc::channel();
+    std::thread::spawn(move || end_with_stdin(&sender));
+    Ok((text, starts))
 }
 
-fn end_with_stdin() {
-    let mut ignored = [0; 64];
-    while std::io::stdin()
-        .lock()
-        .read(&mut ignored)
-        .is_ok_and(|n| n > 0)
-    {}
+/// A line that cannot be read is an end as well: nobody knows what it was to say.
+fn end_with_stdin(starts: &Sender<u64>) {
+    for line in std::io::stdin().lock().lines() {
+        let Some(start) = line.ok().and_then(|line| read(&line)) else {
+            break;
+        };
+        let _ = starts.send(start.start_at_ns);
+    }
     // SAFETY: ends the process, all threads with it. Nobody is left to be told.
     unsafe { libc::_exit(crate::EXIT_FAILED) }
+}
+
+fn read(line: &str) -> Option<Start> {
+    serde_json::from_str(line).ok()
 }

@@ -35,6 +35,7 @@ mod signals;
 mod sizes;
 mod slots;
 mod span;
+mod start;
 mod sync;
 mod tally;
 mod target;
@@ -90,11 +91,11 @@ fn run_job(file: &str) -> i32 {
     if !signals::die_with_parent() {
         return EXIT_FAILED;
     }
-    code_of(read_job(file).and_then(|text| run::run(&text)))
+    code_of(read_job(file).and_then(|text| run::run(&text, None)))
 }
 
 fn run_on_lifeline() -> i32 {
-    code_of(lifeline::job().and_then(|text| run::run(&text)))
+    code_of(lifeline::job().and_then(|(text, starts)| run::run(&text, Some(starts))))
 }
 
 fn code_of(outcome: Result<Outcome, Failure>) -> i32 {

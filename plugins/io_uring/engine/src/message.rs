@@ -28,11 +28,17 @@ pub enum Message {
     },
     /// SIGINT or SIGTERM.
     Signal,
+    /// When to begin, by CLOCK_REALTIME.
+    Start {
+        at_ns: u64,
+    },
 }
 
 /// What is known of a lane at its end.
 #[derive(Debug, Clone, Default)]
 pub struct LaneEnd {
+    /// When its thread came through the gate.
+    pub begun_ns: u64,
     pub end_ns: u64,
     /// Since when no more I/O was started.
     pub over_ns: u64,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::buffers;
 use crate::check;
-use crate::clock::Calibration;
+use crate::clock::{self, Calibration};
 use crate::conditions::{self, Asked, Conditions, Machine};
 use crate::crew::{self, Crew, Kit};
 use crate::errno;
@@ -22,6 +22,7 @@ use crate::record;
 use crate::schedule::Schedule;
 use crate::shared::{END_DRAIN_NS, Shared};
 use crate::signals;
+use crate::start;
 use crate::target::Target;
 use crate::timeline::Timeline;
 
@@ -39,7 +40,8 @@ pub enum Outcome {
     Unheard,
 }
 
-pub fn run(text: &str) -> Result<Outcome, Failure> {
+/// `starts` is what tells a job that awaits its start when that is.
+pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure> {
     let calibration = Calibration::start();
     let job: Job = serde_json::from_str(text).map_err(|error| {
         Failure::bad_job(format!("the job is not what the engine knows: {error}"))
@@ -57,6 +59,7 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     require_memory(&job)?;
     let (sender, receiver) = mpsc::channel();
     signals::forward(sender.clone());
+    start::forward(&job, starts, sender.clone())?;
     let kit = Kit {
         shared: Arc::new(Shared::new(calibration.finish(), job.limit_bytes)),
         job: Arc::new(job),
@@ -80,6 +83,9 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     };
     if event::emit(&started).is_err() {
         return Ok(Outcome::Unheard);
+    }
+    if kit.job.await_start {
+        start::wait(&kit.shared, &receiver)?;
     }
     let mut run = Run::begin(&kit, crew);
     run.follow(&receiver);
@@ -105,6 +111,8 @@ struct Run {
     gate: Arc<Gate>,
     crew: Crew,
     schedule: Schedule,
+    /// The schedule's beginning by CLOCK_REALTIME.
+    began_ns: u64,
     timeline: Timeline,
     ends: Vec<Option<LaneEnd>>,
     before: Option<(Cpu, Machine)>,
@@ -116,7 +124,7 @@ struct Run {
 impl Run {
     fn begin(kit: &Kit, crew: Crew) -> Self {
         let job = kit.job.clone();
-        let now_ns = kit.shared.clock.now_ns();
+        let (now_ns, began_ns) = (kit.shared.clock.now_ns(), clock::realtime_ns());
         let schedule = Schedule::new(now_ns, job.warmup_ns, job.run_ns, job.interval_ns);
         kit.shared
             .give_up_by(schedule.end_ns.saturating_add(END_DRAIN_NS));
@@ -135,6 +143,7 @@ impl Run {
             ends: vec![None; crew.lanes.len()],
             crew,
             schedule,
+            began_ns,
             timeline: Timeline::new(schedule, names, stream_of_lane),
             before,
             stopped: kit.shared.stopped(),
@@ -185,7 +194,7 @@ impl Run {
                 self.failure.get_or_insert(failure);
                 self.shared.stop();
             }
-            Message::Ready { .. } => {}
+            Message::Ready { .. } | Message::Start { .. } => {}
         }
     }
 
@@ -237,7 +246,7 @@ impl Run {
             streams: self.timeline.total_reports(),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
             warnings: [self.warnings(&ends), conditions.warnings()].concat(),
-            facts: self.result_facts(&runs_ns, &conditions),
+            facts: self.result_facts(&runs_ns, &conditions, &ends),
         };
         self.emit(&result);
         let failure = self.failure.take().or_else(|| self.io_failure());
@@ -338,8 +347,17 @@ impl Run {
         }
     }
 
-    fn result_facts(&self, runs_ns: &[u64], conditions: &Conditions) -> Facts {
+    /// By CLOCK_REALTIME, when the last thread came through the gate.
+    fn started_ns(&self, ends: &[LaneEnd]) -> u64 {
+        let last_ns = ends.iter().map(|end| end.begun_ns).max().unwrap_or(0);
+        self.began_ns + last_ns.saturating_sub(self.schedule.warmup_start_ns)
+    }
+
+    fn result_facts(&self, runs_ns: &[u64], conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
         let mut facts = self.shared.error_facts();
+        if self.job.await_start {
+            facts.insert("started_ns".into(), json!(self.started_ns(ends)));
+        }
         let named = self.job.streams.iter().zip(runs_ns);
         let streams: Facts = named
             .map(|(stream, run_ns)| (stream.name.clone(), json!({"run_ns": run_ns})))

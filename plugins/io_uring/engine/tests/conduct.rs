@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::{MIB, MODES, Scratch, engine, finish, job, run, run_without_io_uring, size, start};
 use serde_json::{Value, json};
@@ -174,6 +174,66 @@ fn the_end_of_stdin_ends_a_run_on_a_lifeline() {
     let status = child.wait().expect("the engine ends");
     assert!(cut.elapsed() < Duration::from_millis(500));
     assert_eq!(status.code(), Some(1));
+}
+
+/// The engine on a lifeline, at its gate: the lines after `started`, and its stdin.
+fn at_the_gate(job: &Value) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
+    let piped = engine()
+        .args(["run", "--lifeline"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = piped.expect("the engine starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    writeln!(stdin, "{job}").expect("the engine reads its job");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let started = lines.next().expect("a line").expect("text");
+    assert!(started.contains("started"), "{started}");
+    (child, stdin, lines)
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.expect("after 1970").as_nanos() as u64
+}
+
+#[test]
+fn a_run_begins_when_it_is_told_to_and_not_before() {
+    for mode in MODES {
+        let scratch = Scratch::new(MIB);
+        let job = scratch.job(json!({
+            "mode": mode, "run_ns": 50_000_000, "threads": 2, "await_start": true}));
+        let (mut child, mut stdin, lines) = at_the_gate(&job);
+        std::thread::sleep(Duration::from_millis(200));
+        let at_ns = now_ns() + 100_000_000;
+        writeln!(stdin, r#"{{"start_at_ns": {at_ns}}}"#).expect("it listens");
+        let last = lines.last().expect("a line").expect("text");
+        let result: Value = serde_json::from_str(&last).expect("JSON");
+        let started_ns = result["facts"]["started_ns"].as_u64().expect("a time");
+        assert!(at_ns <= started_ns && started_ns <= now_ns() - 50_000_000);
+        assert!(child.wait().expect("it ends").success());
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_at_the_gate_does_no_io() {
+    let scratch = Scratch::new(MIB);
+    let job = scratch.job(json!({"run_ns": 60_000_000_000u64, "await_start": true}));
+    let (mut child, _stdin, lines) = at_the_gate(&job);
+    // SAFETY: signals a process that this test has started and not yet waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    let last = lines.last().expect("a line").expect("text");
+    let result: Value = serde_json::from_str(&last).expect("JSON");
+    assert_eq!(result["stopped"], json!(true));
+    assert_eq!(result["streams"][0]["directions"], json!({}));
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn awaiting_a_start_needs_somebody_who_says_it() {
+    let scratch = Scratch::new(MIB);
+    let events = run(&scratch.job(json!({"run_ns": 1_000_000, "await_start": true})));
+    assert_eq!((events.cause(), events.code), (Some("bad-job"), Some(1)));
 }
 
 #[test]
