@@ -210,7 +210,8 @@ def test_times_out_of_order() -> None:
     assert "the intervals are not in the order of time" in texts
 
 
-def test_an_hour_of_intervals_takes_less_than_a_second() -> None:
+def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
+    """Half a second on an idle machine; what merges anew each time takes minutes."""
     base = [counts(latencies_ns(seed, 3000)) for seed in range(4)]
     assert min(len(part.bins) // 2 for part in base) >= 200
     events = [_hour(second, base) for second in range(1, 3601)]
@@ -218,7 +219,7 @@ def test_an_hour_of_intervals_takes_less_than_a_second() -> None:
     for event in events:
         made.add(event)
     assert made.total.ios == 3600 * 6000 and len(made.detail.series) == 3600
-    assert time.process_time() - begin_s < 1
+    assert time.process_time() - begin_s < 10
 
 
 def _hour(second: int, base: list[Counts]) -> Progress:

@@ -431,7 +431,7 @@ def sinking(run: ScriptedExecution) -> Iterator[Event]:
         yield from played(run, 100)
         return
     yield Started(mode="scripted")
-    most, total, second = (run.job.passes or 0) * CAPACITY, 0, 0
+    most, total, second = run.job.limit_bytes or 0, 0, 0
     while not run.stopped and total * 4096 < most:
         second += 1
         ios = max(100, 1100 - 100 * second)

@@ -294,3 +294,27 @@ def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
     )
     tables = [row for row in (done.out + shown).splitlines() if "session" not in row]
     assert max(map(len, tables)) <= 80
+
+
+def test_nothing_counts_before_the_least_passes() -> None:
+    """The plateau of a drive that has erased blocks left is flat, too."""
+    rule = SNIA.model_copy(update={"least_passes": 2.0})
+    told: list[Steady] = []
+    one_pass = 4 * bytes_of(100)
+    watch = SteadyWatch(
+        rule, SECOND_NS, lambda steady, _: told.append(steady), one_pass
+    )
+    rates = [100] * 8 + [50] * 5
+    ended = [
+        watch.add(interval(n * SECOND_NS, SECOND_NS, ios))
+        for n, ios in enumerate(rates, start=1)
+    ]
+    assert told[5].why == "1.2 of at least 2 passes so far"
+    assert ended == [False] * 12 + [True]
+    assert told[-1].values == (50,) * 5
+
+
+def bytes_of(ios: int) -> int:
+    """What an interval of so many I/Os moves."""
+    (part,) = interval(SECOND_NS, SECOND_NS, ios).streams
+    return part.directions["write"].bytes

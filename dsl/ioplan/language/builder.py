@@ -286,6 +286,7 @@ class Builder(Transformer[Token, tree.File]):
     warmup = _clause("warmup")
     lasting = _clause("for")
     until = _clause("until")
+    least = _clause("at least")
     most = _clause("at most")
     over = _clause("over")
     range = _clause("range")

@@ -18,7 +18,8 @@ STATEMENT_WORDS = (
 CLAUSE_WORDS = (
     *("size", "read", "sizes", "qd", "threads", "rate", "region", "align", "data"),
     *("hotspots", "zipf", "pareto", "normal", "trim", "sync", "verify"),
-    *("for", "warmup", "until", "at most", "over", "range", "slope", "on hosts"),
+    *("for", "warmup", "until", "at least", "at most", "over", "range", "slope"),
+    "on hosts",
 )
 
 

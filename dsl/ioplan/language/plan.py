@@ -121,12 +121,17 @@ class Axis(Checked):
 
 
 class SteadyRule(Checked):
-    """When a series of values counts as steady; by default as SNIA PTS says."""
+    """When a series of values counts as steady; by default as SNIA PTS says.
+
+    Before `least_passes` are written nothing is judged: what is flat at first is
+    the plateau of a drive that still has erased blocks.
+    """
 
     metric: Metric
     window: int = 5
     range_percent: float = 20.0
     slope_percent: float = 10.0
+    least_passes: float = 0.0
 
 
 class RunTemplate(Checked):

@@ -21,12 +21,12 @@ from ioplan.language.scope import Scope
 from ioplan.language.source import Source, Span
 from ioplan.language.streams import check_streams
 from ioplan.language.timing import Timing, amount_of, only, split
-from ioplan.language.until import check_without, until_of
+from ioplan.language.until import BELONGS, check_without, until_of
 from ioplan.language.workloads import workload
 from ioplan.workload import Workload
 
 MOST_STEPS = 100
-WRITE_TIMING = ("passes", "for", "until", "at most", "over", "range", "slope")
+WRITE_TIMING = ("passes", "for", "until", *BELONGS)
 
 
 def precondition(

@@ -11,7 +11,10 @@ from ioplan.language.plan import Amount, SteadyRule
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.scope import Scope
 
-TIMING = ("for", "warmup", "until", "at most", "over", "range", "slope", "passes")
+TIMING = (
+    *("for", "warmup", "until", "at least", "at most", "over", "range", "slope"),
+    "passes",
+)
 """Clauses that say how long, not what; the step that they stand in takes them."""
 LEAST_WINDOW = 3
 

@@ -9,7 +9,7 @@ from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.scope import Scope
 from ioplan.language.timing import Timing, amount_of, metric_of, steady_rule
 
-BELONGS = ("at most", "over", "range", "slope")
+BELONGS = ("at least", "at most", "over", "range", "slope")
 """What nothing but `until steady` has."""
 
 
@@ -41,7 +41,27 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
     every = _every(timing, scope)
     if metric is None or every is None or most is None:
         return None
-    return Until(steady_rule(timing, metric, scope), every, most)
+    rule = steady_rule(timing, metric, scope)
+    least_passes = _least(timing, most, scope)
+    return Until(rule.model_copy(update={"least_passes": least_passes}), every, most)
+
+
+def _least(timing: Timing, most: Amount, scope: Scope) -> float:
+    """How many passes come before anything is judged."""
+    if "at least" not in timing:
+        return 0.0
+    atom = timing["at least"].atoms[0]
+    least = scope.closed().of_kind(atom, "'at least'", "passes")
+    if not isinstance(least, Quantity):
+        return 0.0
+    bound = most if isinstance(most, Quantity) and most.kind == "passes" else None
+    if bound and least.value >= bound.value:
+        scope.findings.error(
+            f"'at least' {least.text} leaves nothing of 'at most' {bound.text}",
+            atom.span,
+            "nothing is judged before 'at least'; raise 'at most'",
+        )
+    return float(least.value)
 
 
 def _every(timing: Timing, scope: Scope) -> Quantity | None:

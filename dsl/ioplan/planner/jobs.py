@@ -48,9 +48,13 @@ def _drawn_anew(job: Job) -> Job:
     Visiting each block once per pass would leave a mark of the pass in the series:
     garbage collection finds the blocks of the last pass ever emptier.
     """
-    sizes = (one.region_end_bytes - one.region_start_bytes for one in job.streams)
-    limit_bytes = round((job.passes or 0) * sum(sizes)) or None
+    limit_bytes = round((job.passes or 0) * pass_bytes(job)) or None
     return job.model_copy(update={"passes": None, "limit_bytes": limit_bytes})
+
+
+def pass_bytes(job: Job) -> int:
+    """What one pass of all streams moves."""
+    return sum(s.region_end_bytes - s.region_start_bytes for s in job.streams)
 
 
 def _interval(step: Run) -> int:

@@ -314,7 +314,7 @@ class Runner:
 
     def _measure(self, run: Run) -> tuple[RunRecord, Finished]:
         job = run_job(run, self.drive.facts, read_only=not self.setting.writes)
-        judge = judge_of(run.template.rule, run.every_ns, self.watcher.steady)
+        judge = judge_of(run.template.rule, run.every_ns, job, self.watcher.steady)
         show = Showing(job, self.watcher, judge)
         done = self._execute(job, show)
         record = self.recorder.record(run, run.workload, job, done)
@@ -371,7 +371,7 @@ class Runner:
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts)
-        judge = judge_of(step.rule, step.every_ns, self.watcher.steady)
+        judge = judge_of(step.rule, step.every_ns, job, self.watcher.steady)
         show = Showing(job, self.watcher, judge)
         done = self._execute(job, show)
         record = self.recorder.record(prepare, step.workload, job, done)
