@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from ioplan.cli import app
+from ioplan.cli.app import app
 
 
 @dataclass(frozen=True)

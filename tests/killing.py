@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ioplan.cli import app
+from ioplan.cli.app import app
 
 
 class Forked:

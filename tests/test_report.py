@@ -6,6 +6,7 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -13,28 +14,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import ioplan
+from ioplan.cli import reporting
 from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
 from ioplan.report.axis import in_order, numbers, scale_of
 from ioplan.report.channels import Point, framed
 from ioplan.report.compose import document
 from ioplan.report.convergence import convergence
+from ioplan.report.crowd import crowd
 from ioplan.report.distribution import distributions, percents
 from ioplan.report.document import Document, Picture
 from ioplan.report.header import pts_header
 from ioplan.report.html.axes import x_choices
-from ioplan.report.html.page import page
+from ioplan.report.html.page import page, worst
 from ioplan.report.html.payload import safe
 from ioplan.report.html.spec import spec
+from ioplan.report.instant import metric_at
+from ioplan.report.pictures import pictures
 from ioplan.report.places import spots
 from ioplan.report.reader import Reader
 from ioplan.report.request import Request
 from ioplan.report.subject import labels
 from ioplan.report.timeline import MOST_POINTS, bands_over_time, over_time
+from ioplan.report.units import latency_text
 from ioplan.report.wanted import chart
+from ioplan.results.measure import Measurement
 from ioplan.results.record import Interval, RunDetail, Steady, Verdict
 from ioplan.results.store import Store
 from ioplan.results.telemetry import Telemetry, TelemetryPoint
-from run_data import record, run, session
+from ioplan.runner.figures import Sample, figure
+from ioplan.workload import DIRECTIONS, Workload
+from run_data import (
+    counts,
+    flat,
+    latencies_ns,
+    progress,
+    record,
+    result,
+    run,
+    session,
+    stream,
+)
 
 HTML = Path(__file__).parent.parent / "dsl/ioplan/report/html"
 ID = session().id
@@ -191,6 +211,24 @@ def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
     assert column(written, "x")[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
 
+def test_iops_over_time_add_up_to_those_of_the_record() -> None:
+    """Reads and writes together; trims only by their name."""
+    made = Measurement()
+    parts = [[latencies_ns(10 * n + k, 50) for k in range(3)] for n in (1, 2)]
+    for second, (read, write, trim) in enumerate(parts, start=1):
+        by = {"read": counts(read), "write": counts(write), "trim": counts(trim)}
+        made.add(progress(second, stream(**by)))
+    whole = [counts(flat(found)) for found in zip(*parts, strict=True)]
+    made.add(result(2, stream(**dict(zip(DIRECTIONS, whole, strict=True)))))
+    sample = Sample(record(1, made=made), made.detail)
+    for name in ("iops", "bandwidth"):
+        for direction in (None, *DIRECTIONS):
+            metric = Metric(name=name, direction=direction)
+            values = [metric_at(metric, point) or 0 for point in made.detail.series]
+            assert fmean(values) == pytest.approx(figure(metric, [sample]).value)
+    assert fmean(values) > 0  # the trims are there
+
+
 def test_runs_follow_one_another(store: Store) -> None:
     """On a simulated clock all of them began at once."""
     for seq in (1, 2):
@@ -336,7 +374,10 @@ def test_the_first_screen(
     judged = tuple(verdict(one, number) for number, one in enumerate(outcomes))
     store.add(*run(1, verdicts=judged))
     store.finish(ID, "ok", "2026-11-21T05:46:12Z")
-    assert composed(store).verdict.sentence == sentence
+    found = composed(store)
+    assert found.verdict.sentence == sentence
+    told = [f"{line.outcome}: {line.text}" for line in found.sections[0].judged]
+    assert all(text.endswith("1.00 ns, limit 2.00 ns") for text in told)
 
 
 def test_what_has_not_run_takes_from_a_good_verdict(store: Store) -> None:
@@ -373,6 +414,154 @@ def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> 
     shown = {picture.title: picture for picture in found.sections[0].pictures}
     assert column(shown["Power over time"], "y") == [6.0, 7.0, 8.0]
     assert column(shown["Temperature over time"], "y") == [41.0, 42.0, 43.0]
+
+
+CPUS = {
+    "cpu": "CPU of the load generator",
+    "system_cpu": "CPU of the whole system",
+    "stack_cpu": "CPU of the storage stack only",
+    "iops_per_cpu": "IOPS per % CPU of the load generator",
+    "iops_per_system_cpu": "IOPS per % CPU of the whole system",
+    "iops_per_stack_cpu": "IOPS per % CPU of the storage stack only",
+}
+
+
+@pytest.mark.parametrize("name", CPUS)
+def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(
+    store: Store, name: str
+) -> None:
+    said = Telemetry(
+        covered_s=3, intervals=3, system_cpu_percent=80.0, stack_cpu_percent=50.0
+    )
+    points = tuple(
+        TelemetryPoint(
+            t_s=n,
+            length_s=1,
+            system_cpu_percent=80.0,
+            stack_cpu_percent=50.0,
+            generator_cpu_percent=40.0,
+        )
+        for n in (1, 2, 3)
+    )
+    series = tuple(interval(n, 100) for n in (1, 2, 3))
+    for seq in (1, 2):
+        made = record(seq, cell={"qd": str(seq)})
+        made = made.model_copy(update={"telemetry": said, "cpu_percent": 40.0})
+        store.add(made, RunDetail(series=series, telemetry=points))
+    for kind, by in (("lines", "qd"), ("lines", "time"), ("table", "qd")):
+        (picture,) = asked_for(store, chart(kind, (name,), (by,)))
+        assert picture.title.startswith(CPUS[name])
+        assert picture.notes[-1].startswith(f"{name.removeprefix('iops_per_')}: ")
+        assert len(picture.frame.rows) == (6 if by == "time" else 2)
+        if kind == "lines":
+            unit = "IOPS per % of one CPU" if "iops" in name else "(% of one CPU)"
+            made_of = spec(picture)
+            assert made_of
+            assert unit in made_of["encoding"]["y"]["axis"]["title"]
+
+
+def asked_for(store: Store, one: Chart) -> list[Picture]:
+    """The pictures of one chart of all runs."""
+    test = Test.model_construct(title="demo", charts=(one,), axes=())
+    runs = spots({"A": list(store.records(ID))})
+    return list(pictures(test, runs, Reader(store), 1))
+
+
+@pytest.mark.parametrize("kind", ["lines", "bars"])
+def test_the_largest_latency_is_averaged_over_the_sweep(
+    store: Store, kind: str
+) -> None:
+    for seq in (1, 2, 3):
+        store.add(*run(seq, cell={"qd": str(2**seq)}))
+    (found,) = asked_for(store, chart(kind, ("max",), ("qd",)))
+    parts = [one.total.latency for one in store.records(ID)]
+    mean_ns = fmean(part.max_ns for part in parts if part)
+    (note,) = found.notes
+    assert note.endswith(f"averaged over the queue depths: {latency_text(mean_ns)}")
+
+
+def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -> None:
+    for seq in (1, 2):
+        store.add(*run(seq, cell={"read": f"{seq}%"}))
+    names = ("iops", "mean", "watts", "p99.999")
+    (found,) = asked_for(store, chart("table", names, ("read",)))
+    heads = [(column.title, column.unit) for column in found.frame.columns]
+    assert heads == [("read share", "text"), ("IOPS", "1/s"), ("mean latency", "ns")]
+    assert column(found, "d0") == ["1%", "2%"]
+    totals = [one.total for one in store.records(ID)]
+    assert column(found, "m0") == [pytest.approx(total.iops) for total in totals]
+    assert found.notes == ("2 points left out: p99.999: needs 1_000_000 I/Os",)
+
+
+def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:
+    titles = ["queue depth", "IOPS", "throughput", "mean", "p50", "p99", "p99.9", "max"]
+    for seq in (1, 2):
+        made = record(seq, cell={"qd": str(seq)}, cpu_percent=0.0)
+        store.add(made, RunDetail())
+    (section,) = composed(store).sections
+    assert [c.title for c in section.runs.columns] == titles
+    lost = record(3, status="failed", message="gone", cell={"qd": "3"})
+    store.add(lost.model_copy(update={"cpu_percent": 0.0}), RunDetail())
+    (section,) = composed(store).sections
+    assert [c.title for c in section.runs.columns] == [*titles, "status"]
+
+
+def test_sequential_runs_are_drawn_by_their_throughput(store: Store) -> None:
+    made = record(1, cell={})
+    (one,) = made.asked.workload.streams
+    load = Workload(streams=(one.model_copy(update={"pattern": "sequential"}),))
+    asked = made.asked.model_copy(update={"workload": load})
+    series = tuple(interval(n, 100) for n in (1, 2, 3))
+    store.add(made.model_copy(update={"asked": asked}), RunDetail(series=series))
+    (section,) = composed(store).sections
+    assert section.pictures[0].title == "Throughput over time"
+
+
+# ---- many sessions
+
+
+def many(store: Store, count: int, bad: int = -1) -> Document:
+    """So many sessions that held, but one."""
+    sessions = [session(id=f"20261122-054512-b{n:03}") for n in range(count)]
+    for number, one in enumerate(sessions):
+        store.begin(one)
+        outcome = "failed" if number == bad else "held"
+        store.add(*run(1, session=one.id, verdicts=(verdict(outcome),)))
+        store.finish(one.id, "ok", "2026-11-22T05:46:12Z")
+    sessions = [store.session(one.id) for one in sessions]
+    return document(store, sessions, {}, "")
+
+
+def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
+    found = many(store, 60, bad=55)
+    (section,) = found.sections
+    assert found.verdict.sentence == "1 of 60 expectations did not hold"
+    assert worst(section) == "failed"
+    assert [line.outcome for line in section.judged] == ["failed", "held"]
+    assert section.judged[0].text.startswith("sim0, b055: failed: expect p99")
+    assert "held in 59 of 60 cells: expect p99" in section.judged[1].text
+    assert section.counted == "60 runs of 1 cell in 60 sessions"
+
+
+def test_many_sessions_share_one_card(store: Store) -> None:
+    assert crowd(many(store, 8).sessions) is None
+    found = crowd(many(store, 9).sessions)
+    assert found
+    assert dict(found.shared.pairs)["Backend"] == "sim 1"
+    assert [column.title for column in found.apart.columns] == ["session", "Session"]
+    assert len(found.apart.rows) == 9
+
+
+def test_what_many_drives_ran_is_checked_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    many(store, 9)
+    checked: list[str] = []
+    monkeypatch.setattr(reporting, "plan_of", lambda one: checked.append(one.id))
+    ids = [f"20261122-054512-b{n:03}" for n in range(9)]
+    out = ("--store", store.where, "-o", tmp_path / "report.html")
+    assert ioplan("report", *ids, *out).code == 0
+    assert len(checked) == 1
 
 
 def test_several_sessions_share_their_charts(store: Store) -> None:

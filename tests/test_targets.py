@@ -169,7 +169,7 @@ class TestList:
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(MIB))
         code = (
-            "import os, sys; from ioplan.cli import main; "
+            "import os, sys, ioplan.cli.app; from ioplan.cli import main; "
             "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
             "sys.argv = ['ioplan', 'targets']; main()"
         )

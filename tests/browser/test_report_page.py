@@ -225,18 +225,19 @@ def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
     drawn(chromium, simulated.page)
     script = """
     const figure = figures.find((f) =>
-      f.querySelector("code")?.textContent === "chart table iops, mean, max"
-      && f.querySelector("h3").textContent.includes("latency"));
+      f.querySelector("code")?.textContent === "chart table iops, mean, max");
     return [...figure.querySelectorAll(".pivot tr")]
       .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
     head, *rows = chromium.run(script)
-    assert head[1:] == ["mean latency", "largest latency"]
+    latencies = ["mean latency (µs)", "largest latency (µs)"]
+    assert head == ["session", "IOPS", *latencies]
     with Store.open(simulated.store) as store:
         for row, session in zip(rows, simulated.sessions, strict=True):
             (found,) = store.records(session, "Consistency")
             assert found.total.latency
-            assert near(row[1], found.total.latency.mean_ns / 1e3)
-            assert near(row[2], found.total.latency.max_ns / 1e3)
+            assert near(row[1], found.total.iops, 0.0501)
+            assert near(row[2], found.total.latency.mean_ns / 1e3)
+            assert near(row[3], found.total.latency.max_ns / 1e3)
 
 
 def test_queue_depths_stand_in_their_order(chromium: Browser, single: Report) -> None:
@@ -279,6 +280,31 @@ def test_panels_stand_in_the_order_of_the_sessions(
       .map((text) => text.textContent)"""
     shown = [text for text in chromium.run(script, id) if text in names]
     assert shown == names
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "lines", "bars", "convergence"])
+def test_names_of_panels_stand_in_one_line(
+    chromium: Browser, simulated: Report, kind: str
+) -> None:
+    """However far the marks below reach up."""
+    drawn(chromium, simulated.page)
+    script = """
+    return [...document.querySelectorAll(`figure[data-kind="${arguments[0]}"]`)]
+      .map((figure) => [...figure.querySelectorAll(".cell .role-title text")]
+        .map((text) => Math.round(text.getBoundingClientRect().top)))
+      .filter((tops) => tops.length > 1);"""
+    rows = chromium.run(script, kind)
+    assert all(len(set(tops)) == 1 for tops in rows), rows
+
+
+def test_the_table_of_runs_is_seen_whole(chromium: Browser, single: Report) -> None:
+    drawn(chromium, single.page)
+    chromium.run(
+        "document.querySelectorAll('.runs details').forEach((d) => { d.open = true })"
+    )
+    script = """return [...document.querySelectorAll(".runs .scroll")]
+      .filter((one) => one.scrollWidth > one.clientWidth).length"""
+    assert chromium.run(script) == 0
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280, 1700])

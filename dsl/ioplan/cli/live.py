@@ -16,6 +16,7 @@ from ioplan.planner.steps import Step
 from ioplan.report.units import bandwidth_text, iops_text, latency_text, time_text
 from ioplan.results.record import Interval
 from ioplan.results.session import Session
+from ioplan.results.tally import moved
 
 
 class LiveLines(Lines):
@@ -57,11 +58,11 @@ class LiveLines(Lines):
         if interval is None:
             return Text(f"{self.text}{'  warming up' if warmup else ''}")
         seconds = interval.length_s or 1.0
-        iops = sum(interval.ios.values()) / seconds
-        moved = sum(interval.bytes.values()) / seconds
+        iops = moved(interval.ios) / seconds
+        bandwidth = moved(interval.bytes) / seconds
         return Text.assemble(
             (self.text, "bold"),
-            f"  {iops_text(iops)} IOPS  {bandwidth_text(moved)} MB/s"
+            f"  {iops_text(iops)} IOPS  {bandwidth_text(bandwidth)} MB/s"
             f"  p99 {latency_text(interval.p99_ns)}",
         )
 

@@ -11,6 +11,7 @@ from ioplan.job import Progress
 from ioplan.planner.steps import Step
 from ioplan.results.record import Interval, RunRecord, Verdict
 from ioplan.results.session import Session
+from ioplan.results.tally import moved
 from ioplan.runner.watcher import Watcher
 
 EVERY_S = 0.5
@@ -50,7 +51,7 @@ class Board(Watcher):
         if interval is None:
             return
         seconds = interval.length_s or 1.0
-        iops = sum(interval.ios.values()) / seconds
+        iops = moved(interval.ios) / seconds
         self._change(iops=iops, p99_ns=interval.p99_ns)
 
     def record(self, record: RunRecord) -> None:

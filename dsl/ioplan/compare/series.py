@@ -18,14 +18,13 @@ import numpy.typing as npt
 
 from ioplan.language.metric import Metric
 from ioplan.results.record import Interval
-from ioplan.workload import Direction
+from ioplan.results.tally import READ_WRITE, moved
 
 Floats = npt.NDArray[np.float64]
 
 LEAST_INTERVALS = 8
 RESAMPLES = 400
 SEED = 20260101
-READ_WRITE: tuple[Direction, ...] = ("read", "write")
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,10 @@ def _part(metric: Metric, point: Interval) -> tuple[float, float] | None:
     if metric.name in ("iops", "bandwidth"):
         counted = point.ios if metric.name == "iops" else point.bytes
         asked = (metric.direction,) if metric.direction else READ_WRITE
-        return float(sum(counted.get(d, 0) for d in asked)), point.length_s
+        return float(moved(counted, asked)), point.length_s
     if metric.direction and set(point.ios) != {metric.direction}:
         return None
-    ios = float(sum(point.ios.get(d, 0) for d in READ_WRITE))
+    ios = float(moved(point.ios))
     value = {
         "mean": point.mean_ns,
         "p50": point.p50_ns,

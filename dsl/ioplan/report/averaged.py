@@ -55,7 +55,7 @@ def largest_notes(request: Request) -> tuple[str, ...]:
 def _largest(request: Request) -> list[Point]:
     by = request.chart.by[0] if request.chart.by else ""
     metrics = [m for m in request.chart.metrics if m.name == "max"]
-    if by != "qd" or request.chart.kind != "lines":
+    if by != "qd" or request.chart.kind not in ("lines", "bars"):
         return []
     return [
         Point(dict(place), ("", fmean(value for _, value in curve.values())))

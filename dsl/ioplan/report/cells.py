@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ioplan.language.metric import Metric
 from ioplan.report.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.channels import MOST_DASHES, Place, Point, framed, tied
+from ioplan.report.counting import counted
 from ioplan.report.document import Column, Kind, Picture, Scale, Value
 from ioplan.report.places import Spot
-from ioplan.report.request import Request, metric_name, metrics_title, y_column
+from ioplan.report.request import Request, metrics_title, y_column
 from ioplan.results.record import RunRecord
 
 FAR = 40
@@ -19,15 +21,19 @@ FAR = 40
 
 @dataclass
 class Missing:
-    """Counts the points that cannot be drawn, by their reason."""
+    """Counts the points that cannot be drawn, by their reason and metric."""
 
-    reasons: dict[str, int]
+    reasons: dict[str, Counter[str]]
+
+    def add(self, metric: Metric, why: str) -> None:
+        """One more."""
+        self.reasons.setdefault(why, Counter())[str(metric)] += 1
 
     def notes(self) -> tuple[str, ...]:
         """A line for each reason."""
         return tuple(
-            f"{count} point{'s' * (count > 1)} left out: {why}"
-            for why, count in self.reasons.items()
+            f"{counted(metrics.total(), 'point')} left out: {', '.join(metrics)}: {why}"
+            for why, metrics in self.reasons.items()
         )
 
 
@@ -41,7 +47,7 @@ def over_axis(request: Request) -> Iterator[Picture]:
             Point(_placed(spot, metric, metrics, by), (spot.place.get(by, ""), value))
             for spot in spots
             for metric in metrics
-            for value in _values(request, metric, spot, missing)
+            for value in values_of(request, metric, spot, missing)
         ]
         kind: Kind = "bars" if request.chart.kind == "bars" or not by else "lines"
         yield _picture(request, kind, by, metrics, points, missing)
@@ -75,8 +81,7 @@ def over_iops(request: Request) -> Iterator[Picture]:
     for _, metrics in request.by_unit():
         missing = Missing({})
         points = []
-        ordered = sorted(request.spots, key=lambda s: _sorting(s, swept, request))
-        for number, spot in enumerate(ordered):
+        for number, spot in enumerate(_in_order(request.spots, swept)):
             records = spot.last_window(request.window)
             iops = request.reader.figure(Metric(name="iops"), records).value
             for metric in metrics:
@@ -109,9 +114,6 @@ def over_iops(request: Request) -> Iterator[Picture]:
 
 def over_two(request: Request) -> Iterator[Picture]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
-    if len(request.chart.by) < 2:
-        yield from _listed(request)
-        return
     across, down = (*request.chart.by, "", "")[:2]
     spots = [s for s in request.spots if across in s.place]
     columns = {
@@ -125,7 +127,7 @@ def over_two(request: Request) -> Iterator[Picture]:
                 (spot.place[across], spot.place.get(down, ""), value),
             )
             for spot in spots
-            for value in _values(request, metric, spot, missing)
+            for value in values_of(request, metric, spot, missing)
         ]
         frame, channels = framed(
             points,
@@ -149,48 +151,6 @@ def over_two(request: Request) -> Iterator[Picture]:
             y_scale="names",
             notes=missing.notes(),
         )
-
-
-def _listed(request: Request) -> Iterator[Picture]:
-    """A table of figures over one axis, or, without one, of each session's."""
-    by = request.chart.by[0] if request.chart.by else ""
-    spots = [s for s in request.spots if not by or by in s.place]
-    for _, metrics in request.by_unit():
-        missing = Missing({})
-        points = []
-        for spot in spots:
-            for metric in metrics:
-                name = metric_name(metric)
-                at = (spot.place[by], name) if by else (name, spot.place["session"])
-                place = _without(spot.place, by or "session")
-                for value in _values(request, metric, spot, missing):
-                    points.append(Point(place, (*at, value)))
-        x, row = (axis_title(by), "figure") if by else ("figure", "session")
-        frame, channels = framed(
-            points,
-            (
-                Column("x", x, "text", in_order(str(p.values[0]) for p in points)),
-                Column("row", row, "text", tuple(reversed(_rows(points)))),
-                y_column(metrics),
-            ),
-            colored=False,
-        )
-        yield Picture(
-            kind="table",
-            title=f"{metrics_title(metrics)}{request.when}",
-            line=request.line,
-            frame=frame,
-            x="x",
-            y="row",
-            channels=channels,
-            x_scale="names",
-            y_scale="names",
-            notes=missing.notes(),
-        )
-
-
-def _rows(points: Sequence[Point]) -> list[str]:
-    return list(dict.fromkeys(str(point.values[1]) for point in points))
 
 
 def _picture(
@@ -251,9 +211,10 @@ def _without(place: Place, *names: str) -> Place:
     return {name: text for name, text in place.items() if name not in names}
 
 
-def _values(
+def values_of(
     request: Request, metric: Metric, spot: Spot, missing: Missing
 ) -> Iterable[Value]:
+    """The figure that counts of a spot, or none and its reason."""
     return _value(request, metric, spot.last_window(request.window), missing)
 
 
@@ -263,8 +224,7 @@ def _value(
     """One value, or none and its reason."""
     found = request.reader.figure(metric, records)
     if found.value is None:
-        why = f"{metric} {found.why.partition(', had ')[0]}"
-        missing.reasons[why] = missing.reasons.get(why, 0) + 1
+        missing.add(metric, found.why.partition(", had ")[0])
         return ()
     return (found.value,)
 
@@ -287,6 +247,8 @@ def _swept(request: Request) -> str:
     return left[-1] if left else ""
 
 
-def _sorting(spot: Spot, swept: str, request: Request) -> int:
-    order = in_order(s.place.get(swept, "") for s in request.spots)
-    return order.index(spot.place.get(swept, ""))
+def _in_order(spots: Sequence[Spot], swept: str) -> list[Spot]:
+    """By their value of the swept axis."""
+    texts = in_order(spot.place.get(swept, "") for spot in spots)
+    order = {text: number for number, text in enumerate(texts)}
+    return sorted(spots, key=lambda spot: order[spot.place.get(swept, "")])

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.report.convergence import convergence
+from ioplan.report.counting import counted
+from ioplan.report.crowd import MOST_CARDS, some
 from ioplan.report.document import Document, Facts, Section
 from ioplan.report.header import pts_header, session_facts
-from ioplan.report.judgement import counted, judged_lines, remarks, verdict
+from ioplan.report.judgement import judged_lines, remarks, verdict
 from ioplan.report.pictures import pictures
 from ioplan.report.places import Spot, spots
 from ioplan.report.power import absent
@@ -126,11 +128,12 @@ def _window(test: Test | None, runs: Mapping[str, Sequence[RunRecord]]) -> int:
 
 def _preparations(prepared: Mapping[str, Sequence[RunRecord]]) -> tuple[str, ...]:
     several = len(prepared) > 1
-    return tuple(
+    lines = [
         f"{label}: {prepare_line(record)}" if several else prepare_line(record)
         for label, records in prepared.items()
         for record in records
-    )
+    ]
+    return some(lines) if len(prepared) > MOST_CARDS else tuple(lines)
 
 
 def _preparation_spots(prepared: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
@@ -152,15 +155,20 @@ def _headers(title: str, parts: list[Reported]) -> list[Facts]:
         pts_header(p.label, p.session, p.of(title, "run"), p.of(title, "prepare"))
         for p in parts
     )
-    return [header for header in found if header]
+    return [header for header in found if header][:MOST_CARDS]
 
 
 def _counted(
     at: list[Spot], runs: Mapping[str, Sequence[RunRecord]], window: int
 ) -> str:
-    total = sum(map(len, runs.values()))
+    apart = {"session", "step"}
+    cells = {tuple((n, t) for n, t in s.place.items() if n not in apart) for s in at}
     last = max((r.asked.round for found in runs.values() for r in found), default=0)
-    text = f"{counted(total, 'run')} of {counted(len(at), 'cell')}"
+    text = f"{counted(sum(map(len, runs.values())), 'run')} of "
+    text += counted(len(cells), "cell")
+    if len(runs) > 1:
+        text += f" in {len(runs)} sessions"
     if last:
-        text += f" in {last} rounds; figures are of the last {min(window, last)}"
+        rounds = f"{counted(last, 'round')}; figures are of the last"
+        text += f", {rounds} {min(window, last)}"
     return text

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.channels import Point, framed
+from ioplan.report.crowd import some
 from ioplan.report.document import Column, Frame, Picture
 from ioplan.report.places import Spot
 from ioplan.report.request import metric_name
@@ -75,6 +76,7 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
         for number, value in values
     ]
     frame, channels = framed(points, (Column("x", x, ""), y), colored=False)
+    unsteady_first = sorted(curves, key=lambda curve: curve[2].reached)
     windows = [Point(place, _window(values, s)) for place, values, s in curves]
     drawn = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
     columns = tuple(
@@ -90,7 +92,7 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
         y="y",
         channels=channels,
         overlay=overlay if _same(frame, overlay) else None,
-        notes=tuple(steady_line(place, s, unit) for place, _, s in curves),
+        notes=some([steady_line(place, s, unit) for place, _, s in unsteady_first]),
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from ioplan.language.metric import Metric
 from ioplan.results.record import Interval
+from ioplan.results.tally import READ_WRITE, moved
 from ioplan.results.telemetry import TelemetryPoint
+from ioplan.runner.figures import PER
 
 READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
     "system_cpu": lambda found: found.system_cpu_percent,
@@ -21,16 +23,22 @@ READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
 def metric_at(
     metric: Metric, point: Interval, readings: TelemetryPoint | None = None
 ) -> float | None:
-    """The metric, or None where the series does not have it."""
+    """The metric, or None where the series does not have it.
+
+    As in the record, I/Os and bytes are those of reads and writes; trims count only
+    where they are asked for.
+    """
     if metric.stream:
         return None  # the series is of all streams together
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
-    moved = {"iops": point.ios, "bandwidth": point.bytes}
-    if metric.name in moved:
-        parts = moved[metric.name]
-        wanted = [v for d, v in parts.items() if metric.direction in (None, d)]
-        return sum(wanted) / point.length_s if point.length_s else None
+    if metric.name in PER:
+        return _per(metric, point, readings)
+    amounts = {"iops": point.ios, "bandwidth": point.bytes}
+    if metric.name in amounts:
+        asked = (metric.direction,) if metric.direction else READ_WRITE
+        amount = moved(amounts[metric.name], asked)
+        return amount / point.length_s if point.length_s else None
     if metric.direction:
         return None  # latencies are of reads and writes together
     kept = {
@@ -42,3 +50,12 @@ def metric_at(
         "p99.9": point.p99_9_ns,
     }
     return kept.get(metric.name)
+
+
+def _per(
+    metric: Metric, point: Interval, readings: TelemetryPoint | None
+) -> float | None:
+    """IOPS for each percent of one CPU, or for each watt."""
+    used = metric_at(Metric(name=PER[metric.name]), point, readings)
+    iops = metric_at(Metric(name="iops"), point)
+    return iops / used if used and iops is not None else None

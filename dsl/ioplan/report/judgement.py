@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
+from ioplan.report.counting import counted
+from ioplan.report.crowd import MOST_CARDS, some
 from ioplan.report.document import Judged, Verdict
 from ioplan.report.tables import verdict_lines
 from ioplan.report.units import time_text
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
 
+BAD_FIRST = ("failed", "undecided", "no baseline", "warning")
 MOST_LINES = 40
 MOST_MISSED = 5
 
@@ -18,22 +22,36 @@ ByLabel = Mapping[str, Sequence[RunRecord]]
 
 
 def judged_lines(runs: ByLabel) -> tuple[Judged, ...]:
-    """The expectations of a test, with the session where there are several."""
+    """The expectations of a test, with the session where there are several.
+
+    What held in many sessions is one line for all of them.
+    """
     lines = [
         Judged(outcome, _of(label, text, runs))
         for label, records in runs.items()
-        for outcome, text in verdict_lines(records)
+        for outcome, text in verdict_lines(records, limits=True)
     ]
+    if len(runs) > MOST_CARDS:
+        everything = list(chain.from_iterable(runs.values()))
+        found = verdict_lines(everything, limits=True)
+        lines = [line for line in lines if line.outcome != "held"]
+        lines += [Judged(o, text) for o, text in found if o == "held"]
     return _some(lines, "expectations")
 
 
 def remarks(runs: ByLabel) -> tuple[Judged, ...]:
     """Failed runs, warnings and substitutions of a test, each with its number."""
-    lines = []
+    found: dict[tuple[str, str], list[str]] = {}
     for label, records in runs.items():
         for (kind, text), count in Counter(_remarks(records)).items():
             times = f" ({count} runs)" if count > 1 else ""
-            lines.append(Judged(kind, _of(label, f"{text}{times}", runs)))
+            found.setdefault((kind, f"{text}{times}"), []).append(label)
+    lines = []
+    for (kind, text), labels in found.items():
+        if len(labels) > MOST_CARDS:
+            lines.append(Judged(kind, f"{text}, in each of {len(labels)} sessions"))
+        else:
+            lines += [Judged(kind, _of(label, text, runs)) for label in labels]
     return _some(lines, "remarks")
 
 
@@ -52,12 +70,17 @@ def _of(label: str, text: str, runs: ByLabel) -> str:
 
 
 def _some(lines: list[Judged], what: str) -> tuple[Judged, ...]:
+    """What is bad first, so that nothing bad is cut off unseen."""
     if len(lines) <= MOST_LINES:
         return tuple(lines)
-    more = Judged(
-        "undecided", f"and {len(lines) - MOST_LINES} more {what}: ioplan show"
-    )
+    lines = sorted(lines, key=lambda line: _badness(line.outcome))
+    rest = lines[MOST_LINES:]
+    more = Judged(rest[0].outcome, f"and {len(rest)} more {what}: ioplan show")
     return (*lines[:MOST_LINES], more)
+
+
+def _badness(outcome: str) -> int:
+    return BAD_FIRST.index(outcome) if outcome in BAD_FIRST else len(BAD_FIRST)
 
 
 def verdict(
@@ -69,7 +92,7 @@ def verdict(
     unmet = outcomes["failed"]
     open_ = outcomes["undecided"] + outcomes["no baseline"]
     points = (
-        Judged("none", f"On {', '.join(subjects)}"),
+        Judged("none", f"On {', '.join(some(subjects))}"),
         _measured(sessions, records, broken),
         *_steadiness(records),
         *_warned(records),
@@ -160,8 +183,3 @@ def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:
     if swapped:
         text = f"In {counted(swapped, 'run')} the backend did nearly what was asked"
         yield Judged("warning", text)
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ioplan.language.plan import Test
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
 from ioplan.report.averaged import (
     largest_notes,
     largest_over_sweep,
@@ -14,18 +15,18 @@ from ioplan.report.averaged import (
 from ioplan.report.cells import over_axis, over_iops, over_rounds, over_two
 from ioplan.report.distribution import distributions
 from ioplan.report.document import Picture
+from ioplan.report.listing import listed
 from ioplan.report.places import Spot, chosen
 from ioplan.report.power import power_charts, without_power
 from ioplan.report.reader import Reader
-from ioplan.report.request import Request
+from ioplan.report.request import Request, meanings, unit_of
 from ioplan.report.timeline import bands_over_time, over_time
 from ioplan.report.wanted import charts_of
 
 Draw = Callable[[Request], Iterable[Picture]]
 
+ACROSS_TWO = ("heatmap", "table")
 BY_KIND: dict[str, Draw] = {
-    "heatmap": over_two,
-    "table": over_two,
     "percentiles": distributions,
     "cumulative": distributions,
     "histogram": distributions,
@@ -52,16 +53,32 @@ def pictures(
 
 def _drawn(request: Request) -> Iterator[Picture]:
     chart = request.chart
-    over = chart.by[0] if chart.by else ""
-    if chart.kind == "scatter" and not over:
-        over = "time"
-    draw = BY_KIND.get(chart.kind) or BY_AXIS.get(over, over_axis)
+    draw, told = _draw(chart), set[str]()
     for picture in draw(request):
         if without_power(picture):
             continue
-        notes = _notes(request, picture) if draw is over_axis else ()
+        found = _notes(request, picture) if draw is over_axis else ()
+        notes = [note for note in found if note not in told]
+        told.update(notes)
+        notes += meanings(_metrics(chart, picture))
         yield replace(picture, notes=(*picture.notes, *notes))
     yield from largest_over_sweep(request)
+
+
+def _draw(chart: Chart) -> Draw:
+    """What draws a chart."""
+    over = chart.by[0] if chart.by else ""
+    if chart.kind in ACROSS_TWO:
+        return over_two if len(chart.by) > 1 else listed
+    if chart.kind == "scatter" and not over:
+        over = "time"
+    return BY_KIND.get(chart.kind) or BY_AXIS.get(over, over_axis)
+
+
+def _metrics(chart: Chart, picture: Picture) -> list[Metric]:
+    """The metrics of a chart that are in this picture."""
+    units = {column.unit for column in picture.frame.columns}
+    return [metric for metric in chart.metrics if unit_of(metric) in units]
 
 
 def _notes(request: Request, picture: Picture) -> tuple[str, ...]:

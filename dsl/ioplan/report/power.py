@@ -35,7 +35,8 @@ def power_charts(test: Test | None, spots: Sequence[Spot]) -> Iterable[Chart]:
 def without_power(picture: Picture) -> bool:
     """Whether nothing measured what the picture is of, which is said elsewhere."""
     units = {Metric(name=name).unit for name in METRICS}
-    return not picture.frame.rows and picture.frame.column("y").unit in units
+    columns = picture.frame.columns
+    return not picture.frame.rows and any(column.unit in units for column in columns)
 
 
 def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:

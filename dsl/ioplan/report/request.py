@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ioplan.language.metric import PERCENTILE, Metric
@@ -10,6 +10,7 @@ from ioplan.language.plan import Chart
 from ioplan.report.document import Column, Scale
 from ioplan.report.places import Spot
 from ioplan.report.reader import Reader
+from ioplan.runner.figures import PER
 
 NAMES = {
     "iops": "IOPS",
@@ -19,15 +20,30 @@ NAMES = {
     "max": "largest latency",
     "stddev": "deviation of latency",
     "cpu": "CPU of the load generator",
-    "iops_per_cpu": "IOPS per % of CPU",
+    "iops_per_cpu": "IOPS per % CPU of the load generator",
     "system_cpu": "CPU of the whole system",
-    "stack_cpu": "CPU of the storage stack",
-    "iops_per_system_cpu": "IOPS per % of the system's CPU",
-    "iops_per_stack_cpu": "IOPS per % of the stack's CPU",
+    "iops_per_system_cpu": "IOPS per % CPU of the whole system",
+    "stack_cpu": "CPU of the storage stack only",
+    "iops_per_stack_cpu": "IOPS per % CPU of the storage stack only",
     "watts": "power",
     "iops_per_watt": "IOPS per watt",
 }
-UNIT_NAMES = {"ns": "latency", "1/s": "IOPS", "B/s": "throughput"}
+UNIT_NAMES = {
+    "ns": "latency",
+    "1/s": "IOPS",
+    "B/s": "throughput",
+    "%": "CPU",
+    "1/s per %": "IOPS per % CPU",
+}
+CPU_UNIT = "% of one CPU"
+"""What is measured in percent is CPU time: on 8 CPUs, 800 % is all of them."""
+MEANINGS = {
+    "cpu": "what the program that does the I/O used, in user mode and in the kernel",
+    "system_cpu": "all that was not idle, waiting for I/O or stolen, on all CPUs",
+    "stack_cpu": "system_cpu without what ioplan and its programs used in user mode: "
+    "kernel, drivers, interrupts",
+}
+"""What each CPU time is of."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +105,35 @@ def metric_name(metric: Metric) -> str:
     return f"{metric.direction or ''} {name}{of}".strip()
 
 
+def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """A line on each CPU time that metrics are of, or count IOPS by."""
+    names = dict.fromkeys(PER.get(m.name, m.name) for m in metrics)
+    return tuple(f"{name}: {MEANINGS[name]}" for name in names if name in MEANINGS)
+
+
+def unit_of(metric: Metric) -> str:
+    """The unit of a column."""
+    return CPU_UNIT if metric.unit == "%" else metric.unit
+
+
 def y_column(metrics: list[Metric]) -> Column:
     """The column of the values of metrics of one unit."""
-    unit = metrics[0].unit
-    many = UNIT_NAMES.get(unit, "value")
+    many = UNIT_NAMES.get(metrics[0].unit, "value")
     title = metric_name(metrics[0]) if len(metrics) == 1 else many
-    return Column("y", title, unit)
+    return Column("y", title, unit_of(metrics[0]))
 
 
-def metrics_title(metrics: list[Metric]) -> str:
+def metrics_title(metrics: Sequence[Metric]) -> str:
     """`IOPS`; `mean, p99 latency`."""
     if len(metrics) == 1:
-        return _capital(metric_name(metrics[0]))
-    names = ", ".join(str(m) for m in metrics)
+        return capital(metric_name(metrics[0]))
     many = UNIT_NAMES.get(metrics[0].unit, "")
-    return _capital(f"{names} {many}".strip())
+    if "CPU" in many:
+        return many  # the legend has their names, which are long
+    names = ", ".join(str(m) for m in metrics)
+    return capital(f"{names} {many}".strip())
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
     """A title; `p99` keeps its small letter."""
     return text if PERCENTILE.match(text) else text[:1].upper() + text[1:]

@@ -114,33 +114,55 @@ def prepare_line(record: RunRecord) -> str:
         f"{bandwidth_text(record.total.bandwidth_bytes_per_s)} MB/s"
     )
     if record.steady:
-        text += ", steady" if record.steady.reached else f", {record.steady.why}"
+        why = f"not steady: {record.steady.why}"
+        text += ", steady" if record.steady.reached else f", {why}"
     return text
 
 
-def verdict_line(record: RunRecord, verdict: Verdict) -> str:
+def verdict_line(record: RunRecord, verdict: Verdict, limits: bool = False) -> str:
     """One line on an expectation, with the cell it was judged on."""
     cell = " ".join(f"{axis}={value}" for axis, value in record.asked.cell.items())
-    actual = metric_text(verdict.actual, verdict.unit)
+    actual = (
+        measured([verdict]) if limits else metric_text(verdict.actual, verdict.unit)
+    )
     why = f" ({verdict.why})" if verdict.why else ""
     where = f" [{cell}]" if cell else ""
     return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
 
 
-def verdict_lines(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    """Outcome and line; an expectation that held everywhere takes one line."""
+def measured(verdicts: Sequence[Verdict]) -> str:
+    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
+    unit = verdicts[0].unit
+    actual = sorted({v.actual for v in verdicts if v.actual is not None})
+    limits = {v.limit for v in verdicts if v.limit is not None}
+    ends = dict.fromkeys(metric_text(a, unit) for a in (*actual[:1], *actual[-1:]))
+    text = " to ".join(ends) or metric_text(None, unit)
+    if len(limits) != 1 or limits == set(actual):
+        return text
+    return f"{text}, limit {metric_text(limits.pop(), unit)}"
+
+
+def verdict_lines(
+    records: Sequence[RunRecord], limits: bool = False
+) -> list[tuple[str, str]]:
+    """Outcome and line; an expectation that held everywhere takes one line.
+
+    With `limits`, each line has the figures and what they were held against.
+    """
     by_line: dict[str, list[tuple[RunRecord, Verdict]]] = {}
     for record in records:
         for verdict in record.verdicts:
             by_line.setdefault(verdict.expectation, []).append((record, verdict))
     lines: list[tuple[str, str]] = []
     for expectation, judged in by_line.items():
-        held = sum(verdict.outcome == "held" for _, verdict in judged)
+        held = [verdict for _, verdict in judged if verdict.outcome == "held"]
         if held:
-            where = f" in {held} of {len(judged)} cells" if len(judged) > 1 else ""
-            lines.append(("held", f"held{where}: {expectation}"))
+            where = f" in {len(held)} of {len(judged)} cells" if len(judged) > 1 else ""
+            told = limits and any(v.actual != v.limit for v in held)
+            figures = f": {measured(held)}" if told else ""
+            lines.append(("held", f"held{where}: {expectation}{figures}"))
         lines += [
-            (verdict.outcome, verdict_line(record, verdict))
+            (verdict.outcome, verdict_line(record, verdict, limits))
             for record, verdict in judged
             if verdict.outcome != "held"
         ]

@@ -21,19 +21,20 @@ def charts_of(test: Test | None, spots: Sequence[Spot]) -> tuple[Chart, ...]:
 def suggested(spots: Sequence[Spot]) -> tuple[Chart, ...]:
     """IOPS and latency over the last axis, a line for each value of the one before.
 
-    Without an axis: the run over time, and its latencies.
+    Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
+    is what is looked at.
     """
-    axes = _axes(spots)
+    axes, rate = _axes(spots), "bandwidth" if _sequential(spots) else "iops"
     if not axes:
         return (
-            chart("scatter", ("iops",), ("time",)),
+            chart("scatter", (rate,), ("time",)),
             chart("bands", ("p99",), ("time",)),
             chart("percentiles", ("p99",), ()),
         )
     by, per = axes[-1:], axes[-2:-1]
     texts = {s.place[by[0]] for s in spots if by[0] in s.place}
     kind = "lines" if numbers(texts) else "bars"
-    return (chart(kind, ("iops",), by, per), chart(kind, ("mean", "p99"), by, per))
+    return (chart(kind, (rate,), by, per), chart(kind, ("mean", "p99"), by, per))
 
 
 def chart(
@@ -48,6 +49,16 @@ def chart(
         when=None,
         scales=(),
         text="",
+    )
+
+
+def _sequential(spots: Sequence[Spot]) -> bool:
+    """Whether all I/O was in order."""
+    return all(
+        stream.pattern == "sequential"
+        for spot in spots
+        for record in spot.records
+        for stream in record.asked.workload.streams
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -22,6 +22,13 @@ from ioplan.workload import Direction
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
+
+
+def moved(
+    amounts: Mapping[Direction, int], directions: Iterable[Direction] = READ_WRITE
+) -> int:
+    """The sum of I/Os or bytes by direction; of reads and writes if none is named."""
+    return sum(amounts.get(direction, 0) for direction in directions)
 
 
 @dataclass

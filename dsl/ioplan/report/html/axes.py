@@ -19,15 +19,18 @@ LOG_PADDING = 14
 """Pixels beyond the smallest and the largest value, in place of whole decades."""
 UNIT_TITLES = {
     "B/s": "MB/s",
-    "1/s per %": "IOPS per % of a core",
-    "1/s per W": "IOPS per W",
+    "% of one CPU": "% of one CPU",
     "W": "W",
     "°C": "°C",
 }
+RATIOS = {"1/s per %": "IOPS per % of one CPU", "1/s per W": "IOPS per watt"}
+"""These units say it all; the title of the chart says of what."""
 
 
 def title(column: Column) -> str:
     """`throughput (MB/s)`; times and sizes carry their unit at each tick."""
+    if column.unit in RATIOS:
+        return RATIOS[column.unit]
     unit = UNIT_TITLES.get(column.unit, "")
     return f"{column.title} ({unit})" if unit else column.title
 

@@ -25,6 +25,9 @@ BAND_COLORS = {
     "p99 to p99.9": "#E69F00",
     "max": "#D55E00",
 }
+DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
+"""One for each of MOST_DASHES; a sample of each has to fit into a legend."""
+SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
 SOLID: Spec = {"title": None, "symbolOpacity": 1}
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
 """Areas that lie over one another instead of upon one another."""
@@ -66,8 +69,8 @@ def _dash(picture: Picture) -> Spec:
         "strokeDash": {
             "field": key,
             "type": "nominal",
-            "scale": {"domain": domain},
-            "legend": {"title": column.title},
+            "scale": {"domain": domain, "range": DASHES[: len(domain)]},
+            "legend": {"title": column.title, **SAMPLE},
         }
     }
 
@@ -88,7 +91,14 @@ def _shape(picture: Picture) -> Spec:
 def _few(picture: Picture) -> bool:
     over_time = picture.frame.column(picture.x).unit in ("s", "B")
     most = FEW_OVER_TIME if over_time and picture.kind == "lines" else FEW
-    return len(picture.frame.rows) <= most
+    return _shown(picture) <= most
+
+
+def _shown(picture: Picture) -> float:
+    """How many rows are drawn at once: of a choice, about one part."""
+    key = picture.channels.pick
+    parts = len(picture.frame.column(key).order) if key else 1
+    return len(picture.frame.rows) / max(1, parts)
 
 
 def _dots(size: int, opacity: float) -> Spec:
@@ -128,7 +138,7 @@ def _hockey(picture: Picture) -> list[Spec]:
     line = _line(picture)
     line["encoding"] = {**line["encoding"], "order": order}
     labels = []
-    if len(picture.frame.rows) <= MOST_LABELS:
+    if _shown(picture) <= MOST_LABELS:
         mark = {"type": "text", "dy": -11, "fontSize": 10}
         labels = [{"mark": mark, "encoding": {"text": {"field": "label"}}}]
     return [line, *_lines(picture)[1:], *labels]
@@ -146,7 +156,7 @@ def _bars(picture: Picture) -> list[Spec]:
         "mark": "bar",
         "encoding": {"y": PLAIN, "tooltip": TOLD, **_offset(picture)},
     }
-    if len(picture.frame.rows) > MOST_LABELS:
+    if _shown(picture) > MOST_LABELS:
         return [bar]
     unit = picture.frame.column(picture.y).unit
     text = {

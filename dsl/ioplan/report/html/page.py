@@ -13,6 +13,7 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ioplan.report.crowd import crowd
 from ioplan.report.document import Document, Picture, Section
 from ioplan.report.html.payload import picture_json, runs_json
 from ioplan.report.html.spec import spec
@@ -38,6 +39,11 @@ class Chart:
         """Whether a table of two axes stands below it."""
         return self.picture.kind in PIVOTED
 
+    @property
+    def listed(self) -> bool:
+        """Whether its table is its data."""
+        return self.picture.kind == "table" and not self.picture.y
+
 
 def page(document: Document) -> str:
     """The whole page."""
@@ -52,9 +58,10 @@ def page(document: Document) -> str:
         script=Markup(script),
         licences=_read("vendor/LICENSES.txt"),
         charts={section.id: _charts(section) for section in document.sections},
-        runs={s.id: Markup(runs_json(s.runs)) for s in document.sections},
         worst=worst,
         summed=summed,
+        crowd=crowd(document.sessions),
+        table=lambda frame: Markup(runs_json(frame)),
         **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.report.axis import numbers
+from ioplan.report.axis import axis_title, numbers
 from ioplan.report.document import Picture
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
 from ioplan.report.html.layers import layers
@@ -17,6 +17,14 @@ HEIGHT = 320
 PANEL_HEIGHT = 220
 ROW_HEIGHT = 34
 FEW_ORDERED = 3
+STRUT: Spec = {
+    "transform": [{"aggregate": [{"op": "count", "as": "n"}], "groupby": ["panel"]}],
+    "mark": {"type": "circle", "size": 1, "opacity": 0.001},
+    "encoding": {"x": {"value": 0}, "y": {"value": -12}, "color": {"value": "#888888"}},
+}
+"""Names of panels stand above all marks, wherever these are: so in one line."""
+PLAIN = ("", axis_title("session"), axis_title("metric"))
+"""Names of these need no heading."""
 
 
 def spec(picture: Picture) -> Spec | None:
@@ -100,12 +108,16 @@ def _panels(picture: Picture, view: Spec) -> Spec:
     """Panels are numbered: a sort by texts would put these into an expression."""
     column = picture.frame.column(picture.channels.panel)
     header = {
-        "title": column.title or None,
+        "title": None if column.title in PLAIN else column.title,
         "labelLimit": 320,
+        "labelPadding": 2,
         "labelExpr": "panels[datum.value]",
     }
+    view["layer"].append(STRUT)
     facet = {"field": "panel", "type": "ordinal", "header": header}
-    return {"facet": facet, "columns": 1, "spec": view}
+    apart = picture.kind == "convergence"  # drives differ by more than they drift
+    resolve = {"scale": {"y": "independent"}} if apart else {}
+    return {"facet": facet, "columns": 1, "spec": view, "resolve": resolve}
 
 
 def _parameters(picture: Picture) -> list[Spec]:

@@ -4,7 +4,9 @@ const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
 const LEAST_PANEL = 200;
 const LEAST_CELL = 44; // a heatmap's cell with its figure
 const AXIS = 76; // what the axis to the left takes
-const PANEL_GAP = 26;
+const PANEL_GAP = 44; // between the outermost labels of two axes, too
+const PANEL_NAME = 24; // its height
+const LEGEND_TITLE = 60;
 
 const inner = (spec) => spec.spec ?? spec;
 
@@ -26,11 +28,24 @@ const panelColumns = (panels, most) => {
   return panels > 4 ? Math.min(panels, most) : 1;
 };
 
-// What the longest entry of a legend takes, roughly, in pixels.
-const legendWidth = (chart) => {
-  const entries = ["color", "dash"].flatMap((name) => texts(chart, chart.channels[name]));
-  const lengths = entries.map((text) => text.length);
-  return 46 + 7 * Math.min(34, Math.max(4, ...lengths));
+// The entries of each legend of a chart.
+const legends = (chart) => {
+  const named = inner(chart.spec).layer.flatMap(({ encoding }) => encoding?.color?.datum ?? []);
+  const dimensions = ["color", "dash"].map((name) => texts(chart, chart.channels[name]));
+  return [[...new Set(named)], ...dimensions];
+};
+
+// What an entry takes, roughly, in pixels.
+const entryWidth = (text) => 42 + 6.5 * Math.min(34, Math.max(4, text.length));
+
+const legendWidth = (chart) => Math.max(...legends(chart).flat().map(entryWidth), 74);
+
+// All in one row where there is room, else in columns under one another.
+const legendColumns = (chart, room) => {
+  const rowOf = (found) => found.reduce((sum, text) => sum + entryWidth(text), 0);
+  const widest = Math.max(...legends(chart).map(rowOf));
+  if (widest + LEGEND_TITLE <= room) return Math.max(1, ...legends(chart).map((l) => l.length));
+  return Math.max(1, Math.floor(room / legendWidth(chart)) - 1);
 };
 
 const sized = (chart, spec, width) => {
@@ -44,7 +59,8 @@ const sized = (chart, spec, width) => {
   const heat = chart.kind === "heatmap";
   const least = heat ? LEAST_CELL * texts(chart, "x").length : LEAST_PANEL;
   const legend = heat ? 90 : 0;
-  const room = (columns) => (width - legend - AXIS - PANEL_GAP * (columns - 1)) / columns;
+  const axes = (columns) => AXIS * (spec.resolve.scale ? columns : 1);
+  const room = (columns) => (width - legend - axes(columns) - PANEL_GAP * (columns - 1)) / columns;
   const most = Math.max(1, [1, 2, 3, 4].findLast((columns) => room(columns) >= least) ?? 1);
   spec.columns = panelColumns(shown, most);
   spec.spec.width = Math.max(110, Math.floor(room(spec.columns)));
@@ -70,17 +86,31 @@ const lettered = (chart, spec) => {
   }
 };
 
+// Colours that mean something are given for a light ground.
+const colored = (spec, name) => {
+  if (name !== "dark") return;
+  for (const { encoding } of inner(spec).layer) {
+    const scale = encoding?.color?.scale;
+    if (scale?.range) scale.range = scale.range.map((color) => ON_DARK[color] ?? color);
+  }
+};
+
 const specOf = (chart, width, name) => {
   const spec = structuredClone(chart.spec);
   switched(chart, spec);
   sized(chart, spec, width);
   lettered(chart, spec);
   based(chart, spec);
+  colored(spec, name);
   spec.params.push({ name: "ink", value: INK[name] });
   spec.datasets = { rows: [...shownRows(chart), ...shownOverlay(chart)] };
   spec.spacing = PANEL_GAP;
-  const room = chart.channels.panel ? width : spec.width;
-  spec.config = config(name, inner(spec).width, Math.floor(room / legendWidth(chart)));
+  if (chart.channels.panel && !spec.resolve.scale) {
+    spec.bounds = "flush"; // shared axes touch the panels, however far marks reach out
+    spec.spacing = { column: PANEL_GAP, row: PANEL_GAP + PANEL_NAME };
+  }
+  const room = (chart.channels.panel ? width : spec.width) - AXIS;
+  spec.config = config(name, inner(spec).width, legendColumns(chart, room));
   return spec;
 };
 

@@ -34,9 +34,10 @@ const dataTable = (columns, rows) => {
   return [table, more];
 };
 
-// A table of one axis by the other, one for each panel.
+// A table of one axis by the other, one for each panel; or of figures side by side.
 const pivots = (chart) => {
   const column = (key) => chart.columns.find((one) => one.key === key);
+  if (!column("row")) return dataTable(chart.columns, shownRows(chart));
   const panel = chart.channels.panel;
   const rows = shownRows(chart);
   const parts = panel ? texts(chart, panel) : [""];

@@ -4,6 +4,9 @@ const CATEGORY = {
   light: ["#0072B2", "#D55E00", "#008F68", "#B8578F", "#9A7400", "#1F94D2", "#6A3D9A", "#555555"],
   dark: ["#56B4E9", "#FF9E57", "#2FCFA0", "#F0A3CF", "#F0E442", "#9DB7FF", "#C9A0FF", "#C8C8C8"],
 };
+const ON_DARK = {
+  "#0072B2": "#7CC0FF", "#D55E00": "#FF9E57", "#009E73": "#2FCFA0", "#CC79A7": "#F0A3CF",
+};
 const INK = { light: "#16202c", dark: "#e7ecf2" };
 const SOFT = { light: "#536170", dark: "#a3afbd" };
 const GRID = { light: "#e3e7ec", dark: "#2f3845" };
@@ -20,7 +23,7 @@ const theme = () => {
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
 
-const config = (name, width, entries) => ({
+const config = (name, width, columns) => ({
   background: null,
   font: FONT,
   view: { stroke: null },
@@ -46,7 +49,7 @@ const config = (name, width, entries) => ({
     labelFontSize: 12, titleFontSize: 12, labelLimit: 240, symbolSize: 90,
     titleOrient: "left", titleAnchor: "middle", columnPadding: 14, offset: 12,
     layout: { bottom: { direction: "vertical", anchor: "start", margin: 4 } },
-    columns: Math.max(1, entries - 1), gradientLength: 140,
+    columns, gradientLength: 140,
   },
   header: { titleColor: SOFT[name], titleFontSize: 12, titleFontWeight: 500, labelColor: INK[name], labelFontSize: 12, labelFontWeight: 600 },
   title: { color: INK[name], subtitleColor: SOFT[name], anchor: "start", fontSize: 15 },

@@ -15,19 +15,21 @@ const DURATIONS = [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]];
 const DECIMAL = [[1e12, " TB"], [1e9, " GB"], [1e6, " MB"], [1e3, " kB"], [1, " B"]];
 const BINARY = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [1024, " KiB"], [1, " B"]];
 
+const CPU = "% of one CPU";
+
 const nines = (value) =>
   (100 - 10 ** (2 - value)).toFixed(Math.max(0, Math.round(value) - 2)) + "%";
 
 const worded = (value, unit, most) => {
   if (value === null || value === undefined) return "–";
   if (typeof value === "string") return value;
-  if (value === 0 && unit !== "nines") return "0";
+  if (value === 0 && !["nines", "%", CPU].includes(unit)) return "0";
   switch (unit) {
     case "ns": return scaled(value, most, TIMES);
     case "B/s": return digits(value / 1e6, most);
     case "size": return scaled(value, most, BINARY);
     case "B": return scaled(value, most, DECIMAL);
-    case "%": return digits(value, most) + "%";
+    case "%": case CPU: return digits(value, most) + "%";
     case "percentile": return digits(value, 6) + "%";
     case "s": return digits(value, 6) + " s";
     case "duration": return scaled(value, most, DURATIONS.slice(value % 86400 ? 1 : 0));
@@ -45,8 +47,11 @@ const TABLE_UNITS = {
   ns: [1e3, 3, "µs"],
   "B/s": [1e6, 3, "MB/s"],
   "1/s": [1, 1, "1/s"],
-  "1/s per %": [1, 2, "1/s per %"],
-  "1/s per W": [1, 2, "1/s per W"],
+  "1/s per %": [1, 2, ""],
+  [CPU]: [1, 3, CPU],
+  "1/s per W": [1, 2, ""],
+  W: [1, 3, "W"],
+  "°C": [1, 1, "°C"],
   "%": [1, 3, "%"],
   percentile: [1, 6, "%"],
   s: [1, 3, "s"],
