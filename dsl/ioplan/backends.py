@@ -91,6 +91,9 @@ class Execution(Protocol):
     another one meanwhile. Failed I/Os are counted as errors, and the runner ends
     the run at the first; a Result may tell of it in `facts` as `first_error`, with
     `errno`, its `name`, `direction`, `offset` and `bytes`.
+
+    One that computes its events and waits for nothing has `never_waits = True`: it
+    needs no thread, and cannot be given up.
     """
 
     def __iter__(self) -> Iterator[Event]: ...

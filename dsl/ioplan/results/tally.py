@@ -73,7 +73,7 @@ class Tally:
 
     def histogram(self) -> Histogram:
         """The sum of the histograms."""
-        index = np.flatnonzero(self._buckets)
+        index = self._buckets.nonzero()[0]
         return Histogram(index, self._buckets[index])
 
     def result(self, run_ns: int) -> DirectionResult:

@@ -19,7 +19,7 @@ from typing import Self
 from ioplan.backends import Execution
 from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
 from ioplan.runner.processes import Process, Stuck, descendants, unkillable
-from ioplan.runner.pump import Pump
+from ioplan.runner.pump import pump_of
 
 HUNG, STUCK = "hung", "stuck"
 """The causes of a run that had to be broken off, and of one that even so goes on."""
@@ -70,7 +70,7 @@ class Watchdog:
         self.told_s = self.silent_s = self.phase_s = 0.0
         self.started: set[Process] = set()
         self.stuck: tuple[Stuck, ...] = ()
-        self.pump = Pump(self.execution)
+        self.pump = pump_of(self.execution)
 
     def stop(self) -> None:
         """End the I/O at once; the Result of what was done still comes."""

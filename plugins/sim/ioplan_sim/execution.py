@@ -34,6 +34,8 @@ def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
 class SimExecution:
     """One run on a drive. All chance comes from the seed and the drive's clock."""
 
+    never_waits = True
+
     def __init__(self, job: Job, facts: TargetFacts, device: Device) -> None:
         self.job, self.facts, self.device = job, facts, device
         self.stopped = False

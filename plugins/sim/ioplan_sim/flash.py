@@ -136,8 +136,7 @@ class Flash:
         """What lay there is stale."""
         inside = places[(places >= 0) & (places < self.places)]
         if len(inside):
-            blocks = inside // self.geometry.block_pages
-            self.valid -= np.bincount(blocks, minlength=len(self.valid))
+            np.subtract.at(self.valid, inside // self.geometry.block_pages, 1)
 
     def _put(self, pages: Pages, first: int) -> int:
         """Place pages from `first` on; of equal ones the last counts. Returns how

@@ -47,7 +47,7 @@ class Tally:
 
     def counts(self) -> Counts:
         """As the protocol has it; every latency is the middle of its bucket."""
-        index = np.flatnonzero(self.bins[self.first : self.last]) + self.first
+        index = self.bins[self.first : self.last].nonzero()[0] + self.first
         count, values_ns = self.bins[index], MIDDLES[index]
         # A backlog of hours has a sum beyond 64 bits, so it is made of two parts.
         high, low = int(count @ HIGH[index]), int(count @ LOW[index])
