@@ -11,7 +11,7 @@ from guest import Done, call, lab_file, plan_file, sh, until
 SERIAL = "VMLAB-PLAIN"
 LAB = f'[targets.drive]\nserial = "{SERIAL}"\nnsid = 1\nwritable = true\n'
 FILL = "run sequential 64KiB 0/100, qd 4, verify, 1 pass"
-CHECK = "run random 4KiB 100/0, qd 4, verify for 2s"
+CHECK = "run random 4KiB 100/0, qd 4, verify for 500ms"
 
 
 def run(folder: Path, plan: str, *options: str) -> Done:
@@ -37,10 +37,9 @@ def sound(done: Done, *ways: str) -> int:
 
 
 def test_what_passthrough_writes_is_what_blocks_read(tmp_path: Path) -> None:
-    """And the other way round; a block knows where it belongs."""
+    """A block knows where it belongs, and whether it is whole."""
     sound(run(tmp_path, FILL, "passthrough=true"), "passthrough")
     assert sound(run(tmp_path, CHECK)) > 0
-    sound(run(tmp_path, FILL))
     assert sound(run(tmp_path, CHECK, "passthrough=true"), "passthrough") > 0
 
 
