@@ -53,6 +53,7 @@ CELLS = (
         "zram-1", "zram", 1, {"fio": 4.0, "fio psync": 1.3, "engine": None},
         bytes=GIB // 4,
     ),
-    Cell("file-1", "file", 1, {"fio": 1.5, "engine": None}, bytes=GIB // 4),
+    Cell(
+        "file-1", "file", 1, {"fio": 1.5, "t/io_uring": None, "engine": None}, bytes=GIB // 4),
     Cell("file-32", "file", 32, {"fio": 1.5, "engine": None}, bytes=GIB // 4),
 )  # fmt: skip
