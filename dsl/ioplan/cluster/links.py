@@ -128,7 +128,8 @@ class Links:
         deadline_s = time.monotonic() + SURE_S
         while unsure := [one for one in hosts if len(self.clocks[one]) < FEWEST]:
             if self.lost & set(hosts) or time.monotonic() > deadline_s:
-                raise ClusterError(f"{', '.join(unsure)} did not tell the time")
+                why = f"it is lost (it did not tell the time within {SURE_S:.0f} s)"
+                raise ClusterError("; ".join(f"{host}: {why}" for host in unsure))
             time.sleep(BURST_S)
         return {host: surest(tuple(self.clocks[host])) for host in hosts}
 
