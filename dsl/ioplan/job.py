@@ -20,6 +20,11 @@ class JobStream(Stream):
     region_start_bytes: Annotated[int, Field(ge=0)]
     region_end_bytes: Annotated[int, Field(gt=0)]
 
+    @property
+    def region_bytes(self) -> int:
+        """What one pass of it covers."""
+        return self.region_end_bytes - self.region_start_bytes
+
 
 class Job(Model):
     """One run. It ends at the first of its limits; at least one is set.

@@ -38,7 +38,7 @@ class Crew:
         self, place: int, stream: JobStream, thread: int, whole: Budget
     ) -> None:
         walk = Walk(stream, thread, self.job.seed)
-        share = stream.region_end_bytes - stream.region_start_bytes
+        share = stream.region_bytes
         if stream.pattern == "sequential":
             share = walk.end - walk.start
         else:

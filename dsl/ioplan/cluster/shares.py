@@ -43,7 +43,7 @@ def _stream(stream: JobStream, host: str) -> JobStream:
     if count < 2 or stream.pattern == "random":
         return stream
     place, unit = stream.hosts.index(host), _unit(stream)
-    whole = stream.region_end_bytes - stream.region_start_bytes
+    whole = stream.region_bytes
     part = whole // count // unit * unit
     start = stream.region_start_bytes + place * part
     change = {"region_start_bytes": start, "region_end_bytes": start + part}

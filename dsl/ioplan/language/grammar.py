@@ -22,8 +22,8 @@ CLAUSE_WORDS = (
     "on hosts",
 )
 
-
 PATTERNS = ("random", "sequential")
+"""Words that begin a workload, and so are no names either."""
 
 
 @cache

@@ -12,8 +12,10 @@ from ioplan.language import tree
 from ioplan.language.grammar import CLAUSE_WORDS, PATTERNS
 
 APART = ("iops", "pass", "passes")
-BARE = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 """Units that are words of their own stand apart from their number."""
+
+BARE = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+"""A host's name that needs no quotes."""
 
 
 def item(node: tree.Item) -> list[str]:

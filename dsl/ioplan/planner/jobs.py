@@ -39,7 +39,7 @@ def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
-    return _drawn_anew(job) if step.every_ns and job.passes else job
+    return _drawn_anew(job) if step.every_ns else job
 
 
 def _drawn_anew(job: Job) -> Job:
@@ -48,13 +48,15 @@ def _drawn_anew(job: Job) -> Job:
     Visiting each block once per pass would leave a mark of the pass in the series:
     garbage collection finds the blocks of the last pass ever emptier.
     """
-    limit_bytes = round((job.passes or 0) * pass_bytes(job)) or None
+    if job.passes is None:
+        return job
+    limit_bytes = max(1, round(job.passes * pass_bytes(job)))
     return job.model_copy(update={"passes": None, "limit_bytes": limit_bytes})
 
 
 def pass_bytes(job: Job) -> int:
     """What one pass of all streams moves."""
-    return sum(s.region_end_bytes - s.region_start_bytes for s in job.streams)
+    return sum(stream.region_bytes for stream in job.streams)
 
 
 def _interval(step: Run) -> int:
@@ -81,7 +83,7 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         seed=1,
         read_only=False,
     )
-    return _drawn_anew(job) if step.every_ns and job.passes else job
+    return _drawn_anew(job) if step.every_ns else job
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
@@ -146,7 +148,7 @@ def _misfit(workload: Workload, facts: TargetFacts) -> Iterator[str]:
         align = stream.align_bytes
         if align is not None and align % block:
             yield f"alignment to {align} B is finer than the target's {block} B blocks"
-        region_bytes = stream.region_end_bytes - stream.region_start_bytes
+        region_bytes = stream.region_bytes
         yield from _too_small(region_bytes, max(sizes), stream.threads)
 
 

@@ -26,4 +26,4 @@ def _most_bytes(job: Job) -> float:
 def _covered_bytes(stream: JobStream) -> int:
     sizes = (*stream.read_sizes, *stream.write_sizes)
     left_out = stream.threads * max(size.size_bytes for size in sizes)
-    return stream.region_end_bytes - stream.region_start_bytes - left_out
+    return stream.region_bytes - left_out

@@ -76,7 +76,7 @@ class Task:
         stream, pages = self.lane.stream, self.lane.mean_bytes / spec.flash.page
         if stream.pattern == "sequential":
             return [int(n * pages) for n in range(DRAWS)]
-        region = stream.region_end_bytes - stream.region_start_bytes
+        region = stream.region_bytes
         slots = max(1, int(region // max(self.lane.mean_bytes, MAP_BYTES)))
         drawn = (quantiles(stream, DRAWS, rng) * slots).astype(np.int64)
         return [int(one) for one in scattered(stream, drawn, slots) * 7919 % 1_000_003]

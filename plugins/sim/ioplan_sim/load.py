@@ -88,9 +88,7 @@ class Lane:
 
     def cover(self, passes: float) -> None:
         """Set how often the region is to be covered."""
-        region = self.stream
-        size_bytes = region.region_end_bytes - region.region_start_bytes
-        self.left_bytes = passes * size_bytes
+        self.left_bytes = passes * self.stream.region_bytes
 
     @property
     def behind(self) -> bool:

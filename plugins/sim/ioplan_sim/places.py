@@ -41,7 +41,7 @@ def quantiles(stream: JobStream, count: int, rng: np.random.Generator) -> Floats
 def _slots(stream: JobStream) -> int:
     """Places that the ranks of Zipf are given to."""
     sizes = [one.size_bytes for one in (*stream.read_sizes, *stream.write_sizes)]
-    region = stream.region_end_bytes - stream.region_start_bytes
+    region = stream.region_bytes
     return max(1, region // (stream.align_bytes or min(sizes)))
 
 

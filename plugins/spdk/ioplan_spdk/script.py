@@ -152,7 +152,7 @@ def _limit_bytes(job: Job, stream: JobStream) -> int | None:
     if job.limit_bytes:
         return job.limit_bytes
     if job.passes:
-        region = stream.region_end_bytes - stream.region_start_bytes
+        region = stream.region_bytes
         return ceil(job.passes * region)
     return None
 

@@ -156,15 +156,7 @@ fn nobody_listening_ends_the_run() {
 fn the_end_of_stdin_ends_a_run_on_a_lifeline() {
     let scratch = Scratch::new(MIB);
     let job = scratch.job(json!({"run_ns": 60_000_000_000u64, "interval_ns": 20_000_000}));
-    let piped = engine()
-        .args(["run", "--lifeline"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut child = piped.expect("the engine starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    writeln!(stdin, "{job}").expect("the engine reads its job");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let (mut child, stdin, mut lines) = on_a_lifeline(&job);
     lines
         .nth(3)
         .expect("it runs on while stdin is open")
@@ -176,8 +168,8 @@ fn the_end_of_stdin_ends_a_run_on_a_lifeline() {
     assert_eq!(status.code(), Some(1));
 }
 
-/// The engine on a lifeline, at its gate: the lines after `started`, and its stdin.
-fn at_the_gate(job: &Value) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
+/// The engine with its job, what it says, and the stdin that it lives by.
+fn on_a_lifeline(job: &Value) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
     let piped = engine()
         .args(["run", "--lifeline"])
         .stdin(Stdio::piped())
@@ -186,7 +178,13 @@ fn at_the_gate(job: &Value) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>
     let mut child = piped.expect("the engine starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     writeln!(stdin, "{job}").expect("the engine reads its job");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    (child, stdin, lines)
+}
+
+/// The engine at its gate: the lines are those after `started`.
+fn at_the_gate(job: &Value) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
+    let (child, stdin, mut lines) = on_a_lifeline(job);
     let started = lines.next().expect("a line").expect("text");
     assert!(started.contains("started"), "{started}");
     (child, stdin, lines)
