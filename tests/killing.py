@@ -75,7 +75,7 @@ class Forked:
 
     def doing(self) -> str:
         """What it was at when it was killed."""
-        lines = self.out.read_text().splitlines()
+        *lines, _torn = self.out.read_text().split("\n")
         events = [json.loads(line) for line in lines if line.startswith("{")]
         kinds = [e["type"] for e in events if e["type"] != "kept"]
         if not kinds:

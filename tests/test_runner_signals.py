@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -38,9 +39,33 @@ test "T" {
 
 
 def press(times: int = 1, number: signal.Signals = signal.SIGINT) -> None:
+    """Each is heard before the next: two at once are one.
+
+    In the main thread Python calls the handler before the next line; the events
+    of a run come in another thread, which has to wait for that.
+    """
     for _ in range(times):
+        before = len(HEARD)
         os.kill(os.getpid(), number)
-        time.sleep(0.02)  # two at once are one; the events come in another thread
+        deadline = time.monotonic() + 10
+        while len(HEARD) == before and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+
+HEARD: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def ears(monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = Interrupt._handle
+
+    def heard(self: Interrupt, number: int, frame: FrameType | None) -> None:
+        try:
+            handle(self, number, frame)
+        finally:
+            HEARD.append(number)
+
+    monkeypatch.setattr(Interrupt, "_handle", heard)
 
 
 def at(wanted: str, count: int = 1, times: int = 1) -> Callable[[str], None]:
