@@ -23,7 +23,7 @@ class Forked:
     def __init__(self, out: Path, *arguments: str | Path) -> None:
         self.out = out
         self.code: int | None = None
-        out.unlink(missing_ok=True)
+        out.write_bytes(b"")  # it may be killed before it opens it
         self.pid = os.fork()
         if not self.pid:
             self._call([str(a) for a in arguments])
@@ -47,7 +47,7 @@ class Forked:
 
     def begun(self) -> bool:
         """Wait for its first word; False if it ended without one."""
-        while not (self.out.exists() and self.out.stat().st_size):
+        while not self.out.stat().st_size:
             if self.code is None:
                 self.code = self.ended(os.WNOHANG)
             if self.code is not None:
