@@ -18,7 +18,7 @@ from ioplan.lab.nvme import Nvme
 from ioplan.lab.purge import purge
 from ioplan.lab.target import Target, open_target
 
-PLAIN, PI, ZONED = "VMLAB-PLAIN", "VMLAB-PI", "VMLAB-ZONED"
+PLAIN, PI = "VMLAB-PLAIN", "VMLAB-PI"
 PLACES = (0, 1 << 20, 32 << 20)
 DATA = os.urandom(4096)
 
@@ -187,11 +187,6 @@ def held(node: Path, way: PurgeWay) -> Iterator[Target]:
         yield target
     finally:
         target.close()
-
-
-def test_zones_are_not_purged() -> None:
-    text = refused(namespace(ZONED), "discard", ZONED)
-    assert "host-managed zoned device" in text and "blkzone reset" in text
 
 
 def test_a_discard_that_leaves_the_data_is_no_purge() -> None:

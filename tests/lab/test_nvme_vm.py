@@ -10,4 +10,4 @@ from machine import check, needs_vmlab, run_in_vm
 @pytest.mark.timeout(1800)
 def test_purges_and_ways_to_a_drive(renew: bool) -> None:
     scripts = "guest_purge.py guest_engine.py"
-    check("nvme", run_in_vm(scripts, "nvme", "pi", "zoned"), renew)
+    check("nvme", run_in_vm(scripts, "nvme", "pi"), renew)

@@ -36,6 +36,11 @@ def refusals(device: Device, host: Host) -> Iterator[Use]:
         yield Use(
             "is read-only", f"if it is meant to be: blockdev --setrw {device.node}"
         )
+    if (zoned := device.disk.text("queue/zoned")) not in ("", "none"):
+        yield Use(
+            f"has zones ({zoned}), which a plan does not write in their order",
+            "a plan that only reads may run on it",
+        )
     yield from host.uses(device)
 
 
