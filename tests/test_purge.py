@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from command import ioplan, plan_file
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.lab import sanitize_log
+from ioplan.lab import purge_block, sanitize_log
 from ioplan.lab.entry import PurgeWay
 from ioplan.lab.nvme import COMMAND, Controller, Layout, nsids
 from ioplan.lab.purge import purge
@@ -130,9 +130,14 @@ def test_small_targets(tmp_path: Path, size_bytes: int) -> None:
 @pytest.mark.parametrize(
     ("way", "how"), [("discard", "discarded"), ("zeros", "overwritten with zeros")]
 )
-def test_a_device_is_erased(tmp_path: Path, way: PurgeWay, how: str) -> None:
+def test_a_device_is_erased(
+    tmp_path: Path, way: PurgeWay, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge_block, "PART_BYTES", 6 * MIB)
+    shares: list[float] = []
     with device(tmp_path, way) as target:
-        assert purge(target) == f"{how}; 128 marks read back as zeros"
+        assert purge(target, shares.append) == f"{how}; 128 marks read back as zeros"
+        assert shares == [6 / 16, 12 / 16, 1.0]
         assert (tmp_path / "disk.img").read_bytes() == bytes(16 * MIB)
 
 
@@ -257,13 +262,13 @@ def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
     assert "state 0" in SanitizeLog(65535, 0).trouble  # as if it had never begun
 
 
-def test_each_percent_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitize_log, "LOOK_S", 0.0)
-    shares = [0, 100, 655, 656, 32768, 32768, 65000]
+    shares = [0, 100, 32768, 32768, 65000]
     logs = iter([*(SanitizeLog(share, 2) for share in shares), SanitizeLog(65535, 1)])
-    told: list[str] = []
+    told: list[float] = []
     assert watched(lambda: next(logs), told.append) == ""
-    assert told == [f"sanitize: {percent} %" for percent in (0, 1, 50, 99)]
+    assert told == [share / 65536 for share in (0, 100, 32768, 65000)]
 
 
 def test_a_sanitize_that_stands_still_is_not_waited_for(
@@ -273,7 +278,7 @@ def test_a_sanitize_that_stands_still_is_not_waited_for(
     monkeypatch.setattr(sanitize_log, "STILL_S", 0.05)
     stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
     text = watched(lambda: stuck, lambda _: None)
-    assert "its sanitize: 0 %, and that for" in text
+    assert "its sanitize is at 1.0%, and that for" in text
 
 
 # a program of the lab

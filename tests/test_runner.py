@@ -11,7 +11,15 @@ from typing import Any, Self
 
 import pytest
 
-from ioplan.backends import Availability, BackendError, Gap, TargetFacts, TargetRequest
+from ioplan.backends import (
+    Availability,
+    BackendError,
+    Gap,
+    TargetFacts,
+    TargetRequest,
+    Tell,
+    untold,
+)
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Step
@@ -88,8 +96,9 @@ class ScriptedDrive:
         self.log.append(("start", made.number))
         return made
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         self.moment("purge")
+        tell(0.5)
         self.log.append(("purge",))
         return "wiped"
 
@@ -187,6 +196,9 @@ class Spy(Watcher):
         self, progress: Progress, interval: Interval | None, done: float | None
     ) -> None:
         self.log.append(("progress", done))
+
+    def purged(self, done: float) -> None:
+        self.log.append(("purged", done))
 
     def record(self, record: RunRecord) -> None:
         self.log.append(("record", record.seq, record.status))
@@ -292,6 +304,7 @@ def test_everything_is_told_in_order(bench: Bench) -> None:
     assert bench.log == [
         ("begins",),
         ("step", 1, "filled: purge"),
+        ("purged", 0.5),
         ("purge",),
         ("note", "purge: wiped"),
         ("step", 2, "filled: write random 4KiB, 1 pass"),

@@ -6,6 +6,7 @@ that both have. The engine of h2 can be made late.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -162,8 +163,10 @@ def check_record(shared: Shared, backend: str) -> None:
 
 
 def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
-    done = shared.run(plan(tmp_path))
+    done = shared.run(plan(tmp_path), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"type": "purged", "done": 1.0} in said
     check_record(shared, "io_uring")
 
 
@@ -196,14 +199,18 @@ def test_a_host_that_is_late_is_seen(shared: Shared, tmp_path: Path) -> None:
 
 
 def engine_of(host: Place) -> list[int]:
-    """The engines that do I/O there."""
-    pids = tell("ip", "netns", "pids", host.space).split()
-    names = {int(pid): Path(f"/proc/{pid}/comm") for pid in pids}
-    return [
-        pid
-        for pid, file in names.items()
-        if file.exists() and file.read_text().strip() == "ioplan-engine"
-    ]
+    """The engines that do I/O there; others only look at the device."""
+    pids = map(int, tell("ip", "netns", "pids", host.space).split())
+    return [pid for pid in pids if words_of(pid)[:2] == ["ioplan-engine", "run"]]
+
+
+def words_of(pid: int) -> list[str]:
+    """A process's program and its arguments; none if it has ended."""
+    try:
+        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+    return [Path(program).name, *words]
 
 
 def test_the_device_is_theirs_alone_and_then_free(

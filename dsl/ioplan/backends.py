@@ -12,7 +12,7 @@ one, and the manual for writing another, is `plugins/sim/ioplan_sim`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
@@ -23,6 +23,13 @@ from ioplan.model import Model
 from ioplan.suggest import did_you_mean
 
 GROUP = "ioplan.backends"
+
+Tell = Callable[[float], None]
+"""Told the share of a long work that is done, from 0 to 1."""
+
+
+def untold(share: float) -> None:
+    """Nobody wants to know."""
 
 
 class BackendError(Exception):
@@ -126,8 +133,11 @@ class Drive(Protocol):
     def start(self, job: Job) -> Execution:
         """Begin a run."""
 
-    def purge(self) -> str:
-        """Make the target as new; returns how it was done. Raises BackendError."""
+    def purge(self, tell: Tell = untold) -> str:
+        """Make the target as new; returns how it was done. Raises BackendError.
+
+        `tell` is told how far it is, where that is known.
+        """
 
     def idle(self, pause_ns: int) -> None:
         """Let the target rest."""

@@ -11,6 +11,8 @@ from ioplan.backends import (
     Gap,
     TargetFacts,
     TargetRequest,
+    Tell,
+    untold,
 )
 from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
@@ -94,7 +96,7 @@ class BlockingDrive:
 
         return BlockingExecution(job, self.facts, connect)
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         """Nobody knows how. Raises BackendError."""
         raise BackendError(
             f"the backend {self.backend.name!r} cannot purge {self.facts.path}; write "

@@ -47,6 +47,9 @@ class JsonLines(Watcher):
             interval=interval.model_dump(mode="json") if interval else None,
         )
 
+    def purged(self, done: float) -> None:
+        self._write("purged", done=round(done, 4))
+
     def record(self, record: RunRecord) -> None:
         self._write("record", record=record.model_dump(mode="json"))
 

@@ -45,6 +45,9 @@ class LiveLines(Lines):
     ) -> None:
         self._draw(interval, done, progress.warmup)
 
+    def purged(self, done: float) -> None:
+        self.live.update(Group(Text(f"{self.text}  {done:.1%}"), self._bar(done)))
+
     def left(self, left_s: float) -> None:
         super().left(left_s)
         self.left_at = monotonic()

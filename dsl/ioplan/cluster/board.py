@@ -45,6 +45,9 @@ class Board(Watcher):
     def step(self, step: Step, number: int) -> None:
         self._change(step=f"{number}  {step}")
 
+    def purged(self, done: float) -> None:
+        self._change(message=f"purge: {done:.0%}")
+
     def progress(
         self, progress: Progress, interval: Interval | None, done: float | None
     ) -> None:

@@ -139,9 +139,12 @@ class Part:
 
     def _purge(self) -> None:
         try:
-            self.voice("done", text=self.drive.purge())
+            self.voice("done", text=self.drive.purge(self._purged))
         except Exception as error:  # a stranger's code: anything may come
             self.voice("failed", text=told(error))
+
+    def _purged(self, share: float) -> None:
+        self.voice("share", done=share)
 
     def _idle(self, pause_ns: int) -> None:
         self.drive.idle(pause_ns)

@@ -14,6 +14,8 @@ from ioplan.backends import (
     Gap,
     TargetFacts,
     TargetRequest,
+    Tell,
+    untold,
 )
 from ioplan.cluster.links import Links
 from ioplan.cluster.part import Told
@@ -61,22 +63,26 @@ class SpreadDrive:
         machines = {host: one.machine for host, one in self.opened.items()}
         return TogetherExecution(self.links, job, self.leader, names, machines)
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         """The host that leads does it. Raises BackendError."""
-        return self._asked(self.leader, do="purge")
+        return self._asked(self.leader, tell, do="purge")
 
     def idle(self, pause_ns: int) -> None:
         """Hosts in virtual time let it pass by themselves."""
         for host in self.opened:
-            self._asked(host, do="idle", pause_ns=pause_ns)
+            self._asked(host, untold, do="idle", pause_ns=pause_ns)
 
-    def _asked(self, host: str, **what: Any) -> str:
+    def _asked(self, host: str, tell: Tell, **what: Any) -> str:
         self.links.say(host, **what)
         while True:
             heard = self.links.next(SECOND_NS / 1e9)
             if host in self.links.lost:
                 raise BackendError(f"{host} is lost")
-            if heard and heard[0] == host and heard[1]["said"] in ("done", "failed"):
+            if not heard or heard[0] != host:
+                continue
+            if heard[1]["said"] == "share":
+                tell(heard[1]["done"])
+            if heard[1]["said"] in ("done", "failed"):
                 text = str(heard[1]["text"])
                 if heard[1]["said"] == "failed":
                     raise BackendError(f"{host}: {text}")

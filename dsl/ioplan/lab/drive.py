@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import TargetFacts, Tell, untold
 from ioplan.job import SECOND_NS
 from ioplan.lab.purge import purge
 from ioplan.lab.target import Target
@@ -17,9 +17,9 @@ class FileDrive:
         self.target = target
         self.facts: TargetFacts = target.facts
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         """Discard the device, or punch out the file. Raises BackendError."""
-        return purge(self.target)
+        return purge(self.target, tell)
 
     def idle(self, pause_ns: int) -> None:
         """Wait."""

@@ -11,18 +11,16 @@ import errno
 import os
 from collections.abc import Callable
 
-from ioplan.backends import BackendError
+from ioplan.backends import BackendError, Tell, untold
 from ioplan.lab.entry import PurgeCommand
 from ioplan.lab.nvme import NvmeError
-from ioplan.lab.purge_block import check_not_zoned, discard, punch, write_zeros
+from ioplan.lab.purge_block import discard, punch, write_zeros
 from ioplan.lab.purge_command import commanded
 from ioplan.lab.purge_marks import Marks
 from ioplan.lab.purge_nvme import formatting, sanitizing
 from ioplan.lab.target import Target
 
-Say = Callable[[str], None]
-"""Told how far a purge is that takes long."""
-Act = Callable[[Say], str]
+Act = Callable[[Tell], str]
 """Erases, and returns how."""
 
 OTHERS = (
@@ -31,11 +29,7 @@ OTHERS = (
 )
 
 
-def _silent(text: str) -> None:
-    pass
-
-
-def purge(target: Target, say: Say = _silent) -> str:
+def purge(target: Target, tell: Tell = untold) -> str:
     """Erase it. Returns how, and what reads back. Raises BackendError.
 
     Nothing is written before all is checked that the chosen way needs.
@@ -44,7 +38,7 @@ def purge(target: Target, say: Say = _silent) -> str:
         act = _act(target)
         marks = Marks(target)
         marks.write()
-        how = act(say)
+        how = act(tell)
         os.fsync(target.fd)
         found = marks.read()
     except OSError as error:
@@ -66,7 +60,6 @@ def _act(target: Target) -> Act:
     """What is to be done. Raises BackendError where it must not be."""
     if target.facts.kind != "block":
         return lambda _: punch(target)
-    check_not_zoned(target)
     match target.entry.purge if target.entry else "discard":
         case PurgeCommand() as said:
             return lambda _: commanded(target, said)
@@ -75,8 +68,8 @@ def _act(target: Target) -> Act:
         case "sanitize":
             return sanitizing(target)
         case "zeros":
-            return lambda _: write_zeros(target)
-    return lambda _: discard(target)
+            return lambda tell: write_zeros(target, tell)
+    return lambda tell: discard(target, tell)
 
 
 def _failed(target: Target, error: OSError) -> str:

@@ -6,16 +6,14 @@ import ctypes
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
 
-from ioplan.backends import BackendError
-from ioplan.lab.device import Device
+from ioplan.backends import Tell
 from ioplan.lab.target import Target
 
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
-PART_BYTES = 64 << 30
-"""One call of the kernel's cannot be interrupted, so it gets no more than this."""
+PART_BYTES = 8 << 30
+"""One call of the kernel's cannot be interrupted, and does not say how far it is."""
 
 
 def punch(target: Target) -> str:
@@ -29,33 +27,22 @@ def punch(target: Target) -> str:
     return "punched out"
 
 
-def discard(target: Target) -> str:
+def discard(target: Target, tell: Tell) -> str:
     """Tell a device that nothing on it is needed. Raises OSError."""
-    for part in _parts(target):
-        fcntl.ioctl(target.fd, BLKDISCARD, part)
+    _in_parts(target, BLKDISCARD, tell)
     return "discarded"
 
 
-def write_zeros(target: Target) -> str:
+def write_zeros(target: Target, tell: Tell) -> str:
     """Overwrite a device, or have it write zeros by itself. Raises OSError."""
-    for part in _parts(target):
-        fcntl.ioctl(target.fd, BLKZEROOUT, part)
+    _in_parts(target, BLKZEROOUT, tell)
     return "overwritten with zeros"
 
 
-def _parts(target: Target) -> Iterator[bytes]:
-    """Start and length in bytes, as the kernel takes them."""
+def _in_parts(target: Target, call: int, tell: Tell) -> None:
+    """The kernel takes start and length in bytes."""
     capacity = target.facts.capacity_bytes
     for start in range(0, capacity, PART_BYTES):
-        yield struct.pack("QQ", start, min(PART_BYTES, capacity - start))
-
-
-def check_not_zoned(target: Target) -> None:
-    """Zones are reset, not discarded, and not written at random."""
-    disk = Device.numbered(os.fstat(target.fd).st_rdev).disk
-    zoned = disk.text("queue/zoned")
-    if zoned not in ("", "none"):
-        raise BackendError(
-            f"cannot purge {target.facts.path}, a {zoned} zoned device; reset its "
-            f"zones with `blkzone reset`, and plan without `purge`"
-        )
+        length = min(PART_BYTES, capacity - start)
+        fcntl.ioctl(target.fd, call, struct.pack("QQ", start, length))
+        tell((start + length) / capacity)

@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from ioplan.backends import BackendError
+from ioplan.backends import BackendError, Tell
 from ioplan.lab.device import Device
 from ioplan.lab.nvme import Controller, Nvme
 from ioplan.lab.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog, watched
@@ -20,7 +20,7 @@ FORMAT_MS = 4 * 3_600_000
 """The kernel resets a drive that takes longer; nvme-cli's 10 minutes may be too few."""
 BLKSSZGET, BLKFLSBUF = 0x1268, 0x1261
 
-Act = Callable[[Callable[[str], None]], str]
+Act = Callable[[Tell], str]
 
 
 def formatting(target: Target) -> Act:
@@ -54,9 +54,9 @@ def sanitizing(target: Target) -> Act:
         why = "it is being sanitized already; wait until that ends"
         raise _refused(target, "sanitize", why)
 
-    def act(say: Callable[[str], None]) -> str:
+    def act(tell: Tell) -> str:
         nvme.admin(SANITIZE, 0, action)
-        trouble = watched(lambda: _log(nvme), say)
+        trouble = watched(lambda: _log(nvme), tell)
         if trouble:
             raise BackendError(f"cannot purge {target.facts.path}: {trouble}")
         _check_unchanged(target)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ioplan.backends import Tell
+
 LOG_PAGE, LOG_BYTES = 0x81, 512
 DONE, UNDER_WAY, FAILED, DONE_DEALLOCATED = 1, 2, 3, 4
 WHOLE = 1 << 16
@@ -46,21 +48,20 @@ class SanitizeLog:
         return f"the drive says that its sanitize is in state {self.state}"
 
 
-def watched(look: Callable[[], SanitizeLog], say: Callable[[str], None]) -> str:
-    """Wait for the end, telling each percent once. Returns what went wrong, or ''.
+def watched(look: Callable[[], SanitizeLog], tell: Tell) -> str:
+    """Wait for the end, telling the share done. Returns what went wrong, or ''.
 
     A drive that is told to sanitize cannot be stopped: Ctrl-C ends the waiting only.
     """
-    log, told, moved_s = look(), "", time.monotonic()
+    log, told, moved_s = look(), -1, time.monotonic()
     while log.under_way:
-        text = f"sanitize: {100 * log.progress // WHOLE} %"
-        if text != told:
-            say(text)
-            told, moved_s = text, time.monotonic()
+        if log.progress != told:
+            tell(log.progress / WHOLE)
+            told, moved_s = log.progress, time.monotonic()
         if time.monotonic() - moved_s > STILL_S:
             return (
-                f"its {text}, and that for {STILL_S / 60:.0f} minutes; it may need "
-                f"its power cut"
+                f"its sanitize is at {told / WHOLE:.1%}, and that for "
+                f"{STILL_S / 60:.0f} minutes; it may need its power cut"
             )
         time.sleep(LOOK_S)
         log = look()

@@ -336,7 +336,7 @@ class Runner:
         """One step of a precondition. Raises RunFailed."""
         step = prepare.step
         if isinstance(step, PurgeStep):
-            how = self._wait(self.drive.purge)
+            how = self._wait(lambda: self.drive.purge(self.watcher.purged))
             self.note("purged", f"purge: {how}")
         elif isinstance(step, RestStep):
             self._rest(step.pause_ns)

@@ -25,6 +25,9 @@ class Watcher:
     ) -> None:
         """An interval has ended; `done` is the share of the step from 0 to 1."""
 
+    def purged(self, done: float) -> None:
+        """A purge goes on, and so much of it is done, from 0 to 1."""
+
     def record(self, record: RunRecord) -> None:
         """A run has ended and is stored."""
 

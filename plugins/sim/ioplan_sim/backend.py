@@ -12,6 +12,8 @@ from ioplan.backends import (
     Gap,
     TargetFacts,
     TargetRequest,
+    Tell,
+    untold,
 )
 from ioplan.job import Job
 from ioplan.suggest import did_you_mean
@@ -91,7 +93,7 @@ class SimDrive:
         """Begin a run; virtual time passes as its events are taken."""
         return SimExecution(job, self.facts, self.device)
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         """Make the drive as new."""
         self.device.purge()
         return "simulated format: every block erased"

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError, TargetFacts, TargetRequest
+from ioplan.backends import BackendError, TargetFacts, TargetRequest, Tell, untold
 from ioplan.job import SECOND_NS, Job
 from ioplan.lab.bare_drive import check_drive, check_lab
 from ioplan.lab.purge import purge
@@ -50,10 +50,10 @@ class SpdkDrive:
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
         return SpdkExecution(self.program, self.options, job, folder)
 
-    def purge(self) -> str:
+    def purge(self, tell: Tell = untold) -> str:
         """Discard what the kernel has; memory is new in each run."""
         if self.target:
-            return purge(self.target)
+            return purge(self.target, tell)
         if self.place.in_memory:
             return "memory, new in each run"
         raise BackendError(
