@@ -14,10 +14,11 @@ import pytest
 
 from command import Done, ioplan, plan_file
 from ioplan.compare.github import github
-from ioplan.compare.judge import Question, compare
+from ioplan.compare.judge import MORE_IS_BETTER, Question, compare
 from ioplan.compare.junit import junit
 from ioplan.compare.markdown import markdown
 from ioplan.compare.side import side_of
+from ioplan.language.metric import METRICS
 from ioplan.report.reader import Reader
 from ioplan.results.store import Store
 from run_data import measurement, record, session
@@ -109,6 +110,14 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     assert back.code == 0 and "better" in words(back) and "worse" not in words(back)
     large = compared(base, new, "--threshold", "60%")
     assert large.code == 0 and words(large) == {"equal"}
+
+
+def test_more_is_better_of_all_that_is_per_something() -> None:
+    """But of CPU and latencies less is."""
+    more = {
+        name for name, (unit, _) in METRICS.items() if unit.startswith(("1/s", "B/s"))
+    }
+    assert more == {*MORE_IS_BETTER}
 
 
 def test_several_sessions_a_side(ran: Ran) -> None:

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioplan.job import Counts, Failure, Progress, Started
+from ioplan.language.metric import Metric
 from ioplan.results.histogram import Histogram
 from ioplan.results.measure import Measurement
 from ioplan.results.record import DirectionResult
+from ioplan.runner.figures import Sample, figure
 from run_data import (
     BLOCK_BYTES,
     SECOND_NS,
@@ -21,6 +23,7 @@ from run_data import (
     latencies_ns,
     measurement,
     progress,
+    record,
     result,
     stream,
 )
@@ -134,6 +137,20 @@ def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
     assert point.p99_9_ns == pytest.approx(ordered[8990], rel=0.01)
     assert point.mean_ns == pytest.approx(mean(ordered))
     assert (point.max_ns, point.errors) == (ordered[-1], 2)
+
+
+def test_a_streams_rate_is_over_its_own_time() -> None:
+    """One that was done with its share after a tenth of the run."""
+    fast = stream("fast", read=counts([100] * 50))
+    fast = fast.model_copy(update={"run_ns": SECOND_NS // 10})
+    made = measured(result(1, fast, stream("slow", read=counts([100] * 50))))
+    one, other = made.streams
+    assert (one.run_s, one.total.iops, one.directions["read"].iops) == (0.1, 500, 500)
+    assert (other.run_s, other.total.iops) == (None, 50)
+    assert made.total.iops == 100
+    sample = Sample(record(1, made=made), made.detail)
+    for name, iops in (("fast", 500), ("slow", 50), (None, 100)):
+        assert figure(Metric(name="iops", stream=name), [sample]).value == iops
 
 
 def test_an_interval_in_which_nothing_completed() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from command import ioplan
 from ioplan.cli import reporting
-from ioplan.language.metric import Metric
+from ioplan.language.metric import Metric, parse_metric
 from ioplan.language.plan import Chart, Test
 from ioplan.report.axis import in_order, numbers, scale_of
 from ioplan.report.channels import Point, framed
@@ -35,6 +35,7 @@ from ioplan.report.places import spots
 from ioplan.report.reader import Reader
 from ioplan.report.request import Request
 from ioplan.report.subject import labels
+from ioplan.report.tables import shown_of
 from ioplan.report.timeline import MOST_POINTS, bands_over_time, over_time
 from ioplan.report.units import latency_text
 from ioplan.report.wanted import chart
@@ -211,6 +212,25 @@ def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
     assert column(written, "x")[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
 
+def test_a_stall_at_the_end_hides_nothing_before_it(store: Store) -> None:
+    """fio tells of the last seconds and of the stall as of one interval."""
+    points = [interval(n, 100) for n in range(1, 9)]
+    store.add(record(1), RunDetail(series=(*points, interval(33, 200, 25))))
+    found = drawn(store, "scatter", ("time",))
+    assert column(found, "y") == [100.0] * 8 + [8.0]
+
+
+def test_what_is_cut_short_was_written_nevertheless(store: Store) -> None:
+    """One cell's steps, one after the other, over the bytes written."""
+    for seq in (1, 2):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": 2.1})
+        series = (interval(1, 10), interval(2, 10), interval(2.1, 5, 0.1))
+        store.add(made, RunDetail(series=series))
+    found = drawn(store, "lines", ("bytes",))
+    assert column(found, "x") == [4096 * n for n in (10, 20, 35, 45)]
+
+
 def test_iops_over_time_add_up_to_those_of_the_record() -> None:
     """Reads and writes together; trims only by their name."""
     made = Measurement()
@@ -290,6 +310,59 @@ def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
     assert "each point stands for 2 intervals" in found.notes
     worst = drawn(store, "scatter", ("time",), metrics=("p99",))
     assert set(column(worst, "y")) == {200.0}
+
+
+def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -> None:
+    """Of two percentiles the larger is drawn; their mean is not that of the larger."""
+    both = [interval(1, 1), interval(1, 1).model_copy(update={"max_ns": 4000})]
+    series = [
+        both[n % 2].model_copy(update={"t_s": float(n)})
+        for n in range(1, 2 * MOST_POINTS + 1)
+    ]
+    store.add(record(1), RunDetail(series=tuple(series)))
+    found = drawn(store, "scatter", ("time",), metrics=("max",))
+    assert set(column(found, "y")) == {4000.0}
+    assert found.overlay
+    assert found.overlay.rows[0][2] == 2200.0
+    assert found.notes[-1].endswith("2.20 us, deviation 81.8 %")
+
+
+def test_a_run_that_was_interrupted_does_not_count_beside_the_finished_one(
+    store: Store,
+) -> None:
+    """After a resume both are there, and compare and expectations take one."""
+    half, whole = record(1), record(2, cell=record(1).asked.cell)
+    half = half.model_copy(update={"status": "interrupted"})
+    (alone,) = spots({"A": [half]})
+    (both,) = spots({"A": [half, whole]})
+    assert alone.records == [half]
+    assert both.records == [whole]
+
+
+def trimmed() -> Measurement:
+    made = Measurement()
+    done = stream(trim=counts(range(2000, 4000)))
+    made.add(progress(1, done))
+    made.add(result(1, done))
+    return made
+
+
+def test_trims_alone_have_their_figures(store: Store) -> None:
+    """A total is of reads and writes, and would be nothing."""
+    made = trimmed()
+    store.add(record(1, made=made), made.detail)
+    (only,) = records = list(store.records(ID))
+    reader = Reader(store)
+    assert reader.figure(parse_metric("trim.iops"), records).value == 2000
+    assert reader.figure(parse_metric("trim.p99"), records).value == pytest.approx(
+        3980, rel=0.01
+    )
+    assert shown_of(only)[0].ios == 2000 and shown_of(only)[1] == "trim "
+    (section,) = composed(store).sections
+    assert [p.kind for p in section.pictures] == ["scatter", "percentiles"]
+    assert all(p.frame.rows for p in section.pictures)
+    keys = [c.key for c in section.runs.columns]
+    assert section.runs.rows[0][keys.index("iops")] == 2000
 
 
 def test_convergence_shows_window_limits_and_fit() -> None:

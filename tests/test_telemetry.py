@@ -93,6 +93,20 @@ def test_intervals_add_up_to_the_run(tmp_path: Path) -> None:
         assert getattr(made, name) * made.covered_s == pytest.approx(parts)
 
 
+def test_a_queues_time_turns_over_at_32_bits(tmp_path: Path) -> None:
+    """At a depth of 1,000, four hours turn it over three times."""
+    disk, found = Disk(nvme(tmp_path), is_target=True), []
+    for hours in range(5):
+        told = 4_000_000_000 + hours * 3_600_000 * 1000
+        numbers = ["0"] * 9 + [str(hours * 3_600_000), str(told % 2**32)]
+        put(disk.folder, stat=" ".join(numbers), inflight="0 0")
+        found.append(at(hours * 3600.0, disk=disk.counts()))
+    made, each = summary(found, {}), points(found, {})
+    assert made and made.device_queue_depth == pytest.approx(1000)
+    assert [one.device_queue_depth for one in each] == pytest.approx([1000] * 4)
+    assert made.device_busy_percent == pytest.approx(100)
+
+
 @pytest.mark.parametrize(
     ("times_s", "kept"),
     [

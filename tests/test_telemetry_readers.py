@@ -125,7 +125,7 @@ def test_a_disks_counters(tmp_path: Path) -> None:
     assert found
     assert (found.read_ios, found.read_bytes) == (10, 80 * 512)
     assert (found.write_ios, found.write_bytes) == (20, 320 * 512)
-    assert (found.busy_s, found.queued_s, found.inflight) == (0.5, 0.9, 3)
+    assert (found.busy_ms, found.queued_ms, found.inflight) == (500, 900, 3)
 
 
 def test_a_files_disk_counts_what_is_written_to_it(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_files_disk_counts_what_is_written_to_it(tmp_path: Path) -> None:
     after = disk.counts()
     assert before and after and not disk.is_target
     assert after.write_bytes - before.write_bytes >= 4 << 20
-    assert after.busy_s >= before.busy_s
+    assert after.busy_ms >= before.busy_ms
 
 
 def test_a_files_mount_is_the_one_that_the_kernel_knows(tmp_path: Path) -> None:

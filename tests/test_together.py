@@ -86,17 +86,37 @@ def test_an_interval_is_told_when_all_hosts_have_told_theirs() -> None:
     assert sum(one.interval_ns for one in told[1:]) == told[-1].t_ns
 
 
+def timed(one: StreamCounts, run_ns: int) -> StreamCounts:
+    return one.model_copy(update={"run_ns": run_ns})
+
+
+def test_a_short_last_interval_is_awaited_from_all() -> None:
+    """A run of 23 ms, told each 10 ms: its end is no more the second than the third."""
+    series = Series(job(stream("s", "a", "b")), ("a", "b"))
+    ends = [(10, 10), (20, 10), (23, 3)]
+    told = []
+    for host, more_ns in (("a", 0), ("b", 50_000)):
+        for t_ms, length_ms in ends:
+            one = progress(t_ms * MS_NS + more_ns, length_ms)
+            one = one.model_copy(update={"interval_ns": length_ms * MS_NS})
+            told += series.add(host, one)
+    told += series.rest()
+    rates = [s.streams[0].directions["read"].ios / s.interval_ns for s in told]
+    assert rates == pytest.approx([2 / MS_NS] * 3, rel=0.02)
+
+
 def test_results_are_added_over_the_longest_time() -> None:
     named = {n: StreamCounts(name=n, directions={"read": Counts(ios=3)}) for n in "xy"}
     found = added_results(
         job(stream("x", "a", "b"), stream("y", "b")),
         [
-            Result(run_ns=100, streams=(named["x"],)),
-            Result(run_ns=110, streams=(named["x"], named["y"])),
+            Result(run_ns=100, streams=(timed(named["x"], 90),)),
+            Result(run_ns=110, streams=(timed(named["x"], 100), named["y"])),
         ],
     )
     assert [s.directions["read"].ios for s in found.streams] == [6, 3]
     assert found.run_ns == 110 and not found.stopped
+    assert [one.run_ns for one in found.streams] == [100, None]
 
 
 def test_each_host_has_its_part_and_other_places() -> None:

@@ -89,9 +89,13 @@ class Counts(Model):
 
 
 class StreamCounts(Model):
-    """One stream's counts by direction; a direction that did nothing is absent."""
+    """One stream's counts by direction; a direction that did nothing is absent.
+
+    In a Result, `run_ns` is the stream's own measured time, where that is known.
+    """
 
     name: str
+    run_ns: int | None = None
     directions: dict[Direction, Counts] = {}
     sync_ios: int = 0
     backlog_ios: int = 0

@@ -7,7 +7,7 @@ from rich.console import Console
 from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.report.line import line
 from ioplan.report.steady import steady_line
-from ioplan.report.tables import latencies, prepare_line, verdict_line
+from ioplan.report.tables import latencies, prepare_line, shown_of, verdict_line
 from ioplan.report.units import bandwidth_text, iops_text, time_text
 from ioplan.results.record import RunRecord, Steady, Verdict
 from ioplan.results.session import Session
@@ -53,11 +53,12 @@ class Lines(Watcher):
             self.say(f"       {prepare_line(record)}", "dim")
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
-        mean, p99, *_ = latencies(record.total)
+        shown, what = shown_of(record)
+        mean, p99, *_ = latencies(shown)
         self.say(
-            f"  {self.number:>3}  {cell or 'run':<22}"
-            f" {iops_text(record.total.iops):>6} IOPS"
-            f" {bandwidth_text(record.total.bandwidth_bytes_per_s):>6} MB/s"
+            f"  {self.number:>3}  {what + cell or 'run':<22}"
+            f" {iops_text(shown.iops):>6} IOPS"
+            f" {bandwidth_text(shown.bandwidth_bytes_per_s):>6} MB/s"
             f"  mean {mean:>7}  p99 {p99:>7}"
         )
         for warning in record.warnings:

@@ -45,6 +45,7 @@ def added_streams(
 def _stream(name: str, parts: list[StreamCounts]) -> StreamCounts:
     return StreamCounts(
         name=name,
+        run_ns=max((part.run_ns for part in parts if part.run_ns), default=None),
         directions=dict(_directions(parts)),
         sync_ios=sum(part.sync_ios for part in parts),
         backlog_ios=sum(part.backlog_ios for part in parts),
@@ -91,9 +92,13 @@ class Series:
         yield from self._due(min(self.reached.values()))
 
     def _place(self, progress: Progress) -> Place:
-        """Backends tell at about the same times, not at the same ns."""
-        number = max(1, round(progress.t_ns / self.job.interval_ns))
-        return (not progress.warmup, number)
+        """Backends tell at about the same times, not at the same ns.
+
+        The last interval may be short, and is a place of its own.
+        """
+        usual_ns = self.job.interval_ns
+        middle_ns = progress.t_ns - min(progress.interval_ns, usual_ns) // 2
+        return (not progress.warmup, middle_ns // usual_ns + 1)
 
     def rest(self) -> Iterator[Progress]:
         """What is left when all have ended."""

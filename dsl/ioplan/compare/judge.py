@@ -13,9 +13,10 @@ from ioplan.compare.noise import NoiseModel
 from ioplan.compare.side import CellRuns, Side
 from ioplan.language.metric import Metric
 from ioplan.report.reader import Reader
+from ioplan.runner.figures import PER
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
-MORE_IS_BETTER = ("iops", "bandwidth", "iops_per_cpu", "iops_per_watt")
+MORE_IS_BETTER = ("iops", "bandwidth", *PER)
 NOTHING_TOLD = (
     "nothing tells how much runs vary: repeat the cells, name several sessions a side, "
     "or give --noise"

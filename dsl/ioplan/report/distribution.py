@@ -47,8 +47,7 @@ def _histograms(request: Request) -> Iterator[tuple[Place, Histogram]]:
     """A histogram for each spot and each scope that the metrics name."""
     scopes = {(m.stream, m.direction): m for m in request.chart.metrics}
     for spot in request.spots[:MOST_CURVES]:
-        records = [r for r in spot.last_window(request.window) if r.total.ios]
-        samples = request.reader.samples(records)
+        samples = request.reader.samples(spot.last_window(request.window))
         for metric in scopes.values():
             found = merged(metric, samples)
             if found.total:

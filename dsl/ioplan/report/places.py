@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ioplan.language.plan import CellValue, Chart, Test
 from ioplan.report.channels import Place
@@ -34,7 +34,25 @@ def spots(runs: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
                 place["step"] = str(record.asked.step + 1)
             spot = by_place.setdefault(tuple(place.items()), Spot(place))
             spot.records.append(record)
-    return list(by_place.values())
+    return [_counting(spot) for spot in by_place.values()]
+
+
+def _counting(spot: Spot) -> Spot:
+    """What was run once more, by `resume`, counts as it was last.
+
+    Runs that were interrupted or failed count only where no other was finished.
+    """
+    finished = [record for record in spot.records if record.status == "ok"]
+    kept = finished or spot.records
+    last = {(r.asked.step, r.asked.round, r.asked.iteration): r for r in kept}
+    return replace(spot, records=list(last.values()))
+
+
+def only_trims(spots: Sequence[Spot]) -> bool:
+    """Whether there is nothing but trims to show."""
+    totals = [r.total.ios for spot in spots for r in spot.records]
+    trims = (r.directions.get("trim") for spot in spots for r in spot.records)
+    return not any(totals) and any(trims)
 
 
 def chosen(all_spots: Iterable[Spot], chart: Chart, test: Test | None) -> list[Spot]:

@@ -28,7 +28,7 @@ class Reader:
 
     def figure(self, metric: Metric, records: Sequence[RunRecord]) -> Figure:
         """The metric over runs of one cell, as expectations are judged."""
-        measured = [record for record in records if record.total.ios]
+        measured = [r for r in records if any(d.ios for d in r.directions.values())]
         if not measured and metric.name != "errors":
             return Figure(None, records[-1].message or "no I/O completed")
         if metric.percent is None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from ioplan.language.metric import Metric
 from ioplan.report.axis import axis_title, in_order
 from ioplan.report.document import Column, Frame, Value
-from ioplan.report.places import Spot
+from ioplan.report.places import Spot, only_trims
 from ioplan.report.reader import Reader
 from ioplan.report.request import unit_of
 from ioplan.results.record import RunRecord
+from ioplan.workload import Direction
 
 SHOWN = ("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "cpu", "errors")
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
@@ -23,7 +24,8 @@ def run_frame(spots: Sequence[Spot], reader: Reader, window: int) -> Frame:
     axes = list(dict.fromkeys(name for spot in spots for name in spot.place))
     if len({spot.place["session"] for spot in spots}) < 2 and axes:
         axes.remove("session")
-    metrics = [Metric(name=name) for name in SHOWN]
+    direction: Direction | None = "trim" if only_trims(spots) else None
+    metrics = [Metric(name=name, direction=direction) for name in SHOWN]
     columns = [
         *place_columns(spots, axes),
         *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in metrics),

@@ -78,14 +78,21 @@ def _places(record: RunRecord, extra: list[str]) -> list[str]:
 
 
 def _figures(record: RunRecord) -> list[str]:
-    if record.status != "ok" and not record.total.ios:
+    shown, what = shown_of(record)
+    if record.status != "ok" and not shown.ios:
         return [record.status, "", "", "", "", ""]
     mark = "" if record.status == "ok" else " !"
     return [
-        iops_text(record.total.iops) + mark,
-        bandwidth_text(record.total.bandwidth_bytes_per_s),
-        *latencies(record.total),
+        what + iops_text(shown.iops) + mark,
+        bandwidth_text(shown.bandwidth_bytes_per_s),
+        *latencies(shown),
     ]
+
+
+def shown_of(record: RunRecord) -> tuple[DirectionResult, str]:
+    """Reads and writes; where nothing else was done, trims, and that word."""
+    trims = record.directions.get("trim")
+    return (trims, "trim ") if trims and not record.total.ios else (record.total, "")
 
 
 def latencies(result: DirectionResult) -> list[str]:

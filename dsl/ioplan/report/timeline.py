@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.channels import MOST_DASHES, Point, framed, together
@@ -20,7 +20,7 @@ from ioplan.report.request import (
     metrics_title,
     y_column,
 )
-from ioplan.report.units import bytes_text, metric_text, time_text
+from ioplan.report.units import bytes_text, digits, metric_text, time_text
 from ioplan.results.record import Interval
 from ioplan.results.telemetry import TelemetryPoint
 
@@ -31,7 +31,7 @@ WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 LEAST_FOR_SPREAD = 20
 SHORT = 0.25
-"""An interval of less than this share of the longest one says little."""
+"""A last interval of less than this share of the usual one says little."""
 MOST_TOLD = 6
 FAR = 4
 """Latencies that lie this far apart are drawn on a logarithmic axis."""
@@ -50,7 +50,6 @@ class Instant:
     readings: TelemetryPoint | None
 
 
-Read = tuple[Interval, TelemetryPoint | None]
 Curve = tuple[Spot, list[Instant]]
 
 
@@ -76,18 +75,21 @@ def _steps(spots: Sequence[Spot], reader: Reader) -> Iterator[Curve]:
     begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
     for record, at in runs:
         start_s = max(end_s, (_moment(record.started_at) - begun).total_seconds())
-        for interval, readings in _whole(list(reader.series(record))):
+        series = list(reader.series(record))
+        for interval, readings in series:
             written += interval.bytes.get("write", 0)
             t_s = start_s + interval.t_s
             curves[at].append(Instant(t_s, written, interval, readings))
+        if _is_cut_short([interval for interval, _ in series]):
+            curves[at].pop()
         end_s = start_s + record.run_s
     yield from zip(spots, curves, strict=True)
 
 
-def _whole(series: Sequence[Read]) -> Iterator[Read]:
-    """Without an interval that the end of the run has cut short."""
-    usual_s = max((interval.length_s for interval, _ in series), default=0.0)
-    return (read for read in series if read[0].length_s >= SHORT * usual_s)
+def _is_cut_short(series: Sequence[Interval]) -> bool:
+    """Whether the end of the run has left too little of the last interval."""
+    lengths_s = [interval.length_s for interval in series]
+    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
 
 
 def _joined(curves: Sequence[Curve]) -> Iterator[Curve]:
@@ -125,10 +127,11 @@ def _scatter(
     for spot, curve in curves:
         for metric in metrics:
             place = {**spot.place, "metric": str(metric)}
-            drawn, step = _thinned(_valued(curve, metric, x), metric)
+            measured = _valued(curve, metric, x)
+            drawn, step = _thinned(measured, metric)
             coarse = max(coarse, step)
             points += [Point(place, values) for values in drawn]
-            windows += [Point(place, w) for w in _window(drawn)]
+            windows += [Point(place, w) for w in _window(measured)]
     dashes = MOST_DASHES if request.chart.kind == "lines" else 0  # points have none
     frame, channels = framed(points, (x, y_column(metrics)), request.per, True, dashes)
     overlay = _overlay(windows, frame, request, dashes)
@@ -166,21 +169,25 @@ def _thinned(
 ) -> tuple[list[tuple[float, float]], int]:
     """Few enough points: several intervals become one, at its end.
 
-    Of rates and means it has the mean, of percentiles and the maximum the largest,
-    as percentiles do not average.
+    It has their mean, but of percentiles and extremes the outermost, as those do
+    not average.
     """
     step = -(-len(values) // MOST_POINTS)
     if step <= 1:
         return values, 1
-    merge = fmean if metric.name in ("iops", "bandwidth", "mean") else max
+    merge = min if metric.name == "min" else max if _is_peak(metric) else fmean
     parts = [values[i : i + step] for i in range(0, len(values), step)]
     return [(p[-1][0], float(merge(v for _, v in p))) for p in parts], step
 
 
-def _window(drawn: list[tuple[float, float]]) -> Iterator[tuple[Value, ...]]:
+def _is_peak(metric: Metric) -> bool:
+    return metric.percent is not None or metric.name in ("max", "errors", "temperature")
+
+
+def _window(measured: list[tuple[float, float]]) -> Iterator[tuple[Value, ...]]:
     """Begin and end of the last fifth, its mean, and the mean -+ the deviation."""
-    last = drawn[-(len(drawn) // WINDOW) :]
-    if len(drawn) < LEAST_FOR_SPREAD:
+    last = measured[-(len(measured) // WINDOW) :]
+    if len(measured) < LEAST_FOR_SPREAD:
         return
     values = [value for _, value in last]
     mean, spread = fmean(values), pstdev(values)
@@ -220,9 +227,9 @@ def _notes(request: Request, coarse: int, windows: list[Point]) -> tuple[str, ..
 
 def _spread(window: Point, request: Request) -> str:
     """Mean and deviation in words."""
-    start, end, mean, low, _ = (float(value or 0) for value in window.values)
+    start, end, mean, _, high = (float(value or 0) for value in window.values)
     metric = parse_metric(window.place["metric"])
-    share = 100 * (mean - low) / mean if mean else 0.0
+    share = 100 * (high - mean) / mean if mean else 0.0
     from_to = (
         f"{bytes_text(start)} to {bytes_text(end)}"
         if request.chart.by[0] == "bytes"
@@ -233,7 +240,7 @@ def _spread(window: Point, request: Request) -> str:
     where = f"{window.place['session']}, {rest}" if rest else window.place["session"]
     return (
         f"{where}, {from_to}: {metric_name(metric)} "
-        f"{metric_text(mean, metric.unit)}, deviation {share:.2g} %"
+        f"{metric_text(mean, metric.unit)}, deviation {digits(share)} %"
     )
 
 

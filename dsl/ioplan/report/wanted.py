@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Chart, Test
 from ioplan.report.axis import numbers
-from ioplan.report.places import Spot
+from ioplan.report.places import Spot, only_trims
 
 BEHIND = {"time", "round", "iops", "bytes"}
 """What a chart may be drawn over beside the axes of the matrix."""
@@ -25,16 +25,20 @@ def suggested(spots: Sequence[Spot]) -> tuple[Chart, ...]:
     is what is looked at.
     """
     axes, rate = _axes(spots), "bandwidth" if _sequential(spots) else "iops"
+    mean, p99 = "mean", "p99"
+    if trims := only_trims(spots):
+        rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
     if not axes:
+        bands = () if trims else (chart("bands", ("p99",), ("time",)),)
         return (
             chart("scatter", (rate,), ("time",)),
-            chart("bands", ("p99",), ("time",)),
-            chart("percentiles", ("p99",), ()),
+            *bands,
+            chart("percentiles", (p99,), ()),
         )
     by, per = axes[-1:], axes[-2:-1]
     texts = {s.place[by[0]] for s in spots if by[0] in s.place}
     kind = "lines" if numbers(texts) else "bars"
-    return (chart(kind, (rate,), by, per), chart(kind, ("mean", "p99"), by, per))
+    return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
 
 
 def chart(
@@ -43,7 +47,7 @@ def chart(
     """A chart that no line of the plan asks for."""
     return Chart(
         kind=kind,
-        metrics=tuple(Metric(name=name) for name in metrics),
+        metrics=tuple(map(parse_metric, metrics)),
         by=tuple(by),
         per=tuple(per),
         when=None,

@@ -57,6 +57,11 @@ class StreamResult(Model):
     """What one stream did, by direction and in total."""
 
     name: str
+    run_s: float | None = described(
+        "the stream's own measured time, which its rates are over; none if it is only "
+        "known of the run",
+        default=None,
+    )
     directions: dict[Direction, DirectionResult]
     total: DirectionResult = described("reads and writes together, without trims")
     sync_ios: int = described("flushes", default=0)

@@ -131,6 +131,7 @@ class StreamTally:
     """One stream's tallies by direction."""
 
     name: str
+    run_ns: int | None = None
     directions: dict[Direction, Tally] = field(default_factory=dict)
     sync_ios: int = 0
     backlog_ios: int = 0
@@ -141,6 +142,7 @@ class StreamTally:
         """Add an interval or a whole run."""
         for direction, part in counts.directions.items():
             self.directions.setdefault(direction, Tally()).add(part, bins[direction])
+        self.run_ns = counts.run_ns
         self.sync_ios += counts.sync_ios
         self.backlog_ios = counts.backlog_ios  # a level, not a sum
         self.verified_bytes += counts.verified_bytes
@@ -151,9 +153,11 @@ class StreamTally:
         return [self.directions[d] for d in READ_WRITE if d in self.directions]
 
     def result(self, run_ns: int) -> StreamResult:
-        """The figures of a measured time."""
+        """The figures of its own measured time, or else of the run's."""
+        run_ns = self.run_ns or run_ns
         return StreamResult(
             name=self.name,
+            run_s=self.run_ns / SECOND_NS if self.run_ns else None,
             directions={d: t.result(run_ns) for d, t in self.directions.items()},
             total=Tally.merged(self.read_write()).result(run_ns),
             sync_ios=self.sync_ios,

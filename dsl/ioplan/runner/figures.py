@@ -110,12 +110,18 @@ def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """I/Os or bytes of all runs over the time of all runs."""
-    run_s = sum(sample.record.run_s for sample in samples)
+    run_s = sum(_time_s(metric.stream, sample.record) for sample in samples)
     if not run_s:
         return Figure(None, "nothing was measured")
     results = all_scoped(metric, samples)
     amount = sum(r.ios if metric.name == "iops" else r.bytes for r in results)
     return Figure(amount / run_s)
+
+
+def _time_s(stream: str | None, record: Measured) -> float:
+    """A stream's own time, where it is known."""
+    own = (one.run_s for one in record.streams if one.name == stream)
+    return next(own, None) or record.run_s
 
 
 def _cpu(samples: Sequence[Sample]) -> Figure:

@@ -13,19 +13,35 @@ from ioplan.telemetry.tree import Tree, raw
 SECTOR_BYTES = 512
 """What the kernel counts in, whatever the device's block is."""
 FEWEST = 11
+TURN_MS, BACK_MS = 1 << 32, 60_000
 
 
 @dataclass(frozen=True)
 class DiskCounts:
-    """Counters since the device came, and the requests that are in flight now."""
+    """Counters since the device came, and the requests that are in flight now.
+
+    The kernel shows its times as 32 bits: at a depth of 1,000, those of the queue
+    turn over within 72 minutes.
+    """
 
     read_ios: int
     read_bytes: int
     write_ios: int
     write_bytes: int
-    busy_s: float
-    queued_s: float
+    busy_ms: int
+    queued_ms: int
     inflight: int
+
+    def since(self, before: DiskCounts) -> tuple[float, float]:
+        """Seconds that it was busy, and seconds that all its requests took."""
+        busy_s = _passed_s(before.busy_ms, self.busy_ms)
+        return busy_s, _passed_s(before.queued_ms, self.queued_ms)
+
+
+def _passed_s(before_ms: int, after_ms: int) -> float:
+    """A counter may turn over once. One that goes back a little did not move."""
+    passed_ms = (after_ms - before_ms) % TURN_MS
+    return passed_ms / 1000 if passed_ms < TURN_MS - BACK_MS else 0.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +68,8 @@ class Disk:
             read_bytes=words[2] * SECTOR_BYTES,
             write_ios=words[4],
             write_bytes=words[6] * SECTOR_BYTES,
-            busy_s=words[9] / 1000,
-            queued_s=words[10] / 1000,
+            busy_ms=words[9],
+            queued_ms=words[10],
             inflight=inflight,
         )
 

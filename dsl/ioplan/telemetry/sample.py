@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean
 
 from ioplan.telemetry.disk import DiskCounts
@@ -28,12 +29,13 @@ class Sample:
     temperature_celsius: float | None = None
 
 
-def rates(before: Sample, after: Sample) -> Figures:
-    """What counters say of the time between two samples."""
+def rates(samples: Sequence[Sample]) -> Figures:
+    """What counters say of the time from the first sample to the last."""
+    before, after = samples[0], samples[-1]
     return {
         **_cpu(before, after),
         **_events(before, after),
-        **_disk(before, after),
+        **_disk(samples, after.at_s - before.at_s),
     }
 
 
@@ -96,16 +98,19 @@ def _events(before: Sample, after: Sample) -> Figures:
     }
 
 
-def _disk(before: Sample, after: Sample) -> Figures:
-    one, other = before.disk, after.disk
-    if not (one and other):
+def _disk(samples: Sequence[Sample], length_s: float) -> Figures:
+    """Times are added up from sample to sample, as their counters turn over."""
+    counts = [sample.disk for sample in samples if sample.disk]
+    if len(counts) < len(samples):
         return {}
-    length_s = after.at_s - before.at_s
+    one, other = counts[0], counts[-1]
+    times = [after.since(before) for before, after in pairwise(counts)]
+    busy_s, queued_s = (sum(each) for each in zip(*times, strict=True))
     return {
         "device_read_iops": (other.read_ios - one.read_ios) / length_s,
         "device_write_iops": (other.write_ios - one.write_ios) / length_s,
         "device_read_bytes_per_s": (other.read_bytes - one.read_bytes) / length_s,
         "device_write_bytes_per_s": (other.write_bytes - one.write_bytes) / length_s,
-        "device_queue_depth": (other.queued_s - one.queued_s) / length_s,
-        "device_busy_percent": 100 * (other.busy_s - one.busy_s) / length_s,
+        "device_queue_depth": queued_s / length_s,
+        "device_busy_percent": 100 * busy_s / length_s,
     }

@@ -83,7 +83,7 @@ def summary(
 
 
 def _figures(samples: Sequence[Sample], found: Power) -> Figures:
-    between = rates(samples[0], samples[-1])
+    between = rates(samples)
     return between | levels(samples[1:]) | {"watts": found.watts}
 
 

@@ -57,6 +57,9 @@ pub struct Cpu {
 #[derive(Serialize)]
 pub struct StreamReport {
     pub name: String,
+    /// Its own time, in the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_ns: Option<u64>,
     pub directions: BTreeMap<&'static str, CountsReport>,
     pub sync_ios: u64,
     pub backlog_ios: u64,

@@ -243,10 +243,10 @@ impl Run {
         let result = Event::Result {
             run_ns: runs_ns.iter().copied().max().unwrap_or(0),
             stopped: self.stopped,
-            streams: self.timeline.total_reports(),
+            streams: self.timeline.total_reports(&runs_ns),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
             warnings: [self.warnings(&ends), conditions.warnings()].concat(),
-            facts: self.result_facts(&runs_ns, &conditions, &ends),
+            facts: self.result_facts(&conditions, &ends),
         };
         self.emit(&result);
         let failure = self.failure.take().or_else(|| self.io_failure());
@@ -353,16 +353,11 @@ impl Run {
         self.began_ns + last_ns.saturating_sub(self.schedule.warmup_start_ns)
     }
 
-    fn result_facts(&self, runs_ns: &[u64], conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
+    fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
         let mut facts = self.shared.error_facts();
         if self.job.await_start {
             facts.insert("started_ns".into(), json!(self.started_ns(ends)));
         }
-        let named = self.job.streams.iter().zip(runs_ns);
-        let streams: Facts = named
-            .map(|(stream, run_ns)| (stream.name.clone(), json!({"run_ns": run_ns})))
-            .collect();
-        facts.insert("streams".into(), streams.into());
         let drift_ppm = (self.shared.clock.drift_ppm() * 100.0).round() / 100.0;
         facts.insert("clock_drift_ppm".into(), json!(drift_ppm));
         facts.insert("conditions".into(), conditions.facts().into());

@@ -183,6 +183,7 @@ impl StreamCounts {
             .collect();
         StreamReport {
             name: name.to_owned(),
+            run_ns: None,
             directions,
             sync_ios: self.sync_ios,
             backlog_ios,

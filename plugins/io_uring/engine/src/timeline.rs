@@ -152,8 +152,13 @@ impl Timeline {
         &self.totals
     }
 
-    pub fn total_reports(&self) -> Vec<StreamReport> {
-        self.reports(&self.totals)
+    /// The whole, of streams that took these times.
+    pub fn total_reports(&self, runs_ns: &[u64]) -> Vec<StreamReport> {
+        let mut reports = self.reports(&self.totals);
+        for (report, run_ns) in reports.iter_mut().zip(runs_ns) {
+            report.run_ns = Some(*run_ns);
+        }
+        reports
     }
 }
 
