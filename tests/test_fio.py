@@ -245,6 +245,16 @@ def test_the_bytes_of_several_streams_end_the_run(data: Path) -> None:
     assert not result.stopped and found.total.bytes >= 8 * MIB
 
 
+def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> None:
+    """fio counts whole ms; a stream of 4 MiB is done in fewer than one of 200 IOPS."""
+    rated = stream(name="a", rate={"iops": 200})
+    result, _ = done(job(rated, run_ns=SECOND_NS // 4), data)
+    assert result.streams[0].run_ns == result.run_ns and not result.warnings
+    result, _ = done(job(stream(), limit_bytes=4096), data)
+    (told,) = result.warnings
+    assert told.startswith("fio tells time in whole ms, and measured for ")
+
+
 def test_a_reading_job_cannot_write(data: Path) -> None:
     wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
     told = events(wanted, None, data)[-1]

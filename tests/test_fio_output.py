@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from fio_jobs import GOLDEN, events, replay, stand_in
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.results.histogram import BITS, Histogram, bucket_index
 from ioplan.results.measure import Measurement
-from ioplan_fio.bins import edges_ns, flat, to_bins
+from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, flat, to_bins
 
 FIO_BITS = 6
 
@@ -364,13 +365,16 @@ def fio_middle(value_ns: int) -> int:
     return (value_ns >> shift << shift) + (1 << shift >> 1)
 
 
-@given(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=300))
+def fio_bins(values_ns: list[int]) -> Counter[int]:
+    """As fio counts: its last bucket holds whatever is longer."""
+    return Counter(min(LAST_NS, fio_middle(value_ns)) for value_ns in values_ns)
+
+
+@given(st.lists(st.integers(0, LAST_EDGE_NS - 1), min_size=1, max_size=300))
 def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> None:
-    fio: dict[int, int] = {}
-    for value_ns in values_ns:
-        fio[fio_middle(value_ns)] = fio.get(fio_middle(value_ns), 0) + 1
+    fio = fio_bins(values_ns)
     low, high = min(values_ns), max(values_ns)
-    ours = Histogram.of(flat(to_bins(fio, low, high)))
+    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
     assert ours.bits == BITS and ours.total == len(values_ns)
     assert ours.index[0] >= bucket_index(low) and ours.index[-1] <= bucket_index(high)
     lowest, highest = edges_ns(fio)
@@ -385,12 +389,21 @@ def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> No
     assert ours.mean_ns() == pytest.approx(binned, rel=0.016, abs=1)
 
 
-def test_a_latency_beyond_fios_last_bucket_keeps_its_place() -> None:
-    last_ns, high_ns = (1 << 33) + 127 * (1 << 26), 30_000_000_000
-    ours = Histogram.of(flat(to_bins({1000: 5, last_ns: 1}, 1000, high_ns)))
-    assert ours.total == 6 and ours.percentile_ns(100) == pytest.approx(
-        high_ns, rel=0.01
-    )
+@given(
+    st.lists(st.integers(0, LAST_EDGE_NS), max_size=100),
+    st.lists(st.integers(LAST_EDGE_NS, 1 << 40), min_size=1, max_size=50),
+)
+def test_latencies_beyond_fios_last_bucket_keep_their_mean(
+    within_ns: list[int], beyond_ns: list[int]
+) -> None:
+    """A stall of 25 s at QD 32 is 32 I/Os in a bucket that is called 17 s."""
+    values_ns = within_ns + beyond_ns
+    fio, low, high = fio_bins(values_ns), min(values_ns), max(values_ns)
+    assert edges_ns(fio)[1] >= high
+    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
+    assert ours.total == len(values_ns)
+    assert ours.percentile_ns(100) == pytest.approx(high, rel=0.01)
+    assert ours.mean_ns() == pytest.approx(sum(values_ns) / len(values_ns), rel=0.016)
 
 
 def test_a_run_in_which_nothing_was_done(tmp_path: Path, target: Path) -> None:

@@ -17,33 +17,41 @@ from ioplan.results.histogram import bucket_index, bucket_range
 SINGLE_NS = 128
 """Below, fio counts every nanosecond by itself."""
 
+LAST_NS, LAST_EDGE_NS = 17_112_760_320, 1 << 34
+"""fio's last bucket (of 29 groups of 64) also holds all that took longer."""
+LONGEST_NS = (1 << 63) - 1
+
 FioBins = Mapping[int, int]
 """Counts by the middle of fio's bucket, in ns."""
+Parts = tuple[tuple[int, int], ...]
+"""Our buckets, each with what it gets of fio's."""
 
 
-def to_bins(fio: FioBins, low_ns: int, high_ns: int) -> Counter[int]:
+def to_bins(fio: FioBins, low_ns: int, high_ns: int, sum_ns: int) -> Counter[int]:
     """Counts by our bucket; none lies beyond the extremes, which are exact."""
     lowest, highest = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
     found: Counter[int] = Counter()
     for middle_ns, count in fio.items():
-        for index, part in _halves(middle_ns, count):
+        parts = _halves(middle_ns, count)
+        if middle_ns == LAST_NS and high_ns > LAST_EDGE_NS:
+            parts = _open_ended(fio, high_ns, sum_ns)
+        for index, part in parts:
             if part:
                 found[max(lowest, min(index, highest))] += part
-    if fio and high_ns > edges_ns(fio)[1]:
-        _raise_largest(found, highest)
     return found
 
 
-def _raise_largest(found: Counter[int], highest: int) -> None:
-    """fio's last bucket holds all from 17 s on; of one of them the place is known."""
-    last = max(found)
-    found[last] -= 1
-    found[highest] += 1
-    if not found[last]:
-        del found[last]
+def _open_ended(fio: FioBins, high_ns: int, sum_ns: int) -> Parts:
+    """The last bucket: the largest is known, and of the others the mean, by what
+    the sum of all has beyond the other buckets."""
+    others = fio[LAST_NS] - 1
+    below_ns = sum(at_ns * count for at_ns, count in fio.items() if at_ns < LAST_NS)
+    mean_ns = (sum_ns - below_ns - high_ns) // max(1, others)
+    mean_ns = max(_range(LAST_NS)[0], min(mean_ns, high_ns))
+    return (bucket_index(mean_ns), others), (bucket_index(high_ns), 1)
 
 
-def _halves(middle_ns: int, count: int) -> tuple[tuple[int, int], ...]:
+def _halves(middle_ns: int, count: int) -> Parts:
     upper = bucket_index(middle_ns)
     if middle_ns < SINGLE_NS:
         return ((upper, count),)
@@ -55,7 +63,7 @@ def _halves(middle_ns: int, count: int) -> tuple[tuple[int, int], ...]:
 def edges_ns(fio: FioBins) -> tuple[int, int]:
     """The smallest and the largest latency that the buckets in use may hold."""
     low, high = min(fio), max(fio)
-    return _range(low)[0], _range(high)[1] - 1
+    return _range(low)[0], LONGEST_NS if high == LAST_NS else _range(high)[1] - 1
 
 
 def _range(middle_ns: int) -> tuple[int, int]:

@@ -60,13 +60,14 @@ def added(before: Sum, after: Sum) -> tuple[Counts, Counter[int]]:
     """What came between two documents, and its histogram."""
     fio = after.fio - before.fio
     low, high = _extremes(before, after, fio)
-    bins = to_bins(fio, low, high)
+    sum_ns = after.sum_ns - before.sum_ns
+    bins = to_bins(fio, low, high, sum_ns)
     return Counts(
         ios=after.ios - before.ios,
         bytes=after.bytes - before.bytes,
         min_ns=low,
         max_ns=high,
-        sum_ns=after.sum_ns - before.sum_ns,
+        sum_ns=sum_ns,
         sum_sq_ns2=after.sum_sq_ns2 - before.sum_sq_ns2,
         bins=flat(bins),
     ), bins

@@ -17,6 +17,7 @@ from ioplan_fio.usage import sizes
 
 MS_NS = 1_000_000
 UNEVEN_MS = 50
+SHORT_MS = 100
 Key = tuple[int, Direction]
 """A stream's place in the job, and a direction of it."""
 
@@ -68,7 +69,8 @@ class Timeline:
         if self.last is None or self._warming:
             nothing = tuple(StreamCounts(name=s.name) for s in self.job.streams)
             return Result(run_ns=0, stopped=stopped, streams=nothing, facts=facts)
-        streams = tuple(self._total(i, s) for i, s in enumerate(self.job.streams))
+        parts = zip(self.job.streams, parted(self.job, self.last), strict=True)
+        streams = tuple(self._total(i, *part) for i, part in enumerate(parts))
         return Result(
             run_ns=max(MS_NS, _runtime_ns(self.last)),
             stopped=stopped,
@@ -83,16 +85,25 @@ class Timeline:
         times_ms = [job.runtime_ms for job in report.jobs if job.has_begun]
         by_bytes = self.job.passes is not None or self.job.limit_bytes is not None
         low, high = min(times_ms, default=0), max(times_ms, default=0)
-        if by_bytes or high - low <= UNEVEN_MS:
-            return ()
-        return (
-            f"fio's threads measured for {low} to {high} ms, as slow ones see the time "
-            f"only at their next I/O; rates are over the longest",
-        )
+        warnings = []
+        if high < SHORT_MS:
+            warnings.append(
+                f"fio tells time in whole ms, and measured for {max(1, high)} ms: its "
+                f"rates are known to {100 / max(1, high):.0f} % only"
+            )
+        if not by_bytes and high - low > UNEVEN_MS:
+            warnings.append(
+                f"fio's threads measured for {low} to {high} ms, as slow ones see the "
+                f"time only at their next I/O; rates are over a stream's longest"
+            )
+        return tuple(warnings)
 
-    def _total(self, place: int, stream: JobStream) -> StreamCounts:
+    def _total(
+        self, place: int, stream: JobStream, jobs: list[JobReport]
+    ) -> StreamCounts:
         return StreamCounts(
             name=stream.name,
+            run_ns=max(MS_NS, max(job.runtime_ms for job in jobs) * MS_NS),
             directions={
                 d: whole(self._sums[place, d], self._bins[place, d])
                 for d in DIRECTIONS
