@@ -232,3 +232,5 @@ def test_when_statistics_are_asked_for() -> None:
     by_bytes = times(Schedule(1, 3, True))
     assert [t for t, _ in by_bytes[:4]] == [0.3, 0.5, 0.8, 1.0]
     assert len(times(Schedule(1, 10, False), late_s=2.5)) == 4
+    late = Schedule(1, 3, False)
+    assert not late.passed(3.2)  # the end tells of it

@@ -168,11 +168,12 @@ class SpdkExecution:
         request = main.send("perform_tests", asked)
         yield from self._watch(main, side, meter, asked, asked_at, warmup)
         reply = main.receive(request)
+        over_ns = round((time.monotonic() - asked_at) * SECOND_NS)
         cpu = _used(cpu, session.process.cpu())
         found = verdict(reply, asked, ended=self.stopped or self.enough)
         if not warmup:
             flows = self._flows(side)
-            yield from self._result(session, meter, found, flows, cpu)
+            yield from self._result(session, meter, found, flows, cpu, over_ns)
 
     def _meter(self) -> Meter:
         script = self.script
@@ -264,15 +265,21 @@ class SpdkExecution:
         found: Verdict,
         flows: dict[Direction, Flow],
         cpu: Cpu,
+        over_ns: int,
     ) -> Iterator[Event]:
-        """End the process, as only then all that it printed can be read."""
+        """End the process, as only then all that it printed can be read.
+
+        bdevperf's time begins after ours: where its end lies before our last look,
+        the last interval ends with its reply, `over_ns` after the request.
+        """
         code = session.process.end()
         text = self._printed(session)
         totals = meter.finish(found, flows, self._bins(text))
         if code:
             meaning = why(code, session.process.said())
             raise Unsound("backend-died", f"bdevperf ended badly: {meaning}")
-        last = meter.progress(found.run_ns, warmup=False)
+        is_later = found.run_ns > meter.last_ns
+        last = meter.progress(found.run_ns if is_later else over_ns, warmup=False)
         if last.streams[0].directions:
             yield last
         yield self._final(meter, found, totals, text, cpu)

@@ -19,13 +19,17 @@ class Schedule:
         self.interval_s = max(LEAST_INTERVAL_S, interval_s)
         self.last_s = max(BEFORE_END_S, test_s - BEFORE_END_S)
         self.look_s = BY_BYTES_S if by_bytes else inf
+        self.test_s = test_s
         self.point_s = self.interval_s
         self.next_s = 0.0
         self._plan(0.0)
 
     def passed(self, t_s: float) -> bool:
-        """The statistics came; whether they make a point of the series."""
-        is_point = self.point_s <= t_s
+        """The statistics came; whether they make a point of the series.
+
+        A reply so late that the test is over is left to its end.
+        """
+        is_point = self.point_s <= t_s < self.test_s
         if is_point:
             self.point_s = self.interval_s * (t_s // self.interval_s + 1)
         self._plan(t_s)
