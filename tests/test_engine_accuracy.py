@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from calm import in_a_calm_moment
 from faulty import Faulty, faulty, needs_faulty
 from ioplan.results.histogram import bucket_index
 from ioplan_io_uring.engine import engine_path
@@ -72,6 +73,7 @@ def slower_than(result: dict[str, Any], latency_ms: float) -> int:
 
 @needs_faulty
 @pytest.mark.parametrize("qd", [1, 4, 8])
+@in_a_calm_moment
 def test_a_known_latency_is_reported(qd: int, tmp_path: Path) -> None:
     with faulty(tmp_path, "--filter=delay", "rdelay=5ms") as device:
         result = run(job(device.path, 600, qd))
@@ -106,6 +108,7 @@ def stand_still(device: Faulty) -> float:
 
 
 @needs_faulty
+@in_a_calm_moment
 def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
     with faulty(tmp_path) as device:
         result, stall_ms = stalled(device, job(device.path, 1000, 8))
@@ -113,6 +116,7 @@ def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
 
 
 @needs_faulty
+@in_a_calm_moment
 def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None:
     rate = {"iops": RATE_IOPS, "arrivals": "fixed"}
     with faulty(tmp_path) as device:
@@ -189,6 +193,7 @@ def test_a_generator_at_its_limit_is_named() -> None:
 
 
 @needs_faulty
+@in_a_calm_moment
 def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
     with faulty(tmp_path, "--filter=delay", "rdelay=5ms") as device:
         assert "the generator" not in warnings(run(job(device.path, 300, 1)))
