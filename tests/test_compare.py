@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from calm import in_a_calm_moment
 from command import Done, ioplan, plan_file
 from ioplan.compare.github import github
 from ioplan.compare.judge import MORE_IS_BETTER, Question, compare
@@ -130,8 +131,10 @@ def test_several_sessions_a_side(ran: Ran) -> None:
     assert {row["base_units"] for row in found} == {3}
 
 
-def test_a_file_beside_itself(tmp_path: Path, store_path: Path) -> None:
+@in_a_calm_moment
+def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A/A on a real disk, whose sessions differ by more than their runs."""
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
     text = """test "R" {
       repeat 3 { run random 4KiB 100/0 for 100ms }
       vary qd in 1, 4

@@ -161,7 +161,7 @@ def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:
 
 def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> None:
     h1 = lab.hosts["h1"]
-    job = detached(lab, plan(tmp_path, "2s"))
+    job = detached(lab, plan(tmp_path, "5s"))
     wait_for(lambda: stored(h1, job))
     done = lab.desk.ioplan("cancel", job)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.job import JobStream, Progress, Result
+from ioplan.backends import Drive
+from ioplan.job import Job, JobStream, Progress, Result
 from ioplan.testing.checks import (
     bytes_of,
     check_depth,
@@ -128,15 +129,21 @@ class Load(Subject):
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, qd=qd, threads=threads)
             asked = self.job(drive.facts, one, run_ns=2 * self.times.run_ns)
-            result = result_of(self.done(drive, asked))
-        check_depth(result, qd * threads, self.queue_depth_tolerance)
+            self.calmly(lambda: self._check_depth(drive, asked, qd * threads))
+
+    def _check_depth(self, drive: Drive, asked: Job, outstanding: int) -> None:
+        result = result_of(self.done(drive, asked))
+        check_depth(result, outstanding, self.queue_depth_tolerance)
 
     def test_a_run_takes_its_time(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             asked = self.job(drive.facts, warmup_ns=self.times.warmup_ns)
-            began_s = time.monotonic()
-            result = result_of(self.done(drive, asked))
-            took_s = time.monotonic() - began_s
+            self.calmly(lambda: self._check_time(drive, asked))
+
+    def _check_time(self, drive: Drive, asked: Job) -> None:
+        began_s = time.monotonic()
+        result = result_of(self.done(drive, asked))
+        took_s = time.monotonic() - began_s
         check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
         assert not result.stopped, "it says that somebody stopped it"
         if not self.backend().virtual_time:
@@ -149,7 +156,10 @@ class Load(Subject):
             asked = self.job(
                 drive.facts, stream(drive.facts, qd=4), warmup_ns=2 * self.times.run_ns
             )
-            events = self.done(drive, asked)
+            self.calmly(lambda: self._check_warmup(drive, asked))
+
+    def _check_warmup(self, drive: Drive, asked: Job) -> None:
+        events = self.done(drive, asked)
         result = result_of(events)
         assert isinstance(result, Result)
         check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
