@@ -34,6 +34,7 @@ def purge(target: Target, tell: Tell = untold) -> str:
 
     Nothing is written before all is checked that the chosen way needs.
     """
+    target.check_name()
     try:
         act = _act(target)
         marks = Marks(target)

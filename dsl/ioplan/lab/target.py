@@ -69,6 +69,22 @@ class Target:
     ) -> None:
         self.facts, self.fd, self.entry = facts, fd, entry
 
+    def check_name(self) -> None:
+        """For those that open it by its name: that still leads here.
+
+        Raises TargetError.
+        """
+        held, path = os.fstat(self.fd), self.facts.path
+        try:
+            named = Path(path).stat()
+        except OSError as error:
+            raise TargetError(f"{path} has gone: {_reason(error)}") from None
+        if (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+            raise TargetError(
+                f"{path} is not what it was when the session began: it was replaced, "
+                f"and nothing was written to it since"
+            )
+
     def close(self) -> None:
         """Give it back."""
         if self.fd >= 0:

@@ -33,8 +33,7 @@ class FioDrive(FileDrive):
             raise BackendError("the job has no end: give a time, bytes or passes")
         self.runs += 1
         place = Place.of(self.folder, self.runs)
-        held = (self.target.fd,)
-        return FioExecution(self.program, job, self.settings, place, held)
+        return FioExecution(self.program, job, self.settings, place, self.target.fd)
 
 
 class FioBackend:

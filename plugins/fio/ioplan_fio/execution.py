@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import comes_back_empty, fault, garbage, misshape
 from ioplan_fio.gate import Gate
-from ioplan_fio.jobfile import arguments, job_file, section_names
+from ioplan_fio.jobfile import arguments, job_file, section_names, target_of
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
 from ioplan_fio.settings import Settings
@@ -76,6 +76,13 @@ def _writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def opened(job: Job, settings: Settings, held_fd: int | None) -> Job:
+    """The job on the descriptor that fio inherits, wherever the name leads by now."""
+    by_name = held_fd is None or target_of(job.target, settings) != job.target
+    place = job.target if by_name else f"/proc/self/fd/{held_fd}"
+    return job.model_copy(update={"target": place})
+
+
 class FioExecution:
     """A running fio."""
 
@@ -85,18 +92,24 @@ class FioExecution:
         job: Job,
         settings: Settings,
         place: Place,
-        held_fds: Sequence[int] = (),
+        held_fd: int | None = None,
     ) -> None:
+        """`held_fd` is the target that was checked and is locked. fio opens that, by
+        a job file on its stdin; the one that is kept has the name in its place."""
         self.program, self.job, self.settings = program, job, settings
         self.place, self._enough = place, False
+        self.opened = opened(job, settings, held_fd)
         self.gate: Gate | None = None
         try:
             self.gate = place.gate(job) if job.await_start else None
             prerun = self.gate.command if self.gate else ""
-            file = place.write(".fio", job_file(job, settings, prerun))
-            command = [program.path, *arguments(job), str(file)]
+            place.write(".fio", job_file(job, settings, prerun))
             self.process = FioProcess(
-                command, place.folder, settings.environment, held_fds
+                [program.path, *arguments(job), "-"],
+                job_file(self.opened, settings, prerun),
+                place.folder,
+                settings.environment,
+                [held_fd] if held_fd is not None else [],
             )
         except BaseException:
             self._clean()
@@ -153,6 +166,7 @@ class FioExecution:
     def _end(self, splitter: Splitter, timeline: Timeline) -> Iterator[Event]:
         code = self.process.wait()
         said = splitter.said + self.process.said()
+        said = said.replace(self.opened.target, self.job.target)
         unkept = self._keep(splitter.last, said)
         failure = self._failure(splitter, timeline, code, said)
         last = timeline.finish()

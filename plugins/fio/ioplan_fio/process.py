@@ -40,28 +40,33 @@ class FioProcess:
     def __init__(
         self,
         command: Sequence[str],
+        told: str,
         folder: Path,
         environment: Mapping[str, str] | None = None,
         held_fds: Sequence[int] = (),
     ) -> None:
-        """`held_fds` are locks: whoever finds them held knows that fio still runs."""
+        """`told` is its stdin. `held_fds` are locks: whoever finds them held knows that
+        fio still runs."""
         self.hung = False
         self.stopped = False
         self.deadline_s = inf
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, see close
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd=folder,
-            pass_fds=held_fds,
-            env={**os.environ, "LC_ALL": "C", **(environment or {})},
-            # Ctrl-C reaches the runner, which then stops fio in order.
-            start_new_session=True,
-            # Two system calls and no lock, so that threads do not matter to it.
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
-        )
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(told.encode())
+            stdin.seek(0)
+            self._process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                cwd=folder,
+                pass_fds=held_fds,
+                env={**os.environ, "LC_ALL": "C", **(environment or {})},
+                # Ctrl-C reaches the runner, which then stops fio in order.
+                start_new_session=True,
+                # Two system calls and no lock, so that threads do not matter to it.
+                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
+            )
 
     def lines(self) -> Iterator[str]:
         """What fio prints, line by line, until it ends or has to be killed."""

@@ -39,8 +39,8 @@ class EngineExecution:
             stdout=subprocess.PIPE,
             stderr=self.errors,
             pass_fds=(held_fd,),
-            # ioplan holds a block device exclusively while the engine runs on it.
-            env={**os.environ, "IOPLAN_TARGET_HELD": "1"},
+            # What was checked is what is opened, and it is held exclusively meanwhile.
+            env={**os.environ, "IOPLAN_TARGET_HELD": str(held_fd)},
             # Ctrl-C reaches the runner, which then stops the engine in order.
             start_new_session=True,
         )

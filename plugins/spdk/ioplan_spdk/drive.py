@@ -46,6 +46,8 @@ class SpdkDrive:
     def start(self, job: Job) -> SpdkExecution:
         """Begin a run. Raises BackendError for one that cannot be done at all."""
         refuse(job, gaps(job, self.options))
+        if self.target:
+            self.target.check_name()
         self.runs += 1
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
         return SpdkExecution(self.program, self.options, job, folder)

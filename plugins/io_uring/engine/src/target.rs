@@ -41,7 +41,8 @@ pub struct Target {
 }
 
 const BLKROGET: u64 = 0x125e;
-/// Set by a caller that holds the block device open exclusively.
+/// The descriptor of a caller that has checked and holds the target, which this process
+/// has inherited: that is opened again, wherever its name leads by now.
 const HELD: &str = "IOPLAN_TARGET_HELD";
 const BLKSSZGET: u64 = 0x1268;
 const BLKGETSIZE64: u64 = 0x8008_1272;
@@ -53,7 +54,10 @@ impl Target {
     /// Opens for reading only, unless `writable`. Never creates, never truncates; a
     /// block device that is mounted or otherwise held is not opened for writing.
     pub fn open(path: &str, writable: bool) -> Result<Self, Failure> {
-        let metadata = std::fs::metadata(path).map_err(|error| open_failure(path, &error))?;
+        let held = std::env::var(HELD).ok();
+        let place = held.as_ref().map(|fd| format!("/proc/self/fd/{fd}"));
+        let place = place.as_deref().unwrap_or(path);
+        let metadata = std::fs::metadata(place).map_err(|error| open_failure(path, &error))?;
         let kind = kind_of(path, &metadata)?;
         let direct = kind != TargetKind::Char;
         let access = if writable {
@@ -62,15 +66,14 @@ impl Target {
             libc::O_RDONLY
         };
         // A caller that holds the device itself (O_EXCL) would be in its own way.
-        let held = std::env::var_os(HELD).is_some();
-        let exclusive = if writable && kind == TargetKind::Block && !held {
+        let exclusive = if writable && kind == TargetKind::Block && held.is_none() {
             libc::O_EXCL
         } else {
             0
         };
         let direct_flag = if direct { libc::O_DIRECT } else { 0 };
         let flags = access | exclusive | direct_flag | libc::O_CLOEXEC | libc::O_NOCTTY;
-        let file = open_with(path, flags).map_err(|error| open_failure(path, &error))?;
+        let file = open_with(place, flags).map_err(|error| open_failure(path, &error))?;
         refuse_memory(path, &file, kind)?;
         if writable && kind == TargetKind::Block {
             refuse_read_only(path, &file)?;
