@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.backends import BackendError, Gap, find
+from ioplan.backends import BackendError, Gap, TargetRequest, find
 from ioplan.job import SECOND_NS
+from ioplan.lab.refusal import TargetError
 from ioplan.workload import Data, Hotspot, Hotspots, Rate, Region, SizeShare, Zipf
 from ioplan_spdk import SpdkBackend
+from ioplan_spdk.drive import SpdkDrive
 from ioplan_spdk.options import SpdkOptions, options_of
 from ioplan_spdk.place import place_of
 from ioplan_spdk.program import no_hugepages, program_path
 from ioplan_spdk.schedule import Schedule
+from labs import loop_device, needs_root
 from spdk_jobs import GOLDEN, job, stand_in
 
 HALF = SECOND_NS // 2
@@ -234,3 +237,22 @@ def test_when_statistics_are_asked_for() -> None:
     assert len(times(Schedule(1, 10, False), late_s=2.5)) == 4
     late = Schedule(1, 3, False)
     assert not late.passed(3.2)  # the end tells of it
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("said", "opener"),
+    [({"bdev": "uring"}, "uring"), ({"driver": "fio"}, "fio plugin")],
+)
+def test_what_only_reads_is_not_opened_for_writing(
+    said: dict[str, Any], opener: str, tmp_path: Path
+) -> None:
+    """aio alone has a word for it."""
+    backing = tmp_path / "disk.img"
+    backing.write_bytes(bytes(1 << 20))
+    with loop_device(backing) as device:
+        request = TargetRequest(path=str(device))
+        place = place_of(str(device))
+        SpdkDrive(place, request, backing, options_of({})).close()
+        with pytest.raises(TargetError, match=f"{opener} opens {device} for writing"):
+            SpdkDrive(place, request, backing, options_of(said))

@@ -21,6 +21,9 @@ from ioplan_spdk.reply import BadReply, number
 from ioplan_spdk.rpc import RpcFault
 from ioplan_spdk.session import Died, Session
 
+READING = ("aio", "bdevperf")
+"""The only pair that can open a device for reading only."""
+
 
 class SpdkDrive:
     """A target. Each run has a process of its own, so memory is new each time."""
@@ -75,11 +78,19 @@ class SpdkDrive:
 
 def _kernel(request: TargetRequest, options: SpdkOptions) -> Target:
     target = open_target(request)
-    if options.bdev == "uring" and target.facts.kind != "block":
+    is_block = target.facts.kind == "block"
+    if options.bdev == "uring" and not is_block:
         target.close()
         raise TargetError(
             f"SPDK's uring takes block devices only, and {request.path} is a file; "
             f"use --option bdev=aio"
+        )
+    opener = "uring" if options.bdev == "uring" else "fio plugin"
+    if is_block and not request.writes and (options.bdev, options.driver) != READING:
+        target.close()
+        raise TargetError(
+            f"SPDK's {opener} opens {request.path} for writing, although the plan only "
+            f"reads; use --option bdev=aio, and bdevperf as the driver"
         )
     return target
 
