@@ -41,6 +41,7 @@ from ioplan.report.units import latency_text
 from ioplan.report.wanted import chart
 from ioplan.results.measure import Measurement
 from ioplan.results.record import Interval, RunDetail, Steady, Verdict
+from ioplan.results.standing import standing
 from ioplan.results.store import Store
 from ioplan.results.telemetry import Telemetry, TelemetryPoint
 from ioplan.runner.figures import Sample, figure
@@ -331,12 +332,15 @@ def test_a_run_that_was_interrupted_does_not_count_beside_the_finished_one(
     store: Store,
 ) -> None:
     """After a resume both are there, and compare and expectations take one."""
-    half, whole = record(1), record(2, cell=record(1).asked.cell)
-    half = half.model_copy(update={"status": "interrupted"})
-    (alone,) = spots({"A": [half]})
-    (both,) = spots({"A": [half, whole]})
-    assert alone.records == [half]
-    assert both.records == [whole]
+    cell = record(1).asked.cell
+    half = record(1, status="interrupted", run_id="a")
+    whole, other = (record(n, cell=cell, run_id="a") for n in (2, 3))
+    edited = record(4, cell=cell, run_id="b", status="interrupted")
+    assert standing([half]) == [half]
+    assert standing([half, whole]) == standing([whole, half]) == [whole]
+    assert standing([whole, other]) == [other]
+    assert standing([half, whole, edited]) == [edited]  # of another plan
+    assert standing([record(5), whole]) == [record(5), whole]  # another cell
 
 
 def trimmed() -> Measurement:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ioplan.planner.identity import canonical
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
+from ioplan.results.standing import standing
 from ioplan.results.store import Store
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]
@@ -62,8 +63,8 @@ def side_of(store: Store, sessions: Sequence[Session]) -> Side:
     """Read a side. Raises StoreError."""
     cells: dict[tuple[str, int], CellRuns] = {}
     for session in sessions:
-        records = [r for r in store.records(session.id) if r.asked.kind == "run"]
-        _add(cells, records)
+        records = standing(list(store.records(session.id)))
+        _add(cells, [record for record in records if record.asked.kind == "run"])
     return Side(tuple(sessions), tuple(cells.values()))
 
 

@@ -21,6 +21,7 @@ from ioplan.report.subject import labels
 from ioplan.report.tables import prepare_line
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
+from ioplan.results.standing import standing
 from ioplan.results.store import Store
 
 DEFAULT_WINDOW = 5
@@ -71,7 +72,7 @@ def _reported(
     sessions: Sequence[Session],
     plans: Mapping[str, CheckedPlan | None],
 ) -> list[Reported]:
-    records = [list(store.records(session.id)) for session in sessions]
+    records = [standing(list(store.records(session.id))) for session in sessions]
     targets = [found[0].target if found else {} for found in records]
     return [
         Reported(session, label, found, plans.get(session.id))

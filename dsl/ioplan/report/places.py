@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ioplan.language.plan import CellValue, Chart, Test
 from ioplan.report.channels import Place
@@ -34,18 +34,7 @@ def spots(runs: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
                 place["step"] = str(record.asked.step + 1)
             spot = by_place.setdefault(tuple(place.items()), Spot(place))
             spot.records.append(record)
-    return [_counting(spot) for spot in by_place.values()]
-
-
-def _counting(spot: Spot) -> Spot:
-    """What was run once more, by `resume`, counts as it was last.
-
-    Runs that were interrupted or failed count only where no other was finished.
-    """
-    finished = [record for record in spot.records if record.status == "ok"]
-    kept = finished or spot.records
-    last = {(r.asked.step, r.asked.round, r.asked.iteration): r for r in kept}
-    return replace(spot, records=list(last.values()))
+    return list(by_place.values())
 
 
 def only_trims(spots: Sequence[Spot]) -> bool:
