@@ -7,6 +7,7 @@ The same session undisturbed says what must be there at the end. The table of
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from killing import Forked
 KILLS = 200
 LATE = 0.9
 """The share of kills that wait for the session to begin, as starting takes long."""
+KILLED_BY = 0.5
+"""Of the time of an undisturbed session: no kill comes later."""
 SIZE_BYTES = 8 << 20
 
 PLAN = """plan "Killed"
@@ -67,7 +70,7 @@ class Place:
     store: Path
     target: tuple[str, ...]
     file: Path | None = None
-    span_s: float = 0.15
+    span_s: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
 
     def call(self, *words: str | Path) -> tuple[str | Path, ...]:
@@ -146,8 +149,10 @@ def sim_place(plan: Path, store: Path) -> Place:
 
 def scratch_place(plan: Path, store: Path) -> Place:
     file = store.with_suffix(".scratch")
-    target = ("--target", str(file), "--create", f"{SIZE_BYTES >> 20}MiB")
-    return Place(plan, store, target, file, span_s=0.5)
+    target = ["--target", str(file), "--create", f"{SIZE_BYTES >> 20}MiB"]
+    # of so many kills one leaves data that looks like some file system's
+    target += ["--overwrite", str(file)]
+    return Place(plan, store, tuple(target), file)
 
 
 PLACES: dict[str, Callable[[Path, Path], Place]] = {
@@ -161,13 +166,16 @@ PLACES: dict[str, Callable[[Path, Path], Place]] = {
 def test_a_session_that_is_killed_ends_as_an_undisturbed_one(
     kind: str, plan: Path, tmp_path: Path, renew: bool
 ) -> None:
-    quiet = PLACES[kind](plan, tmp_path / "quiet.db")
+    quiet, began_s = PLACES[kind](plan, tmp_path / "quiet.db"), time.monotonic()
     assert Forked(tmp_path / "out", *quiet.run()).ended() == 0
+    # long enough for the longest run, on any machine, or nothing would ever end
+    span_s = KILLED_BY * (time.monotonic() - began_s)
     wanted = finished(quiet.store)
     assert set(wanted.values()) == {1}
     chance, kills = random.Random(20261121), Counter[str]()
     while kills.total() < KILLS:
         place = PLACES[kind](plan, tmp_path / f"{kills.total()}.db")
+        place.span_s = span_s
         session_killed_again_and_again(place, chance)
         kills += place.kills
         assert finished(place.store) == wanted

@@ -116,6 +116,7 @@ def test_each_statement_runs(
     assert all(line["record"]["status"] == "ok" for line in done.of("record"))
 
 
+@pytest.mark.timeout(900)
 def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None:
     done = run_on("sim", REVIEW, tmp_path, "--scale-time", "0.001")
     assert done.code == 1  # p99.999 has no support in 180 ms, and is said so

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import ceil, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,17 @@ from ioplan_sim.load import Kind, Lane
 from ioplan_sim.places import quantiles, scattered
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
-DRAWS = 4096
-MEASURED_IOS, MOST_PAGES, MOST_WARM_IOS = 2000, 20_000, 3000
+DRAWS = 2048
+LEAST_WORK, MOST_WORK = 2 * DRAWS, 8 * DRAWS
+MOST_ROUNDED = 2 * MOST_WORK
+"""How long a batch is, in I/Os; some page operations count as one. It may be longer
+to span a whole number of erases."""
+PAGES = 8
+"""So many page operations take as long to follow as one I/O."""
+PARTS, ENOUGH = 8, 0.02
+"""A batch is long enough when the mean latencies of its parts tell its own so well."""
+EVENTS = 32
+"""So many happen before anybody looks whether they are enough."""
 RETRY_TIMES = 5.0
 JITTER = 0.1
 """How much the overhead of a command varies."""
@@ -39,7 +49,8 @@ class Condition(NamedTuple):
 
 
 class Task:
-    """A stream in a batch. What chance decides is drawn beforehand."""
+    """A stream in a batch. What chance decides is drawn beforehand, and anew when
+    it is used up."""
 
     def __init__(
         self,
@@ -50,24 +61,43 @@ class Task:
         rng: np.random.Generator,
     ) -> None:
         self.lane, self.kinds = lane, lane.kinds
+        self.open_loop, self.stored, self.spec, self.rng = open_loop, stored, spec, rng
         self.free = lane.outstanding
         self.waiting: deque[float] = deque()
         self.samples: list[list[float]] = [[] for _ in lane.kinds]
         self.number = self.writes = 0
         self.page, self.ready_ns = -1, 0.0
+        self.piece = max(1.0, min(stored[1], spec.page_pages))
+        self.draw()
+
+    def draw(self) -> None:
+        """Let chance decide on the next I/Os."""
+        spec, rng = self.spec, self.rng
         self.choice = self._choices(rng)
         self.place = self._places(spec, rng)
         self.read_ns = self._read_times(spec, rng)
-        self.is_stored = (rng.random(DRAWS) < stored[0]).tolist()
-        self.delay_ns = spec.host.overhead * rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
-        self.delays_ns: list[float] = self.delay_ns.tolist()
-        self.piece = max(1.0, min(stored[1], spec.page_pages))
-        self.gaps_ns = self._gaps(rng) if open_loop else None
+        self.is_stored = (rng.random(DRAWS) < self.stored[0]).tolist()
+        delays_ns = spec.host.overhead * rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
+        self.delays_ns: list[float] = delays_ns.tolist()
+        self.gaps_ns = self._gaps(rng) if self.open_loop else None
+
+    def deviation(self) -> float:
+        """The relative standard error of the mean latency, from the means of parts.
+
+        A kind too rare to say is left out.
+        """
+        means_ns = np.zeros(PARTS)
+        for kind, sample in zip(self.kinds, self.samples, strict=True):
+            if len(sample) >= PARTS:
+                parts = np.array_split(np.array(sample), PARTS)
+                means_ns += kind.share * np.array([part.mean() for part in parts])
+        error_ns = float(means_ns.std(ddof=1)) / sqrt(PARTS)
+        return error_ns / float(means_ns.mean()) if error_ns else 0.0
 
     def _choices(self, rng: np.random.Generator) -> list[int]:
         """Kinds in their shares, as exactly as so many draws allow."""
         ends = np.cumsum(self.lane.shares)
-        places = (np.arange(DRAWS) + 0.5) / DRAWS * ends[-1]
+        places = (np.arange(DRAWS) + rng.random()) / DRAWS * ends[-1]
         found = rng.permutation(np.searchsorted(ends, places))
         return [int(one) for one in np.minimum(found, len(self.kinds) - 1)]
 
@@ -84,7 +114,7 @@ class Task:
     def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> list[float]:
         spread = spec.flash.spread / 100
         times = 1 + spread * np.linspace(-1, 1, DRAWS)
-        retries = round(DRAWS * spec.flash.retries / 100)
+        retries = int(DRAWS * spec.flash.retries / 100 + rng.random())
         times = rng.permutation(times)
         times[:retries] *= RETRY_TIMES
         mean = times.mean()
@@ -131,7 +161,8 @@ class Batch:
         self.copies = condition.copies
         block_pages = flash.erase_block / MAP_BYTES / flash.dies
         self.erase_share = 0.0 if flash.in_place else self.unit / block_pages
-        self.copy_debt = self.erase_debt = 0.0
+        self.copy_debt, self.erase_debt = rng.random(2).tolist()
+        self.erases = 0.0
         self.events: list[tuple[float, int, int, object]] = []
         self.serial = self.finished = self.measured = self.page_ops = 0
         handlers = (self._arrive, self._freed, self._admit, self._programmed)
@@ -148,10 +179,12 @@ class Batch:
             min(self.spec.buffer.size // MAP_BYTES, 2 * self.dies * self.unit),
         )
         self.held_pages = self.loose_pages = 0.0
+        self.first_pages = 0.0
         self.blocked: deque[Write] = deque()
         self.idle = [int(die) for die in rng.permutation(self.dies)]
         if any(task.lane.written_pages for task in self.tasks):
             self.held_pages = self.loose_pages = float(self.most_pages)
+            self.first_pages = self.held_pages
             starts = (rng.random(self.dies) * self.program_ns).tolist()
             while self.idle and self.loose_pages >= self.unit:
                 self.loose_pages -= self.unit
@@ -163,36 +196,61 @@ class Batch:
 
     def run(self) -> None:
         """Fill the samples of the tasks."""
-        outstanding = sum(task.lane.outstanding for task in self.tasks)
-        wanted = MEASURED_IOS + 2 * outstanding
-        warm_ns = self._warm_ns()
+        self.outstanding = sum(task.lane.outstanding for task in self.tasks)
         for task in self.tasks:
             self._begin(task)
-        time_ns = 0.0
-        while not self._is_warm(time_ns, warm_ns, outstanding):
-            time_ns = self._next()
+        self._warm_up()
         self.measured = self.page_ops = 0
+        self.erases = 0.0
         for task in self.tasks:
             task.samples = [[] for _ in task.kinds]
-        while self.measured < wanted:
-            self._next()
-            if self.page_ops >= MOST_PAGES and self.measured >= outstanding:
-                break
+        work = LEAST_WORK
+        self._follow(work)
+        while work < MOST_WORK and not self._is_enough():
+            work = min(2 * work, MOST_WORK)
+            self._follow(work)
 
-    def _next(self) -> float:
-        """Let the next event happen; returns when."""
+    def _follow(self, work: int) -> None:
+        """Let events happen until so much is done, each I/O once at least."""
+        while self._work() < work or self.measured < self.outstanding:
+            for _ in range(EVENTS):
+                self._next()
+        self._round_off()
+
+    def _round_off(self) -> None:
+        """Go on to a whole number of erases: each holds up all reads for so long
+        that one too many or too few would tell. Unless they are too rare for that.
+        """
+        rare = self.erases * MOST_ROUNDED < self._work()
+        goal = ceil(self.erases)
+        while self.erases < goal and not rare and self._work() < MOST_ROUNDED:
+            self._next()
+
+    def _work(self) -> int:
+        return max(self.measured, self.page_ops // PAGES)
+
+    def _is_enough(self) -> bool:
+        return all(task.deviation() < ENOUGH for task in self.tasks)
+
+    def _next(self) -> None:
+        """Let the next event happen."""
         time_ns, _, what, about = heappop(self.events)
         self.handlers[what](time_ns, about)
-        return time_ns
 
-    def _warm_ns(self) -> float:
-        writing = any(task.lane.written_pages for task in self.tasks)
-        return 2 * (1 + self.copies) * self.program_ns if writing else 0.0
+    def _warm_up(self) -> None:
+        """Wait until what the buffer held at first is programmed, with all that this
+        made the dies do."""
+        while self._work() < MOST_WORK and not self._is_drained():
+            self._next()
+        end_ns = max(self.die_ns)
+        while self.events[0][0] < end_ns:
+            self._next()
 
-    def _is_warm(self, time_ns: float, warm_ns: float, outstanding: int) -> bool:
-        if self.finished < outstanding:
-            return False
-        return time_ns >= warm_ns or self.finished >= MOST_WARM_IOS + 2 * outstanding
+    def _is_drained(self) -> bool:
+        owing = (
+            self.copy_debt >= 1 or self.erase_debt >= 1 or self.first_pages >= self.unit
+        )
+        return self.finished >= self.outstanding and not owing
 
     def _begin(self, task: Task) -> None:
         if task.gaps_ns:
@@ -227,6 +285,8 @@ class Batch:
 
     def _issue(self, now_ns: float, task: Task, intended_ns: float) -> None:
         number = task.number % DRAWS
+        if not number and task.number:
+            task.draw()
         task.number += 1
         choice = task.choice[number]
         kind = task.kinds[choice]
@@ -286,10 +346,15 @@ class Batch:
         for page in range(count):
             die = (first + page) % self.dies
             channel = die % self.channels
-            free_ns = max(die_ns[die], start_ns) + read_ns[(number + page) % DRAWS]
+            # Most of a batch's time goes here, and `max` of two would double it.
+            free_ns = die_ns[die] if die_ns[die] > start_ns else start_ns
+            free_ns += read_ns[(number + page) % DRAWS]
             die_ns[die] = free_ns
             # A channel works off what was asked, in whatever order it gets ready.
-            busy_ns = max(channel_ns[channel], start_ns) + part_ns
+            busy_ns = (
+                channel_ns[channel] if channel_ns[channel] > start_ns else start_ns
+            )
+            busy_ns += part_ns
             channel_ns[channel] = busy_ns
             last_ns = max(last_ns, free_ns + part_ns, busy_ns)
         self.page_ops += count
@@ -324,13 +389,16 @@ class Batch:
         """Let a die program a unit."""
         self.die_ns[die] = max(self.die_ns[die], now_ns) + self.program_ns
         self.copy_debt += self.copies
-        self.erase_debt += (1 + self.copies) * self.erase_share
+        erases = (1 + self.copies) * self.erase_share
+        self.erase_debt += erases
+        self.erases += erases
         self._push(self.die_ns[die], what, (die, self.unit))
 
     def _programmed(self, now_ns: float, about: tuple[int, int]) -> None:
         """A die has done its work: room in the buffer, and what it does next."""
         die, pages = about
         self.held_pages -= pages
+        self.first_pages -= pages
         while self.blocked and self.held_pages < self.most_pages:
             self._accept(now_ns, self.blocked.popleft())
         if self.erase_debt >= 1:

@@ -38,9 +38,7 @@ class Device:
 
     def speeds(self, job: Job) -> Speeds:
         """What is known of the speed of a job's streams."""
-        return self._speeds.setdefault(
-            job.streams, Speeds(self.spec, len(self._speeds))
-        )
+        return self._speeds.setdefault(job.streams, Speeds(self.spec, job.streams))
 
     def places(self, stream: JobStream, job: Job, rng: np.random.Generator) -> Places:
         """Where a stream goes on this drive."""

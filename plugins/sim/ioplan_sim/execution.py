@@ -19,7 +19,8 @@ from ioplan_sim.refusal import refusal
 from ioplan_sim.tally import StreamTally
 
 NOISE = 0.005
-"""Relative deviation of the drive's speed from one slice to the next."""
+"""Relative deviation of the drive's speed from one slice to the next. From one run
+to the next, it is as unsure as the batch that it was found by."""
 
 
 def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
@@ -89,6 +90,7 @@ class SimExecution:
             for stream in job.streams
         ]
         self._speeds = device.speeds(job)
+        self._luck = self._rng.normal()
         self._before = device.flash.host_pages, device.flash.programmed_pages
         self._written_pages = 0.0
         self._thinned = 1.0
@@ -166,14 +168,15 @@ class SimExecution:
         """Ask how fast the streams are on the drive as it is now."""
         flash, spec = self.device.flash, self.device.spec
         writing = any(lane.written_pages for lane in lanes)
+        cached = writing and flash.cache_room_pages > 0 and not spec.flash.in_place
         condition = Condition(
-            copies=flash.copies if writing else 0.0,
-            cached=writing and flash.cache_room_pages > 0 and not spec.flash.in_place,
+            copies=flash.copies if writing and not cached else 0.0,
+            cached=cached,
             stored=tuple(self._stored(lane) for lane in lanes),
         )
-        self._factor = max(0.5, self._rng.normal(1, NOISE))
+        noise = self._rng.normal(0, NOISE)
         for lane, pace in zip(lanes, self._speeds.at(lanes, condition), strict=True):
-            lane.go(pace, self._factor)
+            lane.go(pace, max(0.5, 1 + noise + self._luck * pace.deviation))
 
     def _stored(self, lane: Lane) -> tuple[float, float]:
         """Of what the stream reads, how much is stored and in what pieces."""
@@ -219,7 +222,7 @@ class SimExecution:
         kind = lane.kinds[place]
         offset = int(self._rng.integers(1024)) / 1024  # so ios + offset is exact
         curve = lane.pace.curves[place]
-        drawn = spread(ios, curve, self._factor, wait_ns, offset)
+        drawn = spread(ios, curve, lane.factor, wait_ns, offset)
         tally.directions[kind.direction].draw(ios, kind.size_bytes, *drawn)
         self.device.take(lane, kind, ios, self._thinned)
         if kind.direction == "write":

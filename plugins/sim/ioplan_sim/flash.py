@@ -15,6 +15,8 @@ Pages = npt.NDArray[np.int64]
 RESERVE_BLOCKS = 2
 """With no more than these erased, collection must make room for each write."""
 VICTIMS = 16
+FOLD_PAGES = 32
+"""The cache is emptied in steps, as collection may cost more than the time left."""
 NEVER, CLOSED = 1 << 40, 0
 """Only a block that is full and closed is collected."""
 
@@ -212,8 +214,8 @@ class Flash:
             self._put(part, self.places + at)
             self.cache_pages += len(part)
 
-    def _fold(self, most_pages: int) -> int:
-        """Move the oldest pages out of the cache; returns how many were copied."""
+    def _fold(self, most_pages: int) -> None:
+        """Move the oldest pages out of the cache."""
         size = self.geometry.cache_pages
         count = min(most_pages, self.cache_pages, size - self.cache_first)
         places = np.arange(count) + self.places + self.cache_first
@@ -222,17 +224,19 @@ class Flash:
         self._program(alive, front=0)
         self.cache_first = (self.cache_first + count) % size
         self.cache_pages -= count
-        return len(alive)
 
     # rest
 
     def rest(self, copies: float, goal_share: float) -> float:
         """Use time for so many copies to fold the cache and to collect.
 
-        Returns what is left of them; `goal_share` of the spare is to be erased.
+        Returns what is left of them, less than nothing if a block took more;
+        `goal_share` of the spare is to be erased.
         """
         while copies >= 1 and self.cache_pages:
-            copies -= max(1, self._fold(int(copies)))
+            before = self.programmed_pages
+            self._fold(min(int(copies), FOLD_PAGES))
+            copies -= max(1.0, self.programmed_pages - before)
         goal = RESERVE_BLOCKS + goal_share * max(0, self.geometry.spare_blocks)
         while copies >= 1 and len(self.free) < goal:
             before = self.programmed_pages

@@ -52,12 +52,14 @@ class Curve:
 class Pace:
     """A stream's latencies by kind, and the mean time of one I/O.
 
-    `able_ns` is that time when all that may be outstanding is.
+    `able_ns` is that time when all that may be outstanding is; `deviation` is how
+    far the times may be off, relative to them.
     """
 
     curves: tuple[Curve, ...]
     cycle_ns: float
     able_ns: float
+    deviation: float
 
     def mixed(self, other: Pace, share: float) -> Pace:
         """Between two paces, a share of the way to the other."""
@@ -68,6 +70,7 @@ class Pace:
             tuple(one.mixed(next, share) for one, next in pairs),
             self.cycle_ns + (other.cycle_ns - self.cycle_ns) * share,
             self.able_ns + (other.able_ns - self.able_ns) * share,
+            self.deviation + (other.deviation - self.deviation) * share,
         )
 
 

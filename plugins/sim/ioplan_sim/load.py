@@ -79,7 +79,7 @@ class Lane:
         self.backlog_ios = self.carry_ios = 0.0
         self.able_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
         self.writes = 0
-        self.pace = Pace((), 0.0, 0.0)
+        self.pace, self.factor = Pace((), 0.0, 0.0, 0.0), 1.0
         self.stored: tuple[float, float] | None = None
         self.looked_pages = 0.0
 
@@ -100,7 +100,7 @@ class Lane:
 
         What a rated stream has left behind it wants to make up within a second.
         """
-        self.pace, self.cycle_ns = pace, pace.cycle_ns * factor
+        self.pace, self.factor, self.cycle_ns = pace, factor, pace.cycle_ns * factor
         self.able_per_ns = self.outstanding / (pace.able_ns * factor)
         wanted_per_ns = self.rate_per_ns + self.backlog_ios / 1e9
         self.pace_per_ns = min(self.able_per_ns, wanted_per_ns)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, log
+from zlib import crc32
 
 import numpy as np
 
+from ioplan.job import JobStream
 from ioplan_sim.batch import Batch, Condition, Task
 from ioplan_sim.latency import Curve, Pace
 from ioplan_sim.load import Lane
@@ -27,10 +30,14 @@ Key = tuple[int, bool, Stored, tuple[tuple[str, bool], ...]]
 
 
 class Speeds:
-    """Paces of one set of streams. `behind` tells which have a backlog."""
+    """Paces of one set of streams. `behind` tells which have a backlog.
 
-    def __init__(self, spec: DriveSpec, seed: int) -> None:
-        self.spec, self.seed = spec, seed
+    Chance comes from the streams and the state alone, so that the same streams in
+    the same state are as fast at any time.
+    """
+
+    def __init__(self, spec: DriveSpec, streams: tuple[JobStream, ...]) -> None:
+        self.spec, self.streams = spec, streams
         self.known: dict[object, Paces] = {}
 
     def at(self, lanes: list[Lane], condition: Condition) -> Paces:
@@ -79,13 +86,15 @@ class Speeds:
             fresh = [pace.able_ns for pace in paces]
             able = [a if w else f for a, f, w in zip(able, fresh, was, strict=True)]
         return tuple(
-            Pace(p.curves, p.cycle_ns, a) for p, a in zip(paces, able, strict=True)
+            replace(pace, able_ns=able_ns)
+            for pace, able_ns in zip(paces, able, strict=True)
         )
 
     def _batch(
         self, lanes: list[Lane], condition: Condition, opened: list[bool]
     ) -> Paces:
-        rng = np.random.default_rng(self.seed)
+        asked = repr((self.streams, condition, opened))
+        rng = np.random.default_rng(crc32(asked.encode()))
         parts = zip(lanes, opened, condition.stored, strict=True)
         tasks = [Task(lane, loop, held, self.spec, rng) for lane, loop, held in parts]
         Batch(self.spec, tasks, condition, rng).run()
@@ -112,4 +121,4 @@ def _pace(task: Task, spec: DriveSpec) -> Pace:
     flush_ns *= spec.buffer.flush / (task.lane.stream.sync_every or inf)
     pairs = zip(task.kinds, curves, strict=True)
     cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in pairs), flush_ns)
-    return Pace(curves, cycle_ns, cycle_ns)
+    return Pace(curves, cycle_ns, cycle_ns, task.deviation())
