@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from ioplan.backends import TargetRequest
+from ioplan.lab.scratch_mark import MARK, OPEN
 from ioplan.lab.target import make_scratch, open_target
 from ioplan.lab.uses import Host
 from labs import MIB, asked, lab_file, lab_of_file, loop_device, mounted, tell
@@ -171,6 +172,43 @@ def open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
     return allowed(folder, device)
 
 
+@kind(
+    "a program that has the whole disk open, and a partition is the target", "addpart"
+)
+def disk_open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
+    device = loop(folder, stack)
+    first = part(folder, device, stack)
+    stack.enter_context(_holder(device, "os.O_RDWR"))
+    backing = folder / "disk.img"
+    lab = lab_file(folder, backing_file=str(backing), partition=1, writable=True)
+    return asked(lab, first, f"{backing}-part1")
+
+
+@kind("a program that has a partition open, and the disk is the target", "addpart")
+def partition_open_for_writing_elsewhere(
+    folder: Path, stack: ExitStack
+) -> TargetRequest:
+    device = loop(folder, stack)
+    stack.enter_context(_holder(part(folder, device, stack), "os.O_RDWR"))
+    return allowed(folder, device)
+
+
+@kind("a program that has the file under the loop device open")
+def file_below_open_for_writing_elsewhere(
+    folder: Path, stack: ExitStack
+) -> TargetRequest:
+    device = loop(folder, stack)
+    stack.enter_context(_holder(folder / "disk.img", "os.O_RDWR"))
+    return allowed(folder, device)
+
+
+@kind("a program that mapped it with `MAP_SHARED`, and closed it")
+def mapped_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
+    device = loop(folder, stack)
+    stack.enter_context(_mapper(device))
+    return allowed(folder, device)
+
+
 @kind("`losetup --read-only`")
 def read_only_device(folder: Path, stack: ExitStack) -> TargetRequest:
     return allowed(folder, loop(folder, stack, "--read-only"))
@@ -312,6 +350,34 @@ def file_under_a_loop_device(folder: Path, stack: ExitStack) -> TargetRequest:
     return _file(folder / "disk.img")
 
 
+@kind(
+    "`losetup /dev/loop0 F; mount /dev/loop0 /data/mnt; ln F G; rm F`, and G is the "
+    "target",
+    "mkfs.ext4",
+)
+def file_renamed_under_a_loop_device(folder: Path, stack: ExitStack) -> TargetRequest:
+    device = loop(folder, stack)
+    tell("mkfs.ext4", "-q", device)
+    stack.enter_context(mounted(device, folder / "mnt"))
+    (folder / "other.img").hardlink_to(folder / "disk.img")
+    (folder / "disk.img").unlink()
+    return _file(folder / "other.img")
+
+
+@kind("`mount --bind /data /mnt; losetup /dev/loop0 /mnt/F; umount --lazy /mnt`")
+def file_under_a_loop_device_of_another_path(
+    folder: Path, stack: ExitStack
+) -> TargetRequest:
+    path, seen = disk(folder), folder / "mnt"
+    seen.mkdir()
+    tell("mount", "--bind", folder, seen)
+    try:
+        stack.enter_context(loop_device(seen / path.name))
+    finally:
+        tell("umount", "--lazy", seen)
+    return _file(path)
+
+
 @kind("`swapon F`, and F is the target", "mkswap", "swapon")
 def swap_file(folder: Path, stack: ExitStack) -> TargetRequest:
     device = loop(folder, stack, mib=64)
@@ -337,6 +403,12 @@ def file_open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetReq
     return _file(folder / "disk.img")
 
 
+@kind("a program that mapped it with `MAP_SHARED`, and closed it", root=False)
+def file_mapped_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
+    stack.enter_context(_mapper(disk(folder)))
+    return _file(folder / "disk.img")
+
+
 @kind("any file, no `--overwrite`", root=False)
 def file_that_ioplan_did_not_make(folder: Path, stack: ExitStack) -> TargetRequest:
     return asked(None, disk(folder))
@@ -353,6 +425,21 @@ def copy_of_a_scratch_file(folder: Path, stack: ExitStack) -> TargetRequest:
     make_scratch(folder / "scratch", MIB, lambda _: None)
     shutil.copyfile(folder / "scratch", folder / "copy")
     return asked(None, folder / "copy")
+
+
+@kind("`cp precious F`, and F is a scratch file of ioplan's", root=False)
+def scratch_file_that_was_written_to(folder: Path, stack: ExitStack) -> TargetRequest:
+    make_scratch(folder / "scratch", MIB, lambda _: None)
+    shutil.copyfile(disk(folder), folder / "scratch")
+    return asked(None, folder / "scratch")
+
+
+@kind("`mkfs.ext4 F`, after a session on F was killed", "mkfs.ext4", root=False)
+def scratch_file_with_a_file_system(folder: Path, stack: ExitStack) -> TargetRequest:
+    make_scratch(folder / "scratch", MIB, lambda _: None)
+    os.setxattr(folder / "scratch", MARK, OPEN.encode())
+    tell("mkfs.ext4", "-q", folder / "scratch")
+    return asked(None, folder / "scratch")
 
 
 @kind("a file in the lab, without `writable = true`", root=False)
@@ -430,8 +517,19 @@ def _partitioned(device: Path, label: str) -> None:
 
 
 def _holder(path: Path, flags: str) -> AbstractContextManager[None]:
-    code = f"import os; os.open({str(path)!r}, {flags}); print('ready', flush=True); input()"
-    return _program(sys.executable, "-c", code)
+    return _python(f"import os; os.open({str(path)!r}, {flags})")
+
+
+def _mapper(path: Path) -> AbstractContextManager[None]:
+    opened = f"os.open({str(path)!r}, os.O_RDWR)"
+    return _python(
+        f"import mmap, os; kept = mmap.mmap({opened}, 4096); os.closerange(3, 64)"
+    )
+
+
+def _python(code: str) -> AbstractContextManager[None]:
+    ready = f"{code}; print('ready', flush=True); input()"
+    return _program(sys.executable, "-c", ready)
 
 
 @contextmanager

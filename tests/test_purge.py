@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from ioplan.lab.purge_nvme import action_of
 from ioplan.lab.sanitize_log import LOG_BYTES, SanitizeLog, watched
 from ioplan.lab.target import Target, make_scratch, open_target
 from labs import MIB, asked, lab_file, loop_device, needs_root, tell
+from started import ends, is_running, started
 
 PAGE = 4096
 
@@ -299,7 +302,7 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
         ("true {device}", "was erased by true, and says that all went well, but 128"),
         (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks are still there"),
         ("dd of={device} if=/nowhere", "dd ended with 1, and said: dd: failed to open"),
-        ("/nowhere {device}", "No such file or directory"),
+        ("/nowhere {device}", "/nowhere ended with 127, and said: No such file"),
     ],
 )
 def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
@@ -308,3 +311,77 @@ def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) ->
         pytest.raises(BackendError, match=message),
     ):
         purge(target)
+
+
+def in_shell(text: str) -> list[str]:
+    return ["bash", "-c", text.replace("ZEROS", ZEROS)]
+
+
+@needs_root
+def test_a_program_ended_by_a_signal(tmp_path: Path) -> None:
+    with (
+        device(tmp_path, in_shell(": {device}; kill -9 $$")) as target,
+        pytest.raises(BackendError, match="bash ended with 137, and said: nothing"),
+    ):
+        purge(target)
+
+
+@needs_root
+def test_the_target_stays_open_in_the_program(tmp_path: Path) -> None:
+    """So it is locked for as long as anything of it goes on."""
+    look = "for fd in /proc/$$/fd/*; do [ $fd -ef {device} ] && exec ZEROS; done"
+    with device(tmp_path, in_shell(f"{look}; exit 5")) as target:
+        assert purge(target).startswith("erased by bash")
+
+
+WRITER = """(while :; do ZEROS; done) >/dev/null 2>&1 &
+echo $! >PID.part; mv PID.part PID
+"""
+"""A child that writes for ever."""
+
+
+@needs_root
+def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    command = in_shell(WRITER.replace("PID", str(told)) + "ZEROS")
+    with device(tmp_path, command) as target:
+        assert purge(target).startswith("erased by bash")
+        check_ends(int(told.read_text()))
+
+
+@needs_root
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_erased_for_who_is_gone(
+    tmp_path: Path, store_path: Path, how: signal.Signals
+) -> None:
+    backing, told = tmp_path / "disk.img", tmp_path / "pid"
+    backing.write_bytes(os.urandom(16 * MIB))
+    command = in_shell(WRITER.replace("PID", str(told)) + "wait; true")
+    lab = lab_file(
+        tmp_path,
+        backing_file=str(backing),
+        writable=True,
+        **{"purge.command": command},
+    )
+    plan = plan_file(
+        tmp_path,
+        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
+    )
+    words = (plan, "--lab", lab, "--target", "fast", "--overwrite", backing)
+    with loop_device(backing), started(*words) as call:
+        while not told.exists():
+            assert is_running(call.process.pid), call.process.communicate()
+            time.sleep(0.01)
+        writer = int(told.read_text())
+        call.process.send_signal(how)
+        call.process.communicate()
+        check_ends(writer)
+
+
+def check_ends(writer: int) -> None:
+    """It is ended in any case, so that a test that fails leaves none."""
+    try:
+        assert ends(writer, 60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(writer, signal.SIGKILL)

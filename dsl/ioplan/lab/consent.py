@@ -39,11 +39,10 @@ def _ambiguous(word: str, id: str, census: Census) -> str:
     )
 
 
-def check_file_consent(path: Path, said: tuple[str, ...]) -> None:
-    """A file is named by its path. Raises ConsentError."""
+def check_file_consent(path: Path, what: str, said: tuple[str, ...]) -> None:
+    """A file is named by its path; `what` is in it. Raises ConsentError."""
     if not any(Path(word).resolve() == path for word in said):
-        what = f"{path} is a file that ioplan did not make"
-        raise ConsentError(_lost(what, str(path)), str(path))
+        raise ConsentError(_lost(f"{path} is {what}", str(path)), str(path))
 
 
 def _lost(what: str, id: str) -> str:

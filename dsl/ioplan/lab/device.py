@@ -6,7 +6,10 @@ import os
 import stat
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
+
+from ioplan.lab.file_key import Key, device_key
 
 SYSFS = Path("/sys/dev/block")
 CLASS = Path("/sys/class/block")
@@ -49,6 +52,11 @@ class Device:
         return os.makedev(int(major), int(minor))
 
     @property
+    def key(self) -> Key:
+        """As of its special files."""
+        return device_key(self.number)
+
+    @property
     def size_bytes(self) -> int:
         """Its capacity; 0 for a drive without a medium."""
         return int(self.text("size") or 0) * SECTOR_BYTES
@@ -78,6 +86,12 @@ class Device:
     def holders(self) -> list[Device]:
         """What is stacked right upon it: device-mapper, md, bcache."""
         return self._linked("holders")
+
+    @property
+    def below(self) -> list[Device]:
+        """All that it lies on: the whole of a partition, and what a mapping maps."""
+        found = [self.disk] if self.partition else self._linked("slaves")
+        return list(dict.fromkeys(chain(found, *(one.below for one in found))))
 
     @property
     def disks(self) -> frozenset[Device]:

@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 from ioplan.backends import TargetFacts
+from ioplan.lab.file_key import birth
 from ioplan.lab.identity import Identity
 
 BLKGETSIZE64 = 0x80081272
@@ -27,16 +28,24 @@ def device_facts(path: Path, fd: int, identity: Identity) -> TargetFacts:
     )
 
 
-def file_facts(path: Path, status: os.stat_result) -> TargetFacts:
+def file_facts(path: Path, fd: int) -> TargetFacts:
     """Of a regular file. Raises OSError."""
+    status = os.fstat(fd)
     block = _direct_block(path, status.st_size)
     return TargetFacts(
         path=str(path),
         kind="file",
         capacity_bytes=status.st_size // block * block,
         block_bytes=block,
-        identity={"inode": f"{status.st_dev}:{status.st_ino}"},
+        identity=_file_identity(fd),
     )
+
+
+def _file_identity(fd: int) -> dict[str, str]:
+    """A file that is removed leaves its inode's number to the next one."""
+    status, born = os.fstat(fd), birth(fd)
+    inode = {"inode": f"{status.st_dev}:{status.st_ino}"}
+    return inode | {"born": born} if born else inode
 
 
 def _ioctl_int(fd: int, request: int, kind: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ioplan.lab.entry import LabTarget
 from ioplan.lab.fellows import strangers
+from ioplan.lab.file_key import key_of
 from ioplan.lab.guard import ONLY_READ
 from ioplan.lab.openers import writers
 from ioplan.lab.uses import Host, Use
@@ -22,9 +23,10 @@ def file_refusals(
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} names (hard links), and all would be overwritten"
         yield Use(what, "name a file that has one")
-    yield from host.file_uses(status)
-    for one in strangers(writers(status), session):
-        yield Use(f"is open for writing by {one}", "end that program first")
+    file = key_of(status)
+    yield from host.file_uses(file)
+    for one in strangers(writers({file: ""}), session):
+        yield Use(f"is {one.how} by {one}", "end that program first")
 
 
 def lab_refusals(entry: LabTarget) -> Iterator[str]:

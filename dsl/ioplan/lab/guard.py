@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ioplan.lab.backing import backing
 from ioplan.lab.device import Device
 from ioplan.lab.entry import LabTarget
 from ioplan.lab.fellows import strangers
+from ioplan.lab.file_key import Key
 from ioplan.lab.identity import Identity, entry_lines
 from ioplan.lab.lab import usual_path
 from ioplan.lab.match import differences, unstable
@@ -49,15 +50,24 @@ def open_refusals(device: Device, fd: int, session: str = "") -> Iterator[Use]:
 
     `session` is one that several hosts have together.
     """
-    for one in _lasting_writers(os.fstat(fd), session):
-        yield Use(f"is open for writing by {one}", "end that program first")
+    for one in _lasting_writers(_ways_to(device), session):
+        yield Use(f"is {one.how} by {one}", "end that program first")
     yield from _signed(device, fd)
 
 
-def _lasting_writers(status: os.stat_result, session: str) -> list[Opener]:
+def _ways_to(device: Device) -> dict[Key, str]:
+    """Itself, its parts, and what it is a part of or lies on, with what to call it."""
+    found = {one.key: f" as {one.name}" for one in (*device.partitions, *device.below)}
+    for one in (device, *device.below):
+        if (under := backing(one)) and under.key:
+            found[under.key] = f" as {under}"
+    return found | {device.key: ""}
+
+
+def _lasting_writers(ways: dict[Key, str], session: str) -> list[Opener]:
     """Without those that only look in: losetup opens each free loop device for one."""
     deadline_s = time.monotonic() + PASSING_S
-    while found := strangers(writers(status), session):
+    while found := strangers(writers(ways), session):
         if time.monotonic() > deadline_s:
             break
         time.sleep(0.01)

@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ioplan.lab.backing import backing
 from ioplan.lab.device import Device, printable
 from ioplan.model import Model
 
 UDEV = Path("/run/udev/data")
-DELETED = " (deleted)"
 
 
 class Identity(Model):
@@ -64,13 +64,14 @@ def identity_of(device: Device) -> Identity:
     """What sysfs says of it, and what udev has asked where sysfs says nothing."""
     disk = device.disk
     nsid = disk.text("nsid")
+    under = backing(disk)
     return Identity(
         kernel=device.name,
         serial=_serial(disk),
         nsid=int(nsid) if nsid else None,
         wwid=_wwid(disk),
         model=disk.text("device/model"),
-        backing_file=backing_file(disk),
+        backing_file=under.path if under else "",
         partition=device.partition,
     )
 
@@ -99,12 +100,6 @@ def _udev(disk: Device, key: str) -> str:
     return next(
         (printable(one[len(start) :]) for one in lines if one.startswith(start)), ""
     )
-
-
-def backing_file(disk: Device) -> str:
-    """The file of a loop device, as long as it has a name."""
-    path = disk.raw("loop/backing_file").decode(errors="surrogateescape").rstrip("\n")
-    return "" if path.endswith(DELETED) or not path.isprintable() else path
 
 
 def id_of(identity: Identity, all: Sequence[Identity]) -> str:

@@ -151,6 +151,8 @@ def _fault(error: ErrorDetails) -> Fault:
 
 NOT_WRITTEN = ("[key]", TABLE, WAY)
 """Parts of a place that are pydantic's own."""
+OTHER_KEYS = dict.fromkeys(("device", "dev", "file", "filename"), "path")
+"""What people write elsewhere."""
 KNOWN: dict[str, type[Model]] = {"targets": LabTarget, "hosts": LabHost}
 """What is in the tables of tables."""
 
@@ -164,9 +166,9 @@ def _reason(error: ErrorDetails) -> str:
         inner = PurgeCommand if TABLE in loc else inner
         inner = PowerMeter if loc[-2:-1] == ("power",) else inner
         known = (inner or Lab).model_fields
-        return (
-            f"{message}{did_you_mean(str(loc[-1]), known)}; known: {', '.join(known)}"
-        )
+        key = str(loc[-1])
+        near = did_you_mean(OTHER_KEYS.get(key, key), known)
+        return f"there is no key {key!r}{near}; known: {', '.join(known)}"
     if loc[-1] == WAY and not isinstance(error["input"], str):
         return 'it is a way such as "format", or a table with a command'
     if loc[-1] == "[key]":

@@ -3,53 +3,79 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ioplan.lab.device import printable
+from ioplan.lab.file_key import Key, key_at, key_of
 from ioplan.lab.mounts import PROC
 
 WRITING = os.O_WRONLY | os.O_RDWR
+MAPPED = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9][0-9]*)", re.M
+)
+"""In /proc/PID/maps, what is shared and writable and has a file."""
 
-IsMeant = Callable[[Path, str], bool]
-"""Told a process and the number of an open file."""
+Has = tuple[str, Key]
+"""What a process has: how, and which file or device."""
+
+All = Callable[[Path, Mapping[Key, str]], Iterator[Has]]
+"""Told a process and what is wanted."""
 
 
 @dataclass(frozen=True)
 class Opener:
-    """A program that has it open."""
+    """A program that has it; `how` completes "the device is …"."""
 
     pid: int
     program: str
+    how: str = "open"
 
     def __str__(self) -> str:
         return f"{self.program} (process {self.pid})"
 
 
-def writers(status: os.stat_result) -> list[Opener]:
-    """Other programs that may write to it, even without having locked it."""
-    return openers(status, _writes)
+def writers(wanted: Mapping[Key, str]) -> list[Opener]:
+    """Other programs that may write to any of it, even without having locked it.
+
+    `wanted` has the words to add for what has another name.
+    """
+    return _openers(wanted, _written)
 
 
-def openers(
-    status: os.stat_result, how: Callable[[Path], bool] = lambda _: True
-) -> list[Opener]:
+def openers(status: os.stat_result) -> list[Opener]:
     """Other programs that have it open."""
-    found = set(_openers(_key(status), how))
-    return sorted(found, key=lambda one: one.pid)
+    return _openers({key_of(status): ""}, _opened)
 
 
-def _openers(
-    wanted: tuple[str, int, int], how: Callable[[Path], bool]
-) -> Iterator[Opener]:
-    own = os.getpid()
+def _openers(wanted: Mapping[Key, str], all_of: All) -> list[Opener]:
+    own, found = str(os.getpid()), set[Opener]()
     for process in PROC.glob("[0-9]*"):
-        if int(process.name) == own:
+        if process.name == own:
             continue
-        for number in _open_files(process):
-            if _is_it(number, wanted) and how(number):
-                yield Opener(int(process.name), _program(process))
+        for how, key in all_of(process, wanted):
+            pid = int(process.name)
+            found.add(Opener(pid, _program(process), how + wanted[key]))
+    return sorted(found, key=lambda one: (one.pid, one.how))
+
+
+def _opened(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+    for number in _open_files(process):
+        key = key_at(number)
+        if key and key in wanted:
+            yield "open", key
+
+
+def _written(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+    for number in _open_files(process):
+        key = key_at(number)
+        if key and key in wanted and _writes(number):
+            yield "open for writing", key
+    for key in _mapped(process):
+        if key in wanted:
+            yield "mapped for writing", key
 
 
 def _open_files(process: Path) -> list[Path]:
@@ -61,32 +87,29 @@ def _open_files(process: Path) -> list[Path]:
     return found or list(process.glob("task/*/fd/*"))
 
 
-def _is_it(number: Path, wanted: tuple[str, int, int]) -> bool:
-    try:
-        return _key(number.stat()) == wanted
-    except OSError:
-        return False
-
-
-def _key(status: os.stat_result) -> tuple[str, int, int]:
-    """A device may have several special files, a file several names."""
-    if status.st_rdev:
-        return "device", status.st_rdev, 0
-    return "file", status.st_dev, status.st_ino
+def _mapped(process: Path) -> Iterator[Key]:
+    """A mapping stays when the file that it was made with is closed."""
+    maps = _read(process / "maps")
+    if b"w-s " not in maps and b"wxs " not in maps:
+        return  # most processes, and looking at each line takes much longer
+    for begin, end, major, minor, inode in MAPPED.findall(maps):
+        area = process / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}"
+        number = os.makedev(int(major, 16), int(minor, 16))
+        yield key_at(area) or ("file", number, int(inode))
 
 
 def _writes(number: Path) -> bool:
-    info = number.parents[1] / "fdinfo" / number.name
+    info = _read(number.parents[1] / "fdinfo" / number.name)
+    found = re.search(rb"^flags:\s*([0-7]+)", info, re.M)
+    return bool(found and int(found[1], 8) & WRITING)
+
+
+def _read(path: Path) -> bytes:
     try:
-        lines = info.read_text().splitlines()
+        return path.read_bytes()
     except OSError:
-        return False
-    flags = next((one.split()[1] for one in lines if one.startswith("flags:")), "0")
-    return bool(int(flags, 8) & WRITING)
+        return b""
 
 
 def _program(process: Path) -> str:
-    try:
-        return printable((process / "comm").read_text(errors="replace"))
-    except OSError:
-        return "a program"
+    return printable(_read(process / "comm").decode(errors="replace")) or "a program"

@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
-from contextlib import suppress
+import sys
+from pathlib import Path
 
 from ioplan.backends import BackendError
+from ioplan.lab import purge_keeper
 from ioplan.lab.entry import DEVICE, PurgeCommand
 from ioplan.lab.target import Target
 
 SHOWN = 300
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
+KEEPER = (sys.executable, "-IS", str(Path(purge_keeper.__file__)))
+"""By its file and without packages: it starts at once, wherever ioplan lies."""
 
 
 def commanded(target: Target, said: PurgeCommand) -> str:
     """Run it to its end, however long that takes. Raises BackendError, OSError."""
     words = [word.replace(DEVICE, target.facts.path) for word in said.command]
-    with subprocess.Popen(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        pass_fds=(target.fd,),  # while it goes on, the target stays locked
-        preexec_fn=_die_with_us,  # noqa: PLW1509  a system call, and no lock
-    ) as program:
-        try:
-            output, _ = program.communicate()
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)
-            raise
-    if program.returncode:
+    end, lifeline = os.pipe()
+    with (
+        os.fdopen(end, "rb") as watched,
+        subprocess.Popen(
+            [*KEEPER, *words],
+            stdin=watched,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(target.fd,),  # while it goes on, the target stays locked
+        ) as keeper,
+        os.fdopen(lifeline, "wb"),  # closed, it ends all that was started
+    ):
+        output, _ = keeper.communicate()
+    if keeper.returncode:
         text = output.decode(errors="replace").strip()[-SHOWN:]
         raise BackendError(
             f"cannot purge {target.facts.path}: {words[0]} ended with "
-            f"{program.returncode}, and said: {text or 'nothing'}"
+            f"{keeper.returncode}, and said: {text or 'nothing'}"
         )
     return f"erased by {words[0]}"
-
-
-def _die_with_us() -> None:
-    """Nothing is erased for somebody who is not there any more."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -10,9 +10,9 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from ioplan.lab.scratch_mark import end, put_mark, remove_mark_beside
 from ioplan.language.quantity import size_text
 
-MARK = "user.ioplan.scratch"
 CHUNK_BYTES = 1 << 20
 SPARE_BYTES = 64 << 20
 """Left free on the file system, so that a scratch file does not fill it up."""
@@ -37,14 +37,15 @@ def create_scratch(path: Path, size_bytes: int, done: Done) -> None:
     part = path.with_name(f".{path.name}.ioplan-part")
     fd = _open_part(part)
     try:
-        _mark(fd, path)
+        put_mark(fd, path)
         _fill(fd, size_bytes, done)
         os.fsync(fd)
+        end(fd, path)
         os.link(part, path)  # unlike a rename, it replaces nothing
         part.unlink()
     except BaseException:
         part.unlink(missing_ok=True)
-        _sidecar(path).unlink(missing_ok=True)
+        remove_mark_beside(path)
         raise
     finally:
         os.close(fd)
@@ -93,34 +94,3 @@ def _fill(fd: int, size_bytes: int, done: Done) -> None:
         while part:
             part = part[os.write(fd, part) :]
         done(min(offset + CHUNK_BYTES, size_bytes))
-
-
-def _sidecar(path: Path) -> Path:
-    """The mark of a file where the file system keeps no extended attributes."""
-    return path.with_name(f".{path.name}.ioplan-scratch")
-
-
-def _mark(fd: int, path: Path) -> None:
-    try:
-        os.setxattr(fd, MARK, b"1")
-    except OSError:
-        _sidecar(path).unlink(missing_ok=True)
-        with _sidecar(path).open("x") as file:  # never through a link
-            file.write(_identity(fd))
-
-
-def _identity(fd: int) -> str:
-    status = os.fstat(fd)
-    return f"{status.st_dev}:{status.st_ino}"
-
-
-def is_scratch(fd: int, path: Path) -> bool:
-    """Whether ioplan made this very file."""
-    try:
-        return os.getxattr(fd, MARK) == b"1"
-    except OSError:
-        pass
-    try:
-        return _sidecar(path).read_text() == _identity(fd)
-    except OSError:
-        return False

@@ -27,7 +27,8 @@ from ioplan.lab.guard import IN_USE, entry_refusals, no_entry, open_refusals, re
 from ioplan.lab.match import differences
 from ioplan.lab.openers import openers
 from ioplan.lab.refusal import ConsentError, TargetError
-from ioplan.lab.scratch import Done, create_scratch, is_scratch
+from ioplan.lab.scratch import Done, create_scratch
+from ioplan.lab.scratch_mark import begin, end, foreign
 from ioplan.lab.uses import Host
 
 __all__ = [
@@ -88,6 +89,7 @@ class Target:
     def close(self) -> None:
         """Give it back."""
         if self.fd >= 0:
+            end(self.fd, Path(self.facts.path))
             os.close(self.fd)
             self.fd = -1
 
@@ -145,12 +147,13 @@ def _open_file(path: Path, request: TargetRequest) -> Target:
     fd = os.open(path, (os.O_RDWR if request.writes else os.O_RDONLY) | os.O_CLOEXEC)
     try:
         _lock(path, fd, request)
-        status = os.fstat(fd)
-        facts = file_facts(path, status)
+        facts = file_facts(path, fd)
         if request.writes:
             _check_file(path, fd, request)
         _check_size(facts, request)
         _share(path, fd, request)
+        if request.writes:
+            begin(fd, path)
         return Target(facts, fd, request.entry)
     except BaseException:
         os.close(fd)
@@ -163,8 +166,8 @@ def _check_file(path: Path, fd: int, request: TargetRequest) -> None:
         raise TargetError(f"{path} {use}")
     for reason in lab_refusals(request.entry) if request.entry else ():
         raise TargetError(f"{path} is not written: {reason}{_where(request)}")
-    if not is_scratch(fd, path):
-        check_file_consent(path, request.overwrite)
+    if what := foreign(fd, path):
+        check_file_consent(path, what, request.overwrite)
 
 
 def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:

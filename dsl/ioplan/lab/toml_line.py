@@ -13,14 +13,18 @@ Path = tuple[str, ...]
 
 
 def line_of(text: str, key: Sequence[str]) -> int | None:
-    """The line of the key, or of the nearest that it is within; counted from 1."""
-    wanted = tuple(key)
-    within = [
-        (len(path), number)
-        for number, path in _keys(text)
-        if path == wanted[: len(path)]
-    ]
-    return max(within, key=lambda one: one[0])[1] if within else None
+    """The line of the key, or of the nearest that it is within; counted from 1.
+
+    A table that only its parts name is where the first of them is.
+    """
+    wanted, found = tuple(key), list(_keys(text))
+    if not wanted:
+        return None
+    within = [(len(p), number) for number, p in found if p == wanted[: len(p)]]
+    if within:
+        return max(within, key=lambda one: one[0])[1]
+    parts = (number for number, p in found if p[: len(wanted)] == wanted)
+    return next(parts, None)
 
 
 def _keys(text: str) -> Iterator[tuple[int, Path]]:

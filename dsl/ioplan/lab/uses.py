@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ioplan.lab.backing import Backing, backing
 from ioplan.lab.device import Device, NoDevice, devices
-from ioplan.lab.identity import backing_file
+from ioplan.lab.file_key import Key, key_at
 from ioplan.lab.mounts import PROC, Mount, mounts, plain
 
 
@@ -44,10 +44,10 @@ class Host:
         return [Path(plain(line.split()[0])) for line in lines]
 
     @cached_property
-    def loops(self) -> list[tuple[Device, Path]]:
+    def loops(self) -> list[tuple[Device, Backing]]:
         """Loop devices, and what is under each."""
-        pairs = ((one, backing_file(one)) for one in self.devices if not one.partition)
-        return [(device, Path(path)) for device, path in pairs if path]
+        pairs = ((one, backing(one)) for one in self.devices)
+        return [(device, under) for device, under in pairs if under]
 
     @cached_property
     def root_disks(self) -> frozenset[Device]:
@@ -79,38 +79,41 @@ class Host:
                 yield Use(what, "unmount it there, or end the container that has it")
 
     def _swapped(self, device: Device, part: str) -> Iterator[Use]:
-        if any(_number(path) == device.number for path in self.swaps):
+        if device.key in map(key_at, self.swaps):
             yield Use(f"is swapped to{part}", f"first: swapoff {device.node}")
 
     def _looped(self, device: Device, part: str) -> Iterator[Use]:
-        for loop, path in self.loops:
-            if _number(path) == device.number:
+        for loop, under in self.loops:
+            if under.key == device.key:
                 what = f"is under the loop device {loop.name}{part}"
                 yield Use(what, f"first: losetup -d {loop.node}")
 
     def _sharing(self, device: Device) -> Iterator[Use]:
         """Of a loop device, through what is under it."""
-        under = backing_file(device.disk)
-        if not under:
-            return
-        if _number(Path(under)) is not None:
+        under = backing(device.disk)
+        if under and under.key and under.key[0] == "file":
+            yield from self._shared_file(under, device.disk)
+        elif under and under.key:
             yield Use(f"is a loop device on the device {under}", f"name {under} itself")
-        elif (status := _status(Path(under))) is not None:
-            yield from self.file_uses(status, but=device.disk)
 
-    def file_uses(
-        self, status: os.stat_result, but: Device | None = None
-    ) -> Iterator[Use]:
+    def _shared_file(self, under: Backing, loop: Device) -> Iterator[Use]:
+        for other, backed in self.loops:
+            if other != loop and backed.key == under.key:
+                what = f"has its data in {under}, as has the loop device {other.name}"
+                yield Use(what, f"first: losetup -d {other.node}")
+        yield from self._swapped_file(under.key)
+
+    def file_uses(self, file: Key) -> Iterator[Use]:
         """Of a file: what would be overwritten with it."""
-        for loop, path in self.loops:
-            if loop != but and _same(path, status):
-                what = f"has its data in {path}, as has" if but else "is under"
-                yield Use(
-                    f"{what} the loop device {loop.name}",
-                    f"first: losetup -d {loop.node}",
-                )
+        for loop, under in self.loops:
+            if under.key == file:
+                what = f"is under the loop device {loop.name}"
+                yield Use(what, f"first: losetup -d {loop.node}")
+        yield from self._swapped_file(file)
+
+    def _swapped_file(self, file: Key | None) -> Iterator[Use]:
         for path in self.swaps:
-            if _same(path, status):
+            if key_at(path) == file:
                 yield Use("is swapped to", f"first: swapoff {path}")
 
 
@@ -146,21 +149,3 @@ def _device(number: int) -> Device | None:
         return Device.numbered(number)
     except NoDevice:
         return None
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except OSError:
-        return None
-
-
-def _number(path: Path) -> int | None:
-    """Of a block device; `st_rdev` is 0 of a file."""
-    status = _status(path)
-    return status.st_rdev if status and status.st_rdev else None
-
-
-def _same(path: Path, status: os.stat_result) -> bool:
-    other = _status(path)
-    return other is not None and os.path.samestat(other, status)

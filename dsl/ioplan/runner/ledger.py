@@ -10,18 +10,38 @@ from __future__ import annotations
 from ioplan.backends import TargetFacts
 from ioplan.lab.evidence import Evidence, evidence_of
 from ioplan.planner.state import TargetState
+from ioplan.results.session import Session
 from ioplan.results.store import Store
 from ioplan.results.target_state import KnownState
 from ioplan.runner.execute import now
 
 UNKNOWN = TargetState()
+LASTING = {"serial", "wwid", "backing_file", "inode"}
+"""What names a target by itself, without its path."""
 
 
 def target_key(facts: TargetFacts) -> str:
-    """Names a target by what it is; by its path only where nothing better is known."""
-    said = [f"{name}={value}" for name, value in sorted(facts.identity.items())]
-    named = " ".join(said) or facts.path
-    return f"{facts.kind} {named} {facts.capacity_bytes}"
+    """Names a target by what it is; by its path, too, where nothing else is lasting."""
+    path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
+    return f"{facts.kind} {_said(facts.identity | path)} {facts.capacity_bytes}"
+
+
+def began_on(session: Session, facts: TargetFacts) -> bool:
+    """Whether it is the session's target, as far as both know it."""
+    known = session.args.get("target_key")
+    return known == target_key(facts) or (
+        known == _old_key(facts) and session.target == facts.path
+    )
+
+
+def _old_key(facts: TargetFacts) -> str:
+    """As of versions that knew no birth, and no path beside other facts."""
+    known = {name: text for name, text in facts.identity.items() if name != "born"}
+    return f"{facts.kind} {_said(known) or facts.path} {facts.capacity_bytes}"
+
+
+def _said(facts: dict[str, str]) -> str:
+    return " ".join(f"{name}={text}" for name, text in sorted(facts.items()))
 
 
 def forget_state(store: Store, facts: TargetFacts, session: str) -> None:

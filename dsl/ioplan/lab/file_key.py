@@ -1,0 +1,68 @@
+"""Which file or device it is, whatever it is called."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+Key = tuple[str, int, int]
+
+AT_EMPTY_PATH = 0x1000
+STATX_BTIME = 0x800
+STATX_BYTES = 256
+BTIME_OFFSET = 80
+FS_IOC_GETVERSION = 0x80087601
+
+
+def key_of(status: os.stat_result) -> Key:
+    """A device may have several special files, a file several names."""
+    if status.st_rdev:
+        return device_key(status.st_rdev)
+    return "file", status.st_dev, status.st_ino
+
+
+def device_key(number: int) -> Key:
+    """Of the device of a `st_rdev`."""
+    return "device", number, 0
+
+
+def key_at(path: Path) -> Key | None:
+    """Of what a path leads to, if anything."""
+    try:
+        return key_of(path.stat())
+    except OSError:
+        return None
+
+
+def birth(fd: int) -> str:
+    """Tells a file from a later one with its inode number; empty if unknown.
+
+    The time of birth, else the inode's generation, as the file system has it.
+    """
+    return _birth_time(fd) or _generation(fd)
+
+
+def _birth_time(fd: int) -> str:
+    """statx(2), which Python's os does not have yet."""
+    found = ctypes.create_string_buffer(STATX_BYTES)
+    try:
+        statx = ctypes.CDLL(None).statx
+    except AttributeError:
+        return ""
+    failed = statx(fd, b"", AT_EMPTY_PATH, STATX_BTIME, found)
+    (mask,) = struct.unpack_from("I", found)
+    if failed or not mask & STATX_BTIME:
+        return ""
+    seconds, nanoseconds = struct.unpack_from("qI", found, BTIME_OFFSET)
+    return f"{seconds}.{nanoseconds:09}"
+
+
+def _generation(fd: int) -> str:
+    try:
+        answer = fcntl.ioctl(fd, FS_IOC_GETVERSION, bytes(8))
+    except OSError:
+        return ""
+    return f"generation-{struct.unpack_from('I', answer)[0]}"
