@@ -115,6 +115,29 @@ def test_another_session_of_that_id_is_refused(tmp_path: Path, database: str) ->
 
 
 @needs_postgres
+@pytest.mark.parametrize(
+    "made, said",
+    [
+        ("meta (k text, v text)", "is a database of something else"),
+        ("meta AS SELECT 'layout' AS name, '9' AS value", "newer ioplan .layout 9"),
+    ],
+)
+def test_a_database_of_something_else_gets_no_tables(
+    database: str, made: str, said: str
+) -> None:
+    import psycopg
+
+    tables = "SELECT table_name FROM information_schema.tables"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {made}")
+        connection.execute("CREATE TABLE photos (name text)")
+        before = set(connection.execute(tables))
+        with pytest.raises(StoreError, match=said):
+            Store.at(database)
+        assert set(connection.execute(tables)) == before
+
+
+@needs_postgres
 def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
     """Into an empty database, and one of the sessions twice."""
     ids = ["20261121-050000-aaaa", "20261121-050001-bbbb", "20261121-050001-bbbb"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from command import Done, ioplan, plan_file
 from ioplan.lab import evidence
 from ioplan.results.record import RunRecord
 from ioplan.results.store import Store
-from labs import lab_of_file, loop_device, needs_root
+from ioplan.runner import seal, session_lock
+from labs import lab_of_file, loop_device, needs_root, tell
 
 FILLED = "precondition filled { write sequential 128KiB, qd 8, 1 pass }\n"
 READS = """test "Reads" {
@@ -81,7 +83,7 @@ def test_a_write_of_another_program_ends_it(
         opened.write(b"x")
     why = "filled is not kept: something has changed the target since"
     assert why in ioplan("plan", plan, "--target", file).out.replace("\n", " ")
-    assert why in run(plan, file).out
+    assert why in run(plan, file, "--overwrite", str(file)).out
     assert prepared(store_path) == 1
 
 
@@ -259,12 +261,46 @@ def test_one_process_at_a_time(stopped: Path, store_path: Path) -> None:
     assert "goes on in another process; wait until it ends" in done.err
 
 
+def test_a_resume_that_is_refused_changes_nothing(
+    stopped: Path, store_path: Path
+) -> None:
+    with Store.open(store_path) as store:
+        before = store.session("last")
+        stopped.write_text('plan "Edited"\n' + stopped.read_text())
+        lock = store_path.parent / "sessions" / before.id / "lock"
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = ioplan("resume")
+        assert done.code == 2
+        assert (done.out, done.err.count("\n")) == ("", 1)
+        assert store.session("last") == before
+        assert store.events(before.id) == []
+
+
+def test_what_another_process_did_meanwhile_is_not_done_again(
+    stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends just before this one gets the lock."""
+    lock = session_lock._lock
+
+    def late(fd: int, session: str) -> None:
+        tell(sys.executable, "-m", "ioplan.cli", "resume")
+        lock(fd, session)
+
+    monkeypatch.setattr(session_lock, "_lock", late)
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert "has ended; nothing is left to do" in done.out
+    runs = [one.asked.cell for one in records(store_path) if one.asked.kind == "run"]
+    assert [cell["qd"] for cell in runs] == [*"1248"]
+
+
 def test_an_interrupted_preparation_is_done_again(
     stopped: Path, store_path: Path, file: Path
 ) -> None:
     """What wrote to the target meanwhile has ended the state that runs rely on."""
     os.utime(file)
-    done = ioplan("resume")
+    done = ioplan("resume", "--overwrite", str(file))
     assert done.code == 0, done.err
     assert "filled is not kept" in done.out
     kinds = [one.asked.kind for one in records(store_path)]
@@ -275,6 +311,19 @@ def test_a_strangers_session_is_not_believed(
     stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+    done = ioplan("resume")
+    assert done.code == 2
+    assert "was not begun by you on this host" in done.err
+    assert ioplan("resume", "--trust").code == 0
+
+
+def test_a_session_of_another_host_is_not_believed(
+    stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store and the key may lie on a file system that both have."""
+    other = tmp_path / "machine-id"
+    other.write_text("another machine")
+    monkeypatch.setattr(seal, "MACHINE_ID", other)
     done = ioplan("resume")
     assert done.code == 2
     assert "was not begun by you on this host" in done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hmac
 import io
 import json
 import os
@@ -38,6 +39,7 @@ from ioplan.results.export import export
 from ioplan.results.private_folder import make_private
 from ioplan.results.session import Session, new_session_id
 from ioplan.results.store import Store
+from ioplan.results.store_error import StoreError
 from ioplan.runner.seal import is_sealed, seal
 from ioplan_fio.jobfile import job_file, section_names
 from ioplan_fio.settings import Settings, settings_of
@@ -441,6 +443,12 @@ def changed(hostile: Path, folder: Path, *statements: str) -> Path:
         "UPDATE env SET facts = 'x'",
         "UPDATE run SET record = '{}'",
         "UPDATE run SET record = '[]'",
+        f"UPDATE run SET record = '{'[' * 120_000}'",
+        f"UPDATE env SET facts = '{'[' * 120_000}'",
+        f"UPDATE session SET args = '{'[' * 120_000}'",
+        "INSERT INTO verdict SELECT session, seq, 0, '{' FROM run",
+        "INSERT INTO verdict SELECT session, seq, 0, '7' FROM run",
+        f"INSERT INTO verdict SELECT session, seq, 0, '{'[' * 120_000}' FROM run",
         'UPDATE run SET record = replace(record, \'"seq":\', \'"seq": "x", "y":\')',
     ],
 )
@@ -452,6 +460,19 @@ def test_a_store_that_ioplan_did_not_write_so_is_refused(
     assert done.code == 2, done.out
     assert "not as ioplan writes it" in done.err or "no schema version" in done.err
     assert steers(done.err) == []
+
+
+@pytest.mark.parametrize("path", ["{", "[" * 120_000, '{"a": 1}', "7"])
+def test_nor_are_its_states_and_events(
+    hostile: Path, tmp_path: Path, path: str
+) -> None:
+    state = f"INSERT INTO target_state VALUES ('t', '{path}', 'n', '{{}}', 's', 'now')"
+    event = f"INSERT INTO event SELECT id, 1, 'now', '{path}', 'text' FROM session"
+    with Store.open(changed(hostile, tmp_path, state, event)) as store:
+        with pytest.raises(StoreError, match="not as ioplan writes it"):
+            store.state("t")
+        with pytest.raises(StoreError, match="not as ioplan writes it"):
+            store.events(store.session("last").id)
 
 
 @pytest.mark.parametrize(
@@ -560,6 +581,36 @@ def test_a_seal_holds_for_what_was_sealed(own_key: Path) -> None:
     assert not is_sealed("s1", "fio", args | {"seal": ["x"]})
 
 
+@pytest.mark.parametrize("none", ["", "uninitialized\n", None])
+def test_a_seal_holds_on_its_own_host(
+    own_key: Path, tmp_path: Path, none: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key may lie on a network's file system."""
+    machine = tmp_path / "machine-id"
+    monkeypatch.setattr("ioplan.runner.seal.MACHINE_ID", machine)
+    machine.write_text("7" * 32)
+    sealed = {"seal": seal("s1", "fio", {})}
+    monkeypatch.setattr("platform.node", lambda: "another")
+    assert is_sealed("s1", "fio", sealed)
+    machine.write_text("8" * 32)
+    assert not is_sealed("s1", "fio", sealed)
+    if none is None:
+        machine.unlink()
+    else:
+        machine.write_text(none)
+    sealed = {"seal": seal("s1", "fio", {})}
+    assert is_sealed("s1", "fio", sealed)
+    monkeypatch.setattr("platform.node", lambda: "a third")
+    assert not is_sealed("s1", "fio", sealed)
+
+
+def test_a_seal_from_before_hosts_were_sealed_is_none(own_key: Path) -> None:
+    seal("s1", "fio", {})
+    told = json.dumps(["s1", "fio", {}]).encode()
+    old = hmac.new(own_key.read_bytes(), told, "sha256").hexdigest()
+    assert not is_sealed("s1", "fio", {"seal": old})
+
+
 def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
     sealed = {"seal": seal("s1", "fio", {})}
     assert own_key.stat().st_mode & 0o777 == 0o600
@@ -638,11 +689,11 @@ def test_nor_does_its_mark(tmp_path: Path) -> None:
 
 def create_scratch_in(folder: Path) -> None:
     """ramfs tells no free space, which is asked before."""
-    from ioplan.lab import scratch
+    from ioplan.lab import scratch_mark
 
     fd = os.open(folder / "s.bin", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        scratch._mark(fd, folder / "s.bin")
-        assert scratch.is_scratch(fd, folder / "s.bin")
+        scratch_mark.put_mark(fd, folder / "s.bin")
+        assert scratch_mark.foreign(fd, folder / "s.bin")  # ramfs tells no birth
     finally:
         os.close(fd)

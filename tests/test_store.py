@@ -22,6 +22,7 @@ from sqlalchemy import event
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
+from command import ioplan
 from ioplan.results.codec import (
     CodecError,
     decode_histograms,
@@ -36,9 +37,11 @@ from ioplan.results.store_error import StoreError
 from ioplan.results.tables import metadata
 from ioplan.results.upcast import upcast
 from ioplan.workload import DIRECTIONS
-from run_data import HOST, record, run, session
+from labs import needs_root, tell
+from run_data import HOST, measurement, record, run, session
 
 ID = session().id
+MADE = measurement(1)
 NOW = "2026-11-21T06:00:00Z"
 HELD = Verdict(
     expectation="iops > 1000", outcome="held", actual=2000, limit=1000, unit="1/s"
@@ -349,6 +352,72 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         Store.open(tmp_path / "meta.db")
 
 
+@pytest.mark.parametrize(
+    "statements, said",
+    [
+        (
+            ("create table meta (k, v)", "create table photos (name text)"),
+            "of something else .it has a table 'photos'.*set IOPLAN_STORE to another",
+        ),
+        (
+            ("create table meta (name text, value text)", "insert into meta values"
+             " ('layout', '1')", "create table photos (name text)"),
+            "of something else .it has a table 'photos'",
+        ),
+        (
+            ("create table meta (name text, value text)", "insert into meta values"
+             " ('layout', '9')", "create table of_the_future (name text)"),
+            "newer ioplan .layout 9.*upgrade",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_left_as_it_was(
+    tmp_path: Path, statements: tuple[str, ...], said: str
+) -> None:
+    """No tables, no WAL, not one byte."""
+    path = tmp_path / "other.db"
+    for statement in statements:
+        change(path, statement)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=said):
+        Store.open(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_a_store_of_an_earlier_day_gets_what_is_missing(
+    store: Store, path: Path
+) -> None:
+    store.add(*run(1))
+    store.close()
+    change(path, "drop table run_telemetry")
+    with Store.open(path) as opened:
+        assert opened.detail(ID, 1) == run(1)[1]
+    assert rows(path, "select count(*) from run_telemetry") == [(0,)]
+
+
+def test_reading_leaves_a_store_s_mode_and_writing_sets_it(
+    store: Store, path: Path
+) -> None:
+    """Also while somebody else reads, which is waited for."""
+    store.close()
+    change(path, "pragma journal_mode = delete")
+    with Store.open(path, busy_s=60) as opened:
+        assert opened.session("last") == session()
+        assert rows(path, "pragma journal_mode") == [("delete",)]
+        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        reader.execute("begin")
+        reader.execute("select * from meta").fetchall()
+        with ThreadPoolExecutor(1) as pool:
+            added = pool.submit(opened.add, *run(1))
+            with pytest.raises(TimeoutError):
+                added.result(0.1)
+            reader.execute("rollback")
+            assert added.result()
+        reader.close()
+        assert rows(path, "pragma journal_mode") == [("wal",)]
+
+
 @pytest.fixture
 def ordinary_user() -> Iterator[None]:
     """Root may write everywhere, so it becomes nobody for a while."""
@@ -384,6 +453,59 @@ def test_a_file_without_the_right_to_write(
         Store.open(locked_file) as locked,
     ):
         locked.begin(session("20261123-other"))
+
+
+def test_what_cannot_be_written_can_be_read(
+    locked_file: Path, ordinary_user: None
+) -> None:
+    with Store.to_read(locked_file) as locked:
+        assert locked.session("last") == session()
+        with pytest.raises(StoreError, match="is read-only: give yourself the right"):
+            locked.begin(session("20261123-other"))
+    assert list(locked_file.parent.iterdir()) == [locked_file]
+
+
+@pytest.fixture
+def copied_log(locked_file: Path) -> None:
+    """It holds what came last."""
+    locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
+
+
+def test_what_is_not_all_in_the_file_is_not_read_in_part(
+    locked_file: Path, copied_log: None, ordinary_user: None
+) -> None:
+    with pytest.raises(StoreError, match=r"see that .* you may write|is read-only"):
+        Store.to_read(locked_file)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls",),
+        ("show",),
+        ("export", "--detail"),
+        ("report", "-o", "REPORT"),
+        ("compare", "20261121", "20261122"),
+    ],
+)
+def test_commands_that_read_do_so_on_a_read_only_mount(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    place = tmp_path / "50% #1?"
+    place.mkdir()
+    tell("mount", "-t", "tmpfs", "none", place)
+    try:
+        with Store.open(place / "results.db") as store:
+            for id in (ID, "20261122-000000-aaaa"):
+                store.begin(session(id))
+                store.add(record(1, session=id, made=MADE), MADE.detail)
+        tell("mount", "-o", "remount,ro", place)
+        said = [word.replace("REPORT", str(tmp_path / "r.html")) for word in words]
+        done = ioplan(*said, "--store", place / "results.db")
+        assert (done.code, done.err) == (0, "")
+    finally:
+        tell("umount", place)
 
 
 def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:

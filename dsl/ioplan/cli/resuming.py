@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ioplan.cli.failure import HELD, UsageError
 from ioplan.cli.reading import checked
-from ioplan.cli.running import Begun, Options, go
+from ioplan.cli.running import Begun, Options, go, session_folder
 from ioplan.cli.terminal import Terminal, say
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
@@ -22,6 +22,7 @@ from ioplan.results.store import Store
 from ioplan.runner.done import Change, Done, change
 from ioplan.runner.execute import now
 from ioplan.runner.seal import is_sealed
+from ioplan.runner.session_lock import session_lock
 
 MOST_SHOWN = 5
 
@@ -42,20 +43,26 @@ class Resumed:
 
 def resume(resumed: Resumed) -> int:
     """Go on at the first run that is not finished; returns the exit code."""
-    console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
     with Store.open(resumed.store) as store:
-        session = store.session(resumed.session)
-        options = _options(session, resumed)
-        plan = checked(
-            options.plan, options.settings, options.scale_time, options.profile
-        )
-        records = list(store.records(session.id))
-        if session.status == "ok" and plan.text == session.plan_text:
-            console.print(f"session {session.id} has ended; nothing is left to do")
-            return HELD
-        _tell(store, session, plan, records, console)
-        begun = Begun(session.id, _as_running(session, plan), Done(records))
-        return go(plan, options, store, begun)
+        id = store.session(resumed.session).id
+        with session_lock(session_folder(resumed.store, id)):
+            # read again: another process may have had the lock until now
+            return _go_on(store, store.session(id), resumed)
+
+
+def _go_on(store: Store, session: Session, resumed: Resumed) -> int:
+    """Nobody else works on the session meanwhile."""
+    console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
+    options = _options(session, resumed)
+    asked = options.scale_time, options.profile
+    plan = checked(options.plan, options.settings, *asked, begun=True)
+    records = list(store.records(session.id))
+    if session.status == "ok" and plan.text == session.plan_text:
+        console.print(f"session {session.id} has ended; nothing is left to do")
+        return HELD
+    _tell(store, session, plan, records, console)
+    begun = Begun(session.id, _as_running(session, plan), Done(records))
+    return go(plan, options, store, begun)
 
 
 def _options(session: Session, resumed: Resumed) -> Options:

@@ -41,7 +41,7 @@ from ioplan.runner.done import Done
 from ioplan.runner.execute import now
 from ioplan.runner.fitting import shortfalls
 from ioplan.runner.host import host_facts
-from ioplan.runner.ledger import forget_state, target_key
+from ioplan.runner.ledger import began_on, forget_state, target_key
 from ioplan.runner.runner import Runner, Tally
 from ioplan.runner.seal import seal
 from ioplan.runner.session_lock import session_lock
@@ -99,7 +99,10 @@ class Begun:
 
 
 def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
-    """Open the target, see that the plan fits, and run what is not done yet."""
+    """Open the target, see that the plan fits, and run what is not done yet.
+
+    Who resumes a session holds its lock already.
+    """
     choice = spread(plan, options, begun.id)
     choice = choice or chosen(options.backend, options.lab, options.options)
     folder = session_folder(options.store, begun.id)
@@ -113,9 +116,10 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
     )
     request = aimed(request, choice, options.lab)
     console = Terminal(quiet=options.quiet or options.json)
-    if not begun.before:
-        make_target(choice.backend, request, console)
-    with session_lock(folder), ExitStack() as stack:
+    with ExitStack() as stack:
+        if not begun.before:
+            make_target(choice.backend, request, console)
+            stack.enter_context(session_lock(folder))
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
         options = replace(options, overwrite=list(request.overwrite))
@@ -147,7 +151,7 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
 
 def check_same(before: Session | None, facts: TargetFacts) -> None:
     """A session goes on only on the target that it began on. Raises TargetError."""
-    if before is None or before.args.get("target_key") == target_key(facts):
+    if before is None or began_on(before, facts):
         return
     raise TargetError(
         f"{facts.path} is not the target that session {before.id} began on; that was: "

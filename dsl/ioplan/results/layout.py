@@ -3,48 +3,56 @@
 from sqlalchemy import Connection, insert, inspect, select
 
 from ioplan.results import tables
-from ioplan.results.store_error import StoreError
+from ioplan.results.store_error import ELSEWHERE, StoreError
+
+ALL = set(tables.metadata.tables)
+ADDED = {tables.target_state.name, tables.run_telemetry.name}
+"""Added to this layout later, so that a store may be without them."""
 
 
-def has_tables(connection: Connection) -> bool:
-    """Whether this is a store already."""
-    return inspect(connection).has_table("meta")
+def is_complete(connection: Connection, where: str) -> bool:
+    """Whether all tables are there; in an empty database none is.
 
-
-def is_complete(connection: Connection) -> bool:
-    """Whether the tables that were added to this layout later are there too."""
-    added = (tables.target_state, tables.run_telemetry)
-    return all(inspect(connection).has_table(table.name) for table in added)
-
-
-def create_tables(connection: Connection, where: str) -> None:
-    """Make the tables in an empty database. Raises StoreError in another one."""
-    present = inspect(connection).get_table_names()
-    if "meta" in present:
-        tables.metadata.create_all(connection)  # those that are missing
-        return
-    if present:
+    Raises StoreError for a database of something else, and a newer version's.
+    """
+    present = set(inspect(connection).get_table_names())
+    if not present:
+        return False
+    layout = _layout(connection) if tables.meta.name in present else None
+    if layout is not None and layout > tables.LAYOUT:
         raise StoreError(
-            f"{where} is a database of something else (it has a table "
-            f"{present[0]!r}): set IOPLAN_STORE to another file"
-        )
-    tables.metadata.create_all(connection)
-    row = {"name": "layout", "value": str(tables.LAYOUT)}
-    connection.execute(insert(tables.meta), row)
-
-
-def check_layout(connection: Connection, where: str) -> None:
-    """Raises StoreError when a newer version made the tables."""
-    names = tables.meta.c
-    found = connection.scalar(select(names.value).where(names.name == "layout"))
-    if found is None or not found.isdigit():
-        raise StoreError(
-            f"{where} is a database of something else (its table 'meta' gives no "
-            "layout): set IOPLAN_STORE to another file"
-        )
-    if int(found) > tables.LAYOUT:
-        raise StoreError(
-            f"the store {where} was written by a newer ioplan (layout {found}, and "
+            f"the store {where} was written by a newer ioplan (layout {layout}, and "
             f"this one knows {tables.LAYOUT}): upgrade with "
-            "`pip install --upgrade ioplan`, or set IOPLAN_STORE to another file"
+            f"`pip install --upgrade ioplan`, or {ELSEWHERE}"
         )
+    if layout is None or ALL - ADDED - present:
+        foreign = min(present - ALL, default=tables.meta.name)
+        raise StoreError(
+            f"{where} is a database of something else (it has a table {foreign!r}, "
+            f"and is no store of ioplan's): {ELSEWHERE}"
+        )
+    return present >= ALL
+
+
+def _layout(connection: Connection) -> int | None:
+    """Its number; None where the table is somebody else's."""
+    names = tables.meta.c
+    found = {one["name"] for one in inspect(connection).get_columns(tables.meta.name)}
+    if not found >= set(names.keys()):
+        return None
+    value = connection.scalar(select(names.value).where(names.name == "layout"))
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
+
+
+def complete(connection: Connection, where: str) -> None:
+    """Make what is missing. Raises StoreError, and nothing is made."""
+    if is_complete(connection, where):  # another process was first
+        return
+    is_new = not inspect(connection).has_table(tables.meta.name)
+    tables.metadata.create_all(connection)
+    if is_new:
+        row = {"name": "layout", "value": str(tables.LAYOUT)}
+        connection.execute(insert(tables.meta), row)

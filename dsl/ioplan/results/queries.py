@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,8 +32,8 @@ def all_runs(session_id: str) -> Select[Any]:
 
 def verdicts_of(
     connection: Connection, rows: Iterable[Row[Any]]
-) -> dict[int, list[Any]]:
-    """The verdicts of runs of one session, by seq, in order."""
+) -> dict[int, list[str]]:
+    """The verdicts of runs of one session as JSON, by seq, in order."""
     rows = list(rows)
     if not rows:
         return {}
@@ -42,9 +41,9 @@ def verdicts_of(
     query = select(key.seq, key.verdict).order_by(key.seq, key.position)
     query = query.where(key.session == rows[0].session)
     query = query.where(key.seq.between(rows[0].seq, rows[-1].seq))
-    found: dict[int, list[Any]] = {}
+    found: dict[int, list[str]] = {}
     for seq, verdict in connection.execute(query):
-        found.setdefault(seq, []).append(json.loads(verdict))
+        found.setdefault(seq, []).append(verdict)
     return found
 
 

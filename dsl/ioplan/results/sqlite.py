@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import OperationalError
 
 WRITES = {"ioplan_writes": True}
 """The execution option of an engine whose transactions write."""
+LOGS = ("-wal", "-journal")
+"""What SQLite keeps beside a file for as long as it is not in the file."""
 
 
-def sqlite_engine(path: Path, busy_s: float) -> Engine:
-    """An engine for a file, which need not exist yet, but whose folder must."""
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)), connect_args={"timeout": busy_s}
-    )
+def sqlite_engine(path: Path, busy_s: float = 0.0, frozen: bool = False) -> Engine:
+    """An engine for a file, which need not exist yet, but whose folder must.
+
+    One that is frozen is read without a lock, and nothing is made beside it.
+    """
+    engine = create_engine(_url(path, frozen), connect_args={"timeout": busy_s})
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _: Any) -> None:
@@ -26,27 +31,52 @@ def sqlite_engine(path: Path, busy_s: float) -> Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         # a store that was passed on may have triggers and views of its own
         connection.execute("PRAGMA trusted_schema = OFF")
-        _use_wal(connection, busy_s)
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("ioplan_writes"):
+            connection.exec_driver_sql("BEGIN")
+            return
+        _use_wal(connection, busy_s)
         # a transaction that reads first could not wait for its turn to write
-        writes = connection.get_execution_options().get("ioplan_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
 
 
-def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:
-    """Switch to WAL. SQLite's busy timeout does not cover this, so wait here."""
+def _url(path: Path, frozen: bool) -> URL:
+    if not frozen:
+        return URL.create("sqlite", database=str(path))
+    options = {"uri": "true", "immutable": "1"}
+    return URL.create("sqlite", database=path.absolute().as_uri(), query=options)
+
+
+def is_frozen(path: Path) -> bool:
+    """Whether nobody here can write to it, and all that was written is in it."""
+    logs = (path.with_name(path.name + log) for log in LOGS)
+    try:
+        if any(log.stat().st_size for log in logs if log.exists()):
+            return False
+    except OSError:  # not for us to see
+        return False
+    needed = (path, path.parent)
+    return not all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
+
+
+def _use_wal(connection: Connection, busy_s: float) -> None:
+    """Switch to WAL. SQLite's busy timeout does not cover this, so wait here.
+
+    The file remembers it, so it is done by who writes, and never to read.
+    """
     deadline_s = time.monotonic() + busy_s
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             return
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+        except OperationalError as error:
+            code = getattr(error.orig, "sqlite_errorcode", 0)
+            busy = code & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > deadline_s:
                 raise
         time.sleep(0.01)

@@ -41,12 +41,7 @@ from ioplan.results.codec import (
     encode_series,
     encode_telemetry,
 )
-from ioplan.results.layout import (
-    check_layout,
-    create_tables,
-    has_tables,
-    is_complete,
-)
+from ioplan.results.layout import complete, is_complete
 from ioplan.results.postgres import is_address, lock_making, postgres_engine, shown
 from ioplan.results.queries import (
     all_runs,
@@ -59,17 +54,19 @@ from ioplan.results.record import RunDetail, RunRecord, Verdict
 from ioplan.results.reserve import Reserve, spared
 from ioplan.results.session import Session, SessionStatus
 from ioplan.results.session_event import SessionEvent
-from ioplan.results.sqlite import WRITES, sqlite_engine
+from ioplan.results.sqlite import WRITES, is_frozen, sqlite_engine
 from ioplan.results.store_error import LastRoomError, StoreError, explained
 from ioplan.results.stored import (
     env_row,
+    event_of,
     record_of,
     run_row,
     same_run,
     session_of,
     session_row,
+    state_of,
 )
-from ioplan.results.target_state import KnownState, state_of, state_row
+from ioplan.results.target_state import KnownState, state_row
 from ioplan.suggest import did_you_mean
 
 PAGE = 200
@@ -136,6 +133,16 @@ class Store:
         if is_address(address):
             return cls(postgres_engine(address), shown(address))
         return cls.open(place)
+
+    @classmethod
+    def to_read(cls, place: str | os.PathLike[str]) -> Self:
+        """As `at`, and also a file where nothing can be written."""
+        try:
+            return cls.at(place)
+        except StoreError:
+            if is_address(str(place)) or not is_frozen(Path(place)):
+                raise
+        return cls(sqlite_engine(Path(place), frozen=True), str(place))
 
     def close(self) -> None:
         """Close the connections."""
@@ -368,7 +375,7 @@ class Store:
         query = select(key.at, key.kind, key.text).order_by(key.position)
         with self._read() as connection:
             rows = connection.execute(query.where(key.session == session_id))
-            return [SessionEvent.model_validate(dict(row._mapping)) for row in rows]
+            return [event_of(row, session_id) for row in rows]
 
     @spared
     def keep_state(self, state: KnownState) -> None:
@@ -424,12 +431,10 @@ class Store:
             yield connection
 
     def _prepare(self) -> None:
-        """Make the tables, or see that those here are of this layout."""
+        """Make the tables; nothing is written before it is known to be a store."""
         with self._read() as connection:
-            ready = has_tables(connection) and is_complete(connection)
+            ready = is_complete(connection, self.where)
         if not ready:
             with self._write() as connection:
                 lock_making(connection)
-                create_tables(connection, self.where)
-        with self._read() as connection:
-            check_layout(connection, self.where)
+                complete(connection, self.where)

@@ -13,7 +13,9 @@ from sqlalchemy import Row
 
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
+from ioplan.results.session_event import SessionEvent
 from ioplan.results.store_error import StoreError
+from ioplan.results.target_state import KnownState
 from ioplan.results.upcast import upcast
 
 APART = {"host", "verdicts"}
@@ -62,12 +64,30 @@ def run_row(record: RunRecord, env: str) -> dict[str, Any]:
     }
 
 
-def record_of(row: Row[Any], verdicts: list[Any]) -> RunRecord:
-    """A record from `record` and `facts`. Raises StoreError, also for new versions."""
+def record_of(row: Row[Any], verdicts: list[str]) -> RunRecord:
+    """A record from `record`, `facts` and the verdicts' JSON.
+
+    Raises StoreError, also for new versions.
+    """
     with _as_ioplan_writes_it(f"run {row.seq} of session {row.session!r}"):
         raw = json.loads(row.record)
-        apart = {"host": json.loads(row.facts), "verdicts": verdicts}
+        judged = [json.loads(verdict) for verdict in verdicts]
+        apart = {"host": json.loads(row.facts), "verdicts": judged}
         return RunRecord.model_validate(upcast(raw | apart))
+
+
+def event_of(row: Row[*tuple[Any, ...]], session: str) -> SessionEvent:
+    """An event from its columns. Raises StoreError."""
+    with _as_ioplan_writes_it(f"event of session {session!r}"):
+        return SessionEvent.model_validate(dict(row._mapping))
+
+
+def state_of(row: Row[Any]) -> KnownState:
+    """A state from its columns. Raises StoreError."""
+    with _as_ioplan_writes_it(f"state of {row.target!r}"):
+        fields = dict(row._mapping)
+        loaded = {name: json.loads(fields[name]) for name in ("path", "evidence")}
+        return KnownState.model_validate(fields | loaded)
 
 
 @contextmanager
@@ -75,7 +95,7 @@ def _as_ioplan_writes_it(what: str) -> Iterator[None]:
     """Stores are passed on, and anything may be in one."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         reason = str(error).splitlines()[0]
         raise StoreError(
             f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "

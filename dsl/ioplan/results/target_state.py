@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import Row
-
 from ioplan.model import Model
 from ioplan.results.described import described
 
@@ -30,10 +28,3 @@ def state_row(state: KnownState) -> dict[str, Any]:
     """A state's columns."""
     row = state.model_dump()
     return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
-
-
-def state_of(row: Row[Any]) -> KnownState:
-    """A state from its columns."""
-    fields = dict(row._mapping)
-    loaded = {name: json.loads(fields[name]) for name in ("path", "evidence")}
-    return KnownState.model_validate(fields | loaded)

@@ -2,7 +2,8 @@
 
 To resume a session is to do again what its store says: which target may be
 overwritten, which programs and which lab are used. Stores are passed on, and a
-stranger's must not decide that. The key never leaves the user's state folder.
+stranger's must not decide that. The key never leaves the user's state folder, which
+several hosts may share; so what names the machine is sealed as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import platform
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -18,19 +20,22 @@ from typing import Any
 from ioplan.results.store_error import StoreError
 
 KEY_BYTES = 32
+MACHINE_ID = Path("/etc/machine-id")
+NO_ID = ("", "uninitialized")
+"""What systemd has in an image, and before a first boot has ended."""
 
 
 def seal(session: str, backend: str, args: dict[str, Any]) -> str:
-    """What only this user can make of what a session was begun with.
+    """What only this user, on this host, can make of what a session was begun with.
 
     Raises StoreError where there is no key and none can be kept.
     """
-    told = json.dumps([session, backend, _unsealed(args)], sort_keys=True)
+    told = json.dumps([_machine(), session, backend, _unsealed(args)], sort_keys=True)
     return hmac.new(_key(), told.encode(), "sha256").hexdigest()
 
 
 def is_sealed(session: str, backend: str, args: dict[str, Any]) -> bool:
-    """Whether `args["seal"]` is this user's, and nothing was changed since."""
+    """Whether `args["seal"]` was made so here, and nothing was changed since."""
     found = args.get("seal")
     made = seal(session, backend, args)
     return isinstance(found, str) and hmac.compare_digest(found.encode(), made.encode())
@@ -38,6 +43,15 @@ def is_sealed(session: str, backend: str, args: dict[str, Any]) -> bool:
 
 def _unsealed(args: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name != "seal"}
+
+
+def _machine() -> str:
+    """What names this host: its machine-id, else its name."""
+    try:
+        id = MACHINE_ID.read_text().strip()
+    except OSError:
+        id = ""
+    return platform.node() if id in NO_ID else id
 
 
 def _key() -> bytes:
