@@ -5,6 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -279,3 +284,26 @@ def test_a_plan_that_is_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     assert "is it a plan?" in ioplan("check", path).err
     assert ioplan("check", tmp_path / "none").code == 2
+
+
+@pytest.mark.parametrize("module", ["rich", "typer"])
+def test_ctrl_c_while_it_is_being_read(
+    module: str, tmp_path: Path, reads: Path
+) -> None:
+    """One line and the exit code of a stop, whatever is being imported."""
+    reached = tmp_path / "reached"
+    slow = (
+        f"import pathlib, time; pathlib.Path({str(reached)!r}).touch(); time.sleep(600)"
+    )
+    (tmp_path / f"{module}.py").write_text(slow)
+    words = (sys.executable, "-m", "ioplan.cli", "check", reads)
+    path = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(
+        words, env=path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not reached.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == "interrupted\n"
+    assert process.returncode == 130

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from command import ioplan, plan_file
-from ioplan.runner.crosscheck import Pairs, interleaved, interval_of
+from ioplan.cli import crosschecking
+from ioplan.language.metric import Metric
+from ioplan.runner.crosscheck import Compared, Pairs, interleaved, interval_of
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 
@@ -21,9 +23,9 @@ def test_the_interval_is_students() -> None:
     assert found.verdict == "differ"
 
 
-def test_equal_and_undecided() -> None:
-    assert interval_of([100, 101, 99], [100, 101, 99]).verdict == "equal"
-    assert interval_of([100, 100, 100], [80, 120, 100]).verdict == "agree"
+def test_agree_and_undecided() -> None:
+    assert interval_of([100, 101, 99], [100, 101, 99]).verdict == "agree"
+    assert interval_of([100, 100, 100], [80, 120, 100]).verdict == "undecided"
 
 
 def test_alike_backends_seldom_differ() -> None:
@@ -47,6 +49,35 @@ def test_the_order_turns_round() -> None:
     pairs.add = lambda which, record, detail: None  # type: ignore[method-assign]
     interleaved(lambda which: (order.append(which), None), pairs, 3)  # type: ignore[func-returns-value, arg-type, return-value]
     assert order == [0, 1, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "word"),
+    [
+        ((100.0, 100.1), 0, "agree"),
+        ((60.0, 160.0), 1, "undecided"),
+        ((40.0, 41.0), 1, "differ"),
+    ],
+)
+def test_only_agreement_is_a_success(
+    values: tuple[float, float],
+    code: int,
+    word: str,
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Compared(
+        "R", {"qd": "1"}, Metric(name="iops"), 100.0, values[0],
+        interval_of([100.0, 100.0], values),
+    )  # fmt: skip
+    monkeypatch.setattr(crosschecking, "_measured", lambda *_: [found])
+    done = ioplan(
+        "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,sim",
+        "--target", tmp_path / "s.bin", "--create", "16MiB",
+    )  # fmt: skip
+    assert done.code == code and word in done.out, done.err
+    assert ("more --rounds" in done.out) == (word == "undecided")
 
 
 def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:

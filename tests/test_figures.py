@@ -158,6 +158,7 @@ def test_scopes(name: str, expected: float) -> None:
         ("watts", "nothing measured it"),
         ("temperature", "nothing measured it"),
         ("iops_per_watt", "nothing measured it"),
+        ("bandwidth_per_watt", "nothing measured it"),
     ],
 )
 def test_no_value_has_a_reason(name: str, why: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from subprocess import PIPE, run
 from typing import Any
 
 import pytest
 
 from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from ioplan.backends import Gap
 from ioplan.job import Job
 from ioplan.runner.features import FEATURES, answer
@@ -102,6 +105,51 @@ def test_the_matrix_asks_the_same_question(limited: None) -> None:
     assert answers["rate"] == answers["rate poisson"] == "nearly"
     assert answers["zipf"] == "exactly"
     assert "nearly" in ioplan("backends").out
+
+
+MIXED = """test "A mix of which a fio job can say a part, under a title that is long" {
+  run  random 4KiB 50/50, trim 10%, verify, qd 4, 1 pass
+}
+"""
+PACED = """test "What a fio job can say nearly, under a title that is much too long" {
+  run  random 4KiB 70/30, rate 1_000 iops poisson, qd 4 for 1s
+  run  sequential 128KiB 100/0 for 1s
+}
+"""
+
+
+@NEEDS_FIO
+@pytest.mark.parametrize("more", [(), ("--show-native",), ("--json",)])
+def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) -> None:
+    plan = plan_file(tmp_path, MIXED)
+    shown = ioplan("plan", plan, "--backend", "fio", *more)
+    create = ("--target", tmp_path / "s.bin", "--create", "16MiB")
+    ran = ioplan("run", plan, "--backend", "fio", *create)
+    assert shown.code == ran.code == 2
+    assert shown.err == ran.err and "cannot mix discards" in shown.err
+    assert shown.out == ""
+
+
+@NEEDS_FIO
+def test_a_plan_for_no_target_is_judged_as_for_a_device(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 0/100, trim 100%, 1 pass }')
+    assert ioplan("plan", plan, "--backend", "fio").code == 0
+    (tmp_path / "s.bin").write_bytes(bytes(1 << 20))
+    named = ioplan("plan", plan, "--backend", "fio", "--target", tmp_path / "s.bin")
+    assert named.code == 2 and "on block devices only" in named.err
+
+
+@NEEDS_FIO
+def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
+    plan, told = plan_file(tmp_path, PACED), tmp_path / "told.fio"
+    words = [sys.executable, "-m", "ioplan.cli", "plan", plan, "--backend", "fio"]
+    with told.open("w") as out:
+        run([*words, "--show-native"], stdout=out, check=True)
+    first, second, *_ = told.read_text().splitlines()
+    assert first.startswith("# What a fio job") and first.endswith("qd 4 for 1s")
+    assert second.startswith("# done instead: main.rate: fio counts a latency")
+    parsed = run(["fio", "--parse-only", told], check=False, stderr=PIPE)
+    assert parsed.returncode == 0, parsed.stderr.decode()
 
 
 def test_native_texts_are_shown_once(tmp_path: Path) -> None:

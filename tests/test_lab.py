@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from command import ioplan, plan_file
+from ioplan.cli.lines import Lines
 from ioplan.lab.lab import Lab, LabError, read_lab
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms }'
@@ -51,12 +55,21 @@ def test_it_is_found_by_environment_then_by_xdg(
     [
         ("backend = ", "is not TOML"),
         ("backends = 3", "backends: Input should be"),
-        ('speed = "fast"', "speed: Extra inputs"),
+        ('speed = "fast"', "toml:1: speed: there is no key 'speed'; known: backend,"),
+        (
+            'backend = "fio"\n\n[target.fast]\npath = "/dev/sda"',
+            "toml:3: target: there is no key 'target', did you mean 'targets'?",
+        ),
+        (
+            '[targets.fast]\ndevice = "/dev/sda"',
+            "toml:2: targets.fast.device: there is no key 'device', did you mean 'path'?",
+        ),
     ],
 )
 def test_a_wrong_lab_says_where(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=message):
+    with pytest.raises(LabError) as caught:
         read_lab(lab_file(tmp_path, text))
+    assert message in str(caught.value)
     with pytest.raises(LabError, match="cannot read the lab"):
         read_lab(tmp_path / "none.toml")
 
@@ -93,3 +106,28 @@ def test_a_wrong_target_says_in_which_line(
 ) -> None:
     with pytest.raises(LabError, match=message):
         read_lab(lab_file(tmp_path, text))
+
+
+@pytest.mark.parametrize("command", ["run", "crosscheck"])
+def test_a_name_without_any_lab_says_where_one_would_be(
+    command: str, tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--backends", "io_uring,sim") if command == "crosscheck" else ()
+    call = (command, plan_file(tmp_path, READS), *words, "--target", "fast")
+    done = ioplan(*call)
+    assert done.code == 2
+    assert "there is no target 'fast': no lab file was read" in done.err
+    assert str(tmp_path / "config/ioplan/lab.toml") in done.err
+    other = ioplan(*call, "--lab", lab_file(tmp_path, "[targets]"))
+    assert other.code == 2 and "no lab file" not in other.err
+
+
+def test_a_long_note_is_wrapped_by_words_at_a_terminal() -> None:
+    absent = "a thing that cannot be measured here, " * 5
+    for terminal in (True, False):
+        out = io.StringIO()
+        Lines(Console(file=out, width=80, force_terminal=terminal)).note(absent)
+        rows = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
+        assert (len(rows) > 1) == terminal
+        assert " ".join(" ".join(rows).split()) == absent.strip()

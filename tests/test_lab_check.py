@@ -111,7 +111,7 @@ purge = 5
         "8: targets.b.purge: no word of it has {device}, which it is to erase",
         '11: targets.c.purge: it is a way such as "format", or a table with a command',
         "2: hosts.h1.power.command: Field required",
-        "2: hosts.h1.power.comand: Extra inputs are not permitted, did you mean "
+        "2: hosts.h1.power.comand: there is no key 'comand', did you mean "
         "'command'?; known: command",
     ]
 

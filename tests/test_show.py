@@ -15,8 +15,14 @@ from rich.console import Console
 from command import ioplan, plan_file
 from ioplan.language.metric import Metric
 from ioplan.report.heat import CIVIDIS, Heat, heat_table
+from ioplan.report.judgement import remarks
+from ioplan.report.remark import remarks_of
+from ioplan.report.show import show_records
 from ioplan.report.spark import BARS, WIDTH, sparkline
-from ioplan.results.record import Interval
+from ioplan.report.tables import session_table
+from ioplan.results.record import Interval, RunRecord
+from ioplan.results.session import Session
+from ioplan.results.store import Store
 
 TWO = """test "Two axes" {
   run random 4KiB 100/0, qd 4 for 1s
@@ -194,3 +200,116 @@ def test_where_there_is_no_room_there_is_no_series(
 }"""
     found = shown(tmp_path, text)
     assert "in time" not in found and "…" not in found
+
+
+# sessions
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_session_can_be_copied_from_the_list(width: int) -> None:
+    session = Session(
+        plan="PTS IOPS, short, with a title that does not fit at all",
+        started_at="2026-11-21T05:45:12Z",
+        backend="io_uring",
+        target="/tmp/a/folder/with/a/long/name/and/then/scratch.bin",
+        status="interrupted",
+    )
+    console = Console(file=io.StringIO(), width=width)
+    console.print(session_table([(session, 12345)]))
+    assert isinstance(console.file, io.StringIO)
+    (row,) = [line for line in console.file.getvalue().splitlines() if "PTS" in line]
+    assert session.id in row and "12345" in row and "interrupted" in row
+
+
+# what went wrong
+
+BUSY = "stream main: other programs had its CPU for {} % of the time (167 preemptions)"
+
+
+@pytest.fixture
+def three(tmp_path: Path, store_path: Path) -> list[RunRecord]:
+    """The runs of a test with three cells."""
+    text = 'test "T" { run random 4KiB 100/0 for 1s vary qd in 1, 2, 4 }'
+    shown(tmp_path, text)
+    with Store.open(store_path) as store:
+        return list(store.records(store.session("last").id))
+
+
+def printed(records: list[RunRecord], store_path: Path) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    with Store.open(store_path) as store:
+        show_records(console, store, records)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_warnings_of_one_kind_are_one_line_with_the_worst(
+    three: list[RunRecord], store_path: Path
+) -> None:
+    shares = (46, 50.5, 9)
+    changed = [
+        record.model_copy(update={"warnings": (BUSY.format(share),)})
+        for record, share in zip(three, shares, strict=True)
+    ]
+    found = " ".join(printed(changed, store_path).split())
+    assert found.count("warning") == 1
+    assert f"warning in 3 of 3 runs, worst at qd=2: {BUSY.format(50.5)}" in found
+
+
+def test_a_warning_names_its_cell(three: list[RunRecord], store_path: Path) -> None:
+    update = {
+        "warnings": ("hot",),
+        "asked": three[1].asked.model_copy(update={"round": 2}),
+    }
+    changed = [three[0], three[1].model_copy(update=update)]
+    assert "warning at qd=2 round 2: hot" in printed(changed, store_path)
+
+
+def test_other_kinds_and_failures_stay_apart(three: list[RunRecord]) -> None:
+    texts = ("hot", "lost 3 I/Os", "hot")
+    found = remarks_of(
+        [
+            record.model_copy(
+                update={
+                    "warnings": (text,),
+                    "status": "failed",
+                    "message": f"EIO at {n}",
+                }
+            )
+            for n, (record, text) in enumerate(zip(three, texts, strict=True))
+        ]
+    )
+    assert list(map(str, found)) == [
+        "failed at qd=1: EIO at 0",
+        "warning in 2 of 3 runs: hot",
+        "failed at qd=2: EIO at 1",
+        "warning at qd=2: lost 3 I/Os",
+        "failed at qd=4: EIO at 2",
+    ]
+
+
+def test_a_stopped_run_names_its_cell_and_the_mark_is_explained(
+    three: list[RunRecord], store_path: Path
+) -> None:
+    update = {"status": "interrupted", "message": "stopped by the user"}
+    found = printed([*three[:2], three[2].model_copy(update=update)], store_path)
+    assert "interrupted at qd=4: stopped by the user" in found
+    assert " ! " in found and "! failed or stopped: the figures" in found
+    assert "!" not in printed(three, store_path)
+
+
+def test_a_report_folds_them_alike(three: list[RunRecord]) -> None:
+    """By session; of many sessions, over all of them."""
+    hot = [r.model_copy(update={"warnings": (BUSY.format(r.seq),)}) for r in three]
+    told = f"warning in 3 of 3 runs, worst at qd=4: {BUSY.format(hot[2].seq)}"
+    assert [one.text for one in remarks({"a": hot})] == [told]
+    assert [one.text for one in remarks({"a": hot, "b": hot})] == [
+        f"a: {told}",
+        f"b: {told}",
+    ]
+    many = {
+        str(n): [r.model_copy(update={"session": str(n)}) for r in hot]
+        for n in range(20)
+    }
+    (line,) = remarks(many)
+    assert line.text.startswith("warning in 60 of 60 runs, worst at qd=4: stream main")

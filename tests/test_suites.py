@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from command import Done, ioplan, plan_file
+from ioplan.language.bind import Cell
 from ioplan.language.checker import check_file
+from ioplan.language.matrix import Matrix
 from ioplan.language.plan import WriteStep
 from ioplan.planner.counted import counted
 from ioplan.planner.estimate import Estimator
@@ -104,7 +106,8 @@ def test_preparations_write_what_the_methods_say() -> None:
         "scrambled4k": [(*fill, 1.0), (*random, 1.0)],
     }
     assert written("pts/pts_demand_intensity") == {
-        "wipc then pressed": [(*fill, 2.0), ("random", 8192, None)]
+        "wipc then pressed": [(*fill, 2.0), ("random", 8192, None)],
+        "settled": [("random", 8192, None)],
     }
 
 
@@ -129,7 +132,55 @@ def test_demand_intensity_presses_before_each_round() -> None:
     assert pressed == [(300 * 10**9, 25)]
 
 
+def test_histograms_are_taken_in_the_steady_state_of_the_rounds() -> None:
+    """No purge and no fill between; an hour of T32 Q32 writes before each."""
+    steps = [
+        step
+        for step in unfold(plan_of(PLANS["pts/pts_demand_intensity"]))
+        if step.test.title == "D8 response time histograms"
+    ]
+    prepares = [step.step for step in steps[::2] if isinstance(step, Prepare)]
+    writes = [step for step in prepares if isinstance(step, WriteStep)]
+    streams = [stream for write in writes for stream in write.workload.streams]
+    assert len(writes) == 3 and len(steps) == 6
+    assert {write.run_ns for write in writes} == {HOUR_NS}
+    assert {(one.threads, one.qd, one.pattern) for one in streams} == {
+        (32, 32, "random")
+    }
+    runs = [step.cell_text for step in steps[1::2] if isinstance(step, Run)]
+    assert runs == [{"threads": f"{n}", "qd": f"{n}"} for n in (16, 4, 1)]
+
+
+def test_percentiles_are_of_the_mix_that_oltp_is_measured_with() -> None:
+    oltp, percentiles = (runs_of("reviews/m9100", row) for row in ("C4", "C8"))
+    assert [r.workload for r, _ in oltp] == [r.workload for r, _ in percentiles]
+    assert {r.workload.streams[0].read_percent for r, _ in oltp} == {67}
+
+
 # profiles
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_short_keeps_the_matrix(name: str) -> None:
+    full, short = (
+        [
+            [*Matrix(test.axes, test.skip).cells()]
+            for test in plan_of(PLANS[name], each).tests
+        ]
+        for each in ("full", "short")
+    )
+    pauses = {"rest"}  # what D5 varies is a time
+    assert _texts(short, pauses) == _texts(full, pauses)
+
+
+def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]:
+    return [
+        [
+            {name: v.text for name, v in cell.items() if name not in but}
+            for cell in cells
+        ]
+        for cells in tests
+    ]
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from command import ioplan
 from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.cli.targets import print_targets
 from ioplan.lab.bare_drive import check_drive, check_lab
 from ioplan.lab.census import Census
 from ioplan.lab.consent import check_device_consent
@@ -22,6 +25,7 @@ from ioplan.lab.identity import Identity, entry_lines, id_of
 from ioplan.lab.lab import read_lab
 from ioplan.lab.match import differences, unstable
 from ioplan.lab.refusal import ConsentError, TargetError
+from ioplan.lab.survey import Surveyed
 from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
 
 FIRST = Identity(
@@ -240,3 +244,25 @@ def test_the_serial_of_several_namespaces_is_no_consent() -> None:
             check_device_consent(device, census, (word,))
     for word in ("S1/1", "eui.0025385b71b01", "0x0025385b71b01"):
         check_device_consent(device, census, ("other", word))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
+    reason = "is on the disk that holds /"
+    row = Surveyed(
+        name="fast",
+        id="eui.0025385c21b0a4d3",
+        path="/dev/nvme0n1",
+        identity=Identity(kernel="nvme0n1", model="SSD 990 PRO with Heatsink 2TB"),
+        size_bytes=2 * 10**12,
+        holds=["gpt partition table", "ext4 on nvme0n1p2"],
+        verdict="refused",
+        reason=reason,
+    )
+    console = Console(file=io.StringIO(), width=width)
+    print_targets(console, [row])
+    assert isinstance(console.file, io.StringIO)
+    found, (heading, _, *rows) = [], console.file.getvalue().splitlines()[1:]
+    for line in rows[: rows.index("".ljust(len(rows[0])))]:
+        found += line[heading.index("verdict") :].split()
+    assert found == ["refused:", *reason.split()]

@@ -379,6 +379,8 @@ def test_metrics_of_runs() -> None:
     assert value("watts", one, two) == Figure(45.0)
     assert value("system_cpu", one, two) == Figure(70.0)
     assert value("iops_per_watt", one).value == pytest.approx(iops / 40)
+    bandwidth = one.record.total.bandwidth_bytes_per_s
+    assert value("bandwidth_per_watt", one).value == pytest.approx(bandwidth / 40)
     assert value("iops_per_system_cpu", one).value == pytest.approx(iops / 80)
     assert value("iops_per_stack_cpu", one, two).value == pytest.approx(iops / 30)
 
@@ -392,7 +394,7 @@ def test_what_was_measured_in_some_runs_only_is_no_figure() -> None:
     why = Figure(None, "nothing measured it")
     assert value("watts", of(watts=40.0), of()) == why
     assert value("temperature", of(temperature_max_celsius=1.0), of()) == why
-    assert value("iops_per_watt", of()) == why
+    assert value("iops_per_watt", of()) == value("bandwidth_per_watt", of()) == why
     assert value("stack_cpu", Sample(record(1), RunDetail())) == why
     assert value("iops_per_stack_cpu", of(stack_cpu_percent=0.0)).value is None
 

@@ -65,7 +65,6 @@ return [Math.floor(top), Math.ceil(bottom)];
 
 
 HOW = {
-    "reviews/m9100": ("--profile", "short", "--set", "read_step=10%"),
     "pts/pts_write_saturation": ("--profile", "full"),
     "pts/pts_enterprise_composite": ("--profile", "full"),
     "pts/pts_cross_stimulus": ("--profile", "full"),

@@ -28,7 +28,7 @@ from ioplan.cli.fleet import (
 )
 from ioplan.cli.lab_app import lab_app
 from ioplan.cli.listing import plan_json, plan_table
-from ioplan.cli.native import print_native
+from ioplan.cli.native import check_said, print_native
 from ioplan.cli.pushing import push_sessions
 from ioplan.cli.reading import (
     assumed_facts,
@@ -187,11 +187,13 @@ def plan(
         console = Terminal(highlight=False)
         found = standing(target, lab, store or default_path())
         backend, options = simulated(sim, backend, option or [])
+        if native or backend:
+            choice = chosen(backend, lab, options)
+            check_said(made, choice, facts)
         if rehearsal:
             known = facts.capacity_bytes if target or capacity or not sim else None
             print_rehearsal(console, made, known, sim, as_json)
         elif native:
-            choice = chosen(backend, lab, options)
             print_native(console, made, choice, facts)
         elif as_json:
             plan_json(made, facts.capacity_bytes, found)
@@ -324,7 +326,7 @@ def crosscheck(
     allow_approximate: Approximate = False,
     store: StorePath = None,
 ) -> None:
-    """Run each cell on two backends in turn; exit with 1 where they differ."""
+    """Run each cell on two backends in turn; exit with 1 unless all agree."""
     with reported():
         options = CrosscheckOptions(
             plan=plan,

@@ -14,8 +14,8 @@ from ioplan.backends import Backend, BackendError, Drive, TargetRequest, find
 from ioplan.cli.failure import UsageError
 from ioplan.cli.terminal import say
 from ioplan.lab.aim import aim
-from ioplan.lab.lab import Lab, default_path, read_lab
-from ioplan.lab.refusal import ConsentError
+from ioplan.lab.lab import Lab, default_path, read_lab, usual_path
+from ioplan.lab.refusal import ConsentError, TargetError
 from ioplan.lab.target import make_scratch
 from ioplan.language.quantity import size_text
 
@@ -63,10 +63,23 @@ def aimed(request: TargetRequest, choice: Choice, lab: Path | None) -> TargetReq
     """
     if request.path is None or choice.backend.virtual_time:
         return request
-    path, entry = aim(request.path, choice.lab)
     file = lab or default_path()
+    if not (file or request.create_bytes or choice.lab.targets):
+        _check_no_name(request.path)
+    path, entry = aim(request.path, choice.lab)
     told = {"path": path, "entry": entry, "lab": str(file) if file else None}
     return request.model_copy(update=told)
+
+
+def _check_no_name(word: str) -> None:
+    """A word that can only be a name of a lab needs one. Raises TargetError."""
+    if set(word) & set("/:.") or Path(word).exists():
+        return
+    raise TargetError(
+        f"there is no target {word!r}: no lab file was read, as there is no "
+        f"{usual_path()}; name one with --lab or IOPLAN_LAB, or make a scratch file of "
+        f"that name with for example --create 1GiB"
+    )
 
 
 def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetRequest]:

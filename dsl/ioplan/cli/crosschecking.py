@@ -26,10 +26,21 @@ from ioplan.report.units import metric_text
 from ioplan.results.record import RunDetail, RunRecord
 from ioplan.results.session import SessionStatus, new_session_id
 from ioplan.results.store import Store
-from ioplan.runner.crosscheck import Compared, Pairs, RunOne, interleaved
+from ioplan.runner.crosscheck import (
+    NEAR_PERCENT,
+    Compared,
+    Pairs,
+    RunOne,
+    interleaved,
+)
 from ioplan.runner.execute import now
 from ioplan.runner.runner import RunFailed, Runner
 from ioplan.runner.setting import Setting
+
+UNDECIDED = (
+    f"undecided: the interval has 1 in it, but reaches beyond {NEAR_PERCENT:g} %; "
+    "more --rounds or longer runs may tell"
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class Side:
 
 
 def crosscheck(options: Options, console: Console) -> int:
-    """Compare two backends; 1 where a metric of a cell differs."""
+    """Compare two backends; 1 unless all metrics of all cells agree."""
     if options.rounds < 2:
         raise UsageError("--rounds is 2 or more: one pair has no interval")
     settings = list(options.settings)
@@ -130,8 +141,10 @@ def crosscheck(options: Options, console: Console) -> int:
     console.print(_table(found, [choice.backend.name for choice in choices]))
     for side in sides:
         console.print(f"session {side.session}: {side.choice.backend.name}")
-    differing = any(one.interval.verdict == "differ" for one in found)
-    return EXPECTATION_FAILED if differing else HELD
+    verdicts = {one.interval.verdict for one in found}
+    if "undecided" in verdicts:
+        console.print(line(UNDECIDED, "dim"))
+    return HELD if verdicts == {"agree"} else EXPECTATION_FAILED
 
 
 def _choices(options: Options) -> list[Choice]:

@@ -35,7 +35,9 @@ class Lines(Watcher):
         self.say(f"on {session.target} by {session.backend}; session {session.id}")
 
     def note(self, text: str) -> None:
-        self.say(text, "dim")
+        """At a terminal wrapped by words, as it may be long."""
+        whole = not self.console.is_terminal
+        self.console.print(line(text, "dim"), soft_wrap=whole, highlight=False)
 
     def step(self, step: Step, number: int) -> None:
         self.number = number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,9 +15,11 @@ from ioplan.lab.aim import aim
 from ioplan.lab.lab import read_lab
 from ioplan.lab.target import capacity_of
 from ioplan.language.checker import check_file
+from ioplan.language.diagnostic import Diagnostic, PlanError
 from ioplan.language.fields import SECTOR_BYTES
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.language.source import Source, Span
 from ioplan.results.postgres import is_address
 from ioplan.results.store import Store, default_path
 from ioplan.suggest import did_you_mean
@@ -25,16 +27,30 @@ from ioplan.suites import suite_file, suite_names
 
 PAGE_BYTES = 4096
 DEFAULT_CAPACITY_BYTES = 10**12
+NO_TARGET = "TARGET"
+"""What a plan is shown for where none is named."""
 
 
 def checked(
-    path: Path, settings: list[str], time_scale: float = 1.0, profile: str = FULL
+    path: Path,
+    settings: list[str],
+    time_scale: float = 1.0,
+    profile: str = FULL,
+    begun: bool = False,
 ) -> CheckedPlan:
-    """The checked plan. Raises PlanError and UsageError."""
+    """The checked plan. Raises PlanError and UsageError.
+
+    A session that has begun keeps its settings: a plan that was edited since need
+    not use them any more.
+    """
     if not 0 < time_scale <= 1000:
         raise UsageError("--scale-time is a factor above 0, for example 0.01")
     try:
-        return check_file(plan_path(path), pairs(settings), time_scale, profile)
+        given = pairs(settings)
+        plan = check_file(plan_path(path), given, time_scale, profile)
+        if not begun:
+            _check_used(plan, given)
+        return plan
     except OSError as error:
         near = did_you_mean(str(path), suite_names())
         raise UsageError(
@@ -42,6 +58,22 @@ def checked(
         ) from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def _check_used(plan: CheckedPlan, given: Mapping[str, str]) -> None:
+    """Raises PlanError for values that would change nothing."""
+    used = f"those that tests use are: {', '.join(plan.parameters) or 'none'}"
+    unused = [
+        Diagnostic(
+            f"no test uses the param {name!r}: setting it would change nothing",
+            Span(Source("--set", f"{name}={text}"), 0, len(name)),
+            used,
+        )
+        for name, text in given.items()
+        if name not in plan.parameters
+    ]
+    if unused:
+        raise PlanError(unused)
 
 
 def plan_path(path: Path) -> Path:
@@ -58,7 +90,7 @@ def assumed_facts(
     target = aim(target, read_lab(lab))[0] if target else None
     found = capacity_of(target) if target else size(capacity, "--capacity")
     return TargetFacts(
-        path=target or "TARGET",
+        path=target or NO_TARGET,
         kind="assumed",
         capacity_bytes=found or DEFAULT_CAPACITY_BYTES,
         block_bytes=SECTOR_BYTES,
@@ -81,7 +113,7 @@ def pairs(settings: list[str]) -> dict[str, str]:
 def results_at(place: str | None) -> Store:
     """The store to read: a file, or a database that is shared. Raises StoreError."""
     named = place or os.environ.get("IOPLAN_STORE", "")
-    return Store.at(named if is_address(named) else place or default_path())
+    return Store.to_read(named if is_address(named) else place or default_path())
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def print_targets(console: Console, found: list[Surveyed]) -> None:
         table.add_column(heading, overflow="fold")
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("on it", overflow="fold")
-    table.add_column("verdict", overflow="fold", min_width=18)
+    table.add_column("verdict", overflow="fold")
     for one in found:
         table.add_row(*_cells(one))
     console.print(table)

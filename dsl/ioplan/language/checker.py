@@ -16,6 +16,7 @@ from ioplan.language.parameters import Parameters
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.preconditions import defined as checked_precondition
 from ioplan.language.profiles import picked
+from ioplan.language.reach import reached, used_params
 from ioplan.language.scope import Scope
 from ioplan.language.source import Source, Span
 from ioplan.language.tests import checked as checked_test
@@ -47,7 +48,7 @@ def check(
     """Check a plan's text with the values of a profile, then with those set.
 
     Raises PlanError with all errors, or the first hundred; ValueError for a time
-    scale that is none.
+    scale that is none. A value for a param that no test uses changes nothing.
     """
     if not 0 < time_scale < inf:
         raise ValueError(f"a time scale is a number above 0, not {time_scale}")
@@ -56,7 +57,8 @@ def check(
         main = Loader(roots, findings).module(source, path)
         parameters = Parameters(findings)
         chosen = picked(main, profile, parameters)
-        parameters.use(chosen | parameters.override(main, settings))
+        given, used = chosen | parameters.override(main, settings), reached(main)
+        parameters.use({key: value for key, value in given.items() if key in used})
         plan = _checked(main, parameters, time_scale, profile)
     except EnoughFound:
         raise PlanError(findings.errors) from None
@@ -102,14 +104,9 @@ def _on_failure(main: Module, findings: Findings) -> Literal["stop", "continue"]
 
 
 def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:
-    """All parameters that the main file can name, with the values used."""
-    made: dict[str, str] = {}
-    for name in main.names(tree.Param):
-        found = main.find(name)
-        if found and isinstance(found[0], tree.Param):
-            value = parameters.value(found[0], found[1])
-            made[name] = value.text if value else ""
-    return made
+    """All parameters that tests use, as the main file names them, with their values."""
+    values = {n: parameters.value(*found) for n, found in used_params(main).items()}
+    return {name: value.text if value else "" for name, value in values.items()}
 
 
 def _check_definitions(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
 
 from ioplan.language import tree
 from ioplan.language.draft import Draft
@@ -20,6 +22,7 @@ ONE_QUANTITY = (
     *("size", "read", "trim", "threads", "sync"),
     *("zipf", "pareto", "normal"),
 )
+COUNTS = ("qd", "threads", "sync")
 KEYWORDS = {"time": "for", "share": "read", "iops": "rate", "bandwidth": "rate"}
 """What a quantity without its keyword most likely meant."""
 NAMED = {
@@ -34,7 +37,7 @@ NAMED = {
 def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
     """What clauses say, each thing once."""
     draft = Draft()
-    for clause in clauses:
+    for clause in _single(clauses, scope):
         name = _slot_of(clause, scope)
         if name in draft.spans:
             scope.findings.twice(
@@ -45,6 +48,31 @@ def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
         CLAUSES[clause.kind](clause, scope, draft)
     _check_together(draft, scope)
     return draft.template()
+
+
+def _single(clauses: Iterable[tree.Clause], scope: Scope) -> list[tree.Clause]:
+    """Without the `2, 4` of `qd 1, 2, 4`, which is an axis; said once."""
+    kept: list[tree.Clause] = []
+    for bare, group in groupby(clauses, _is_bare_number):
+        found = list(group)
+        if bare and kept and kept[-1].kind in COUNTS:
+            _listed(kept[-1], found, scope)
+        else:
+            kept += found
+    return kept
+
+
+def _is_bare_number(clause: tree.Clause) -> bool:
+    return clause.kind == "value" and clause.atoms[0].text.isdecimal()
+
+
+def _listed(first: tree.Clause, rest: list[tree.Clause], scope: Scope) -> None:
+    values = ", ".join(c.atoms[0].text for c in (first, *rest))
+    scope.findings.error(
+        f"{first.kind!r} takes one number",
+        replace(rest[0].span, end=rest[-1].span.end),
+        f"to vary it: vary {first.kind} in {values}",
+    )
 
 
 def _slot_of(clause: tree.Clause, scope: Scope) -> str:

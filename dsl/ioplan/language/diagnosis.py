@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from ioplan.language.comments import without_comments
 from ioplan.language.diagnostic import Diagnostic
-from ioplan.language.grammar import CLAUSE_WORDS, grammar
+from ioplan.language.grammar import grammar
+from ioplan.language.slips import slip
 from ioplan.language.source import Source, Span
-from ioplan.language.stop import Stop, line_start
-from ioplan.suggest import did_you_mean, nearest
+from ioplan.language.stop import Stop
+from ioplan.suggest import nearest
 
-CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
-SPEC_START = re.compile(r"(?:run|write|workload)\b|\w+\s*=")
 WORD_END = r"\b"
 PLAIN = {
     "BOUND": "a name and '='",
@@ -54,8 +52,7 @@ def diagnose(stop: Stop) -> Diagnostic:
     span = stop.span(stop.start, stop.end)
     if stop.word.startswith('"') and stop.word.count('"') == 1:
         return Diagnostic('a text has no closing "', span, 'end it with " on its line')
-    special = _unknown_clause(stop) or _no_comma(stop, span)
-    return special or _misplaced(stop.word, span, _expected(stop))
+    return slip(stop) or _misplaced(stop.word, span, _expected(stop))
 
 
 def _not_closed(stop: Stop) -> Diagnostic:
@@ -76,15 +73,6 @@ def _last(stop: Stop) -> Span:
     return Span(source, max(0, last - 1), last)
 
 
-def _no_comma(stop: Stop, span: Span) -> Diagnostic | None:
-    text, word = stop.text, stop.word
-    before = text[line_start(text, span.start) : span.start].strip()
-    if word not in CLAUSE_WORDS or not SPEC_START.match(before) or before[-1] in ",{}":
-        return None
-    message = f"there is no comma before {word!r}"
-    return Diagnostic(message, span, f"write: , {word} …")
-
-
 def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
     if expected == [PLAIN["BOUND"]] and word[:1].isalpha():
         return Diagnostic(f"there is no = behind {word!r}", span, f"{word} = …")
@@ -98,19 +86,6 @@ def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
     hint = f", did you mean {meant!r}?" if meant else ""
     message = f"{_shown(word)} cannot stand here{hint}"
     return Diagnostic(message, span, _may_stand(expected))
-
-
-def _unknown_clause(stop: Stop) -> Diagnostic | None:
-    """A word with a value behind it is a clause, if there is one of that name."""
-    before = CLAUSE_START.search(stop.text, 0, stop.start)
-    if not before or before[1] in CLAUSE_WORDS or not stop.word[:1].isalnum():
-        return None
-    near = did_you_mean(before[1], CLAUSE_WORDS)
-    return Diagnostic(
-        f"there is no clause {before[1]!r}{near}",
-        Span(stop.source, before.start(1), before.end(1)),
-        f"clauses: {' '.join(CLAUSE_WORDS)}",
-    )
 
 
 def _shown(word: str) -> str:

@@ -26,6 +26,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "iops_per_stack_cpu": ("1/s per %", "number"),
     "watts": ("W", "number"),
     "iops_per_watt": ("1/s per W", "number"),
+    "bandwidth_per_watt": ("B/s per W", "bandwidth"),
     "temperature": ("°C", "number"),
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]

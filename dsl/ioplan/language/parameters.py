@@ -10,6 +10,7 @@ from ioplan.language.findings import Findings
 from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import Precondition, WorkloadTemplate
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
+from ioplan.language.reach import used_params
 from ioplan.language.source import Source, Span
 
 Made = TypeVar("Made")
@@ -139,5 +140,5 @@ def _rates(kind: Kind) -> str:
 
 
 def _known_params(main: Module) -> str:
-    names = ", ".join(main.names(tree.Param))
+    names = ", ".join(used_params(main) or main.names(tree.Param))
     return f"its params are: {names}" if names else "it has no params"

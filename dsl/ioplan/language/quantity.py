@@ -32,9 +32,11 @@ UNITS: dict[str, tuple[Kind, int]] = {
 OTHER_UNITS = {
     **{"m": "min", "minute": "min", "sec": "s", "second": "s", "hour": "h", "hr": "h"},
     **{"µ": "us", "msec": "ms", "usec": "us", "pc": "%", "percent": "%"},
-    **{"k": "KiB", "ki": "KiB", "kib": "KiB", "mi": "MiB", "g": "GiB", "gi": "GiB"},
+    **{"ki": "KiB", "kib": "KiB", "mi": "MiB", "g": "GiB", "gi": "GiB"},
 }
 """What people write elsewhere, in lower case and without a plural's s."""
+THOUSANDS = {"k": ("KiB", 10**3), "K": ("KiB", 10**3), "M": ("MiB", 10**6)}
+"""A size and a count: what a bare letter may mean."""
 EXAMPLES: dict[Kind, str] = {
     "size": "4KiB",
     "time": "30s",
@@ -155,6 +157,10 @@ def _exact(kind: Kind, value: Decimal, text: str) -> int | float:
 
 
 def _unit_help(number: str, unit: str) -> str:
+    if unit in THOUSANDS:
+        size, factor = THOUSANDS[unit]
+        count = _grouped(float(Decimal(number.replace("_", "")) * factor))
+        return f"did you mean {number}{size}, or {count} iops?"
     plain = unit.lower().removesuffix("s") or unit
     meant = OTHER_UNITS.get(plain) or nearest(unit, UNITS)
     if meant:

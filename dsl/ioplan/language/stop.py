@@ -11,11 +11,11 @@ from lark import UnexpectedInput, UnexpectedToken
 from ioplan.language.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.source import Source, Span
 
-ITEM_START = re.compile(
-    r"^[ \t]*(?:(?:plan|use|test)\s*\"|on\s+failure\b"
-    r"|(?:param|profile|workload|precondition)\s+\w+\s*[={])",
-    re.M,
+ITEM = re.compile(
+    r"(?:plan|use|test)\s*\"|on\s+failure\b"
+    r"|(?:param|profile|workload|precondition)\s+\w+\s*[={]"
 )
+ITEM_START = re.compile(rf"^[ \t]*(?:{ITEM.pattern})", re.M)
 OPENERS = {
     *(f"_{name.upper().replace(' ', '_')}" for name in ITEM_WORDS),
     *(name.upper() for name in STATEMENT_WORDS),
@@ -79,7 +79,7 @@ class Stop:
     def in_open_block(self) -> bool:
         """Whether an item begins, or the text ends, where a `}` was due."""
         text, at = self.text, self.start
-        ends = self.at_end or ITEM_START.match(text, line_start(text, at)) is not None
+        ends = self.at_end or ITEM.match(text, at) is not None
         room = text[len(text[:at].rstrip()) :][:1].isspace()
         return ends and room and "RBRACE" in self.accepted
 

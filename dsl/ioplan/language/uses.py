@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ioplan.language import tree
 from ioplan.language.draft import merged
 from ioplan.language.fields import AXIS_FIELDS
+from ioplan.language.fio_words import FIO_WORDS
 from ioplan.language.plan import (
     Amount,
     IdleTemplate,
@@ -59,10 +60,12 @@ def check_used(sweep: Sweep) -> None:
 
 
 def _unused(word: tree.Word, sweep: Sweep) -> None:
-    near = did_you_mean(word.text, AXIS_FIELDS)
+    meant = FIO_WORDS.get(word.text, "").partition(" ")[0]
+    here = meant in AXIS_FIELDS
+    near = "" if here else did_you_mean(word.text, AXIS_FIELDS)
     sweep.findings.unknown(
         word.text,
         f"no step uses {word.text!r}, and no field has that name{near}",
         word.span,
-        f"fields: {' '.join(AXIS_FIELDS)}",
+        f"write: vary {meant} in …" if here else f"fields: {' '.join(AXIS_FIELDS)}",
     )

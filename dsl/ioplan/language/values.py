@@ -39,7 +39,10 @@ def values_in(
             yield None
             return
         for quantity in quantities:
-            yield _of_quantity(quantity, element, what, scope)
+            value = _of_quantity(quantity, element, what, scope)
+            yield value
+            if value is None:
+                return  # what is wrong with one is wrong with the rest
 
 
 def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | None:

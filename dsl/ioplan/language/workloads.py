@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioplan.language import tree
 from ioplan.language.clauses import drafted
 from ioplan.language.draft import merged
+from ioplan.language.fio_words import written_here
 from ioplan.language.module import Definition, Module, sort_of
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
 from ioplan.language.scope import Scope
@@ -48,12 +49,13 @@ def _no_workload(word: tree.Word, scope: Scope, known: Definition | None) -> Non
             f"{word.text!r} is {sort_of(known)}, not a workload", word.span
         )
         return
-    near = scope.module.suggestion(word.text, tree.Workload)
+    here = written_here(word.text)
+    near = "" if here else scope.module.suggestion(word.text, tree.Workload)
     scope.findings.unknown(
         word.text,
         f"there is no workload {word.text!r}{near}",
         word.span,
-        "a workload begins with random, sequential or the name of another",
+        here or "a workload begins with random, sequential or the name of another",
     )
 
 

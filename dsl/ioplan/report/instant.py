@@ -55,7 +55,6 @@ def metric_at(
 def _per(
     metric: Metric, point: Interval, readings: TelemetryPoint | None
 ) -> float | None:
-    """IOPS for each percent of one CPU, or for each watt."""
-    used = metric_at(Metric(name=PER[metric.name]), point, readings)
-    iops = metric_at(Metric(name="iops"), point)
-    return iops / used if used and iops is not None else None
+    """What is done for each percent of one CPU, or for each watt."""
+    rate, used = (metric_at(Metric(name=n), point, readings) for n in PER[metric.name])
+    return rate / used if used and rate is not None else None

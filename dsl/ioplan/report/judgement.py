@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from ioplan.report.counting import counted
 from ioplan.report.crowd import MOST_CARDS, some
 from ioplan.report.document import Judged, Verdict
+from ioplan.report.remark import remarks_of
 from ioplan.report.tables import verdict_lines
 from ioplan.report.units import time_text
 from ioplan.results.record import RunRecord
 from ioplan.results.session import Session
 
 BAD_FIRST = ("failed", "undecided", "no baseline", "warning")
+WARNINGS = dict.fromkeys(("warning", "done instead"), "warning")
 MOST_LINES = 40
 MOST_MISSED = 5
 
@@ -40,29 +42,18 @@ def judged_lines(runs: ByLabel) -> tuple[Judged, ...]:
 
 
 def remarks(runs: ByLabel) -> tuple[Judged, ...]:
-    """Failed runs, warnings and substitutions of a test, each with its number."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for label, records in runs.items():
-        for (kind, text), count in Counter(_remarks(records)).items():
-            times = f" ({count} runs)" if count > 1 else ""
-            found.setdefault((kind, f"{text}{times}"), []).append(label)
-    lines = []
-    for (kind, text), labels in found.items():
-        if len(labels) > MOST_CARDS:
-            lines.append(Judged(kind, f"{text}, in each of {len(labels)} sessions"))
-        else:
-            lines += [Judged(kind, _of(label, text, runs)) for label in labels]
+    """Failed runs, warnings and substitutions of a test, each with its runs.
+
+    Those of many sessions are one line for all of them.
+    """
+    if len(runs) > MOST_CARDS:
+        runs = {"": list(chain.from_iterable(runs.values()))}
+    lines = [
+        Judged(WARNINGS.get(remark.word, "failed"), _of(label, str(remark), runs))
+        for label, records in runs.items()
+        for remark in remarks_of(records)
+    ]
     return _some(lines, "remarks")
-
-
-def _remarks(records: Iterable[RunRecord]) -> Iterator[tuple[str, str]]:
-    for record in records:
-        if record.status != "ok":
-            yield "failed", f"{record.status}: {record.message or record.cause}"
-        for warning in record.warnings:
-            yield "warning", f"warning: {warning}"
-        for substitution in record.substitutions:
-            yield "warning", f"done instead: {substitution}"
 
 
 def _of(label: str, text: str, runs: ByLabel) -> str:

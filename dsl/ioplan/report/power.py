@@ -13,17 +13,19 @@ from ioplan.results.record import RunDetail, RunRecord
 from ioplan.runner.figures import Sample, figure
 
 ABSENT = {
-    "watts": "Power was not measured: there are no charts of watts or IOPS per watt.",
+    "watts": "Power was not measured: there are no charts of watts, or of IOPS or "
+    "throughput per watt.",
     "temperature": "No temperature was measured.",
 }
-METRICS = ("watts", "iops_per_watt", "temperature")
+UNASKED = ("watts", "iops_per_watt", "temperature")
+METRICS = (*UNASKED, "bandwidth_per_watt")
 
 
 def power_charts(test: Test | None, spots: Sequence[Spot]) -> Iterable[Chart]:
     """A chart of each figure that was measured and that no chart line names."""
     records = [record for spot in spots for record in spot.records]
     named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
-    for name in METRICS:
+    for name in UNASKED:
         if name not in named and _measured(name, records):
             like = suggested(spots)[0]
             over_time = like.by[:1] == ("time",)

@@ -27,6 +27,7 @@ NAMES = {
     "iops_per_stack_cpu": "IOPS per % CPU of the storage stack only",
     "watts": "power",
     "iops_per_watt": "IOPS per watt",
+    "bandwidth_per_watt": "throughput per watt",
 }
 UNIT_NAMES = {
     "ns": "latency",
@@ -107,7 +108,7 @@ def metric_name(metric: Metric) -> str:
 
 def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
     """A line on each CPU time that metrics are of, or count IOPS by."""
-    names = dict.fromkeys(PER.get(m.name, m.name) for m in metrics)
+    names = dict.fromkeys(PER.get(m.name, (m.name,))[-1] for m in metrics)
     return tuple(f"{name}: {MEANINGS[name]}" for name in names if name in MEANINGS)
 
 

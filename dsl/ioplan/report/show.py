@@ -13,20 +13,24 @@ from rich.text import Text
 from ioplan.language.plan import CheckedPlan
 from ioplan.report.chart import terminal_charts
 from ioplan.report.line import fits, line
+from ioplan.report.remark import remarks_of
 from ioplan.report.spark import sparkline
 from ioplan.report.steady import steady_line, steady_table, steady_verdict
 from ioplan.report.tables import (
     MOST_ROWS,
     final_rounds,
+    is_marked,
     prepare_line,
     run_table,
     verdict_lines,
 )
 from ioplan.results.record import Interval, RunRecord
+from ioplan.results.standing import standing
 from ioplan.results.store import Store
 
 TIGHT = (0, 1, 0, 0)
 """Above, right, below, left: one blank between columns instead of three."""
+REMARKS = {"warning": "yellow", "done instead": "yellow"}
 STYLES = {"held": "green", "failed": "red", "undecided": "yellow"}
 
 
@@ -45,7 +49,7 @@ def show_records(
     plan: CheckedPlan | None = None,
 ) -> None:
     """Print each test with its table and, where the plan is known, its charts."""
-    for title, group in groupby(records, key=lambda r: r.asked.test):
+    for title, group in groupby(standing(records), key=lambda r: r.asked.test):
         part = list(group)
         console.rule(line(title, style="bold"), align="left", characters="─")
         shown = Shown(console, store, plan)
@@ -62,11 +66,16 @@ def _test(records: list[RunRecord], shown: Shown) -> Iterator[RenderableType]:
     last = final_rounds(runs)
     if last:
         yield _table(last, shown)
+    if any(is_marked(record) for record in last[:MOST_ROWS]):
+        yield line(
+            "! failed or stopped: the figures are of what was done until then",
+            style="dim",
+        )
     if len(last) > MOST_ROWS:
         yield line(f"… and {len(last) - MOST_ROWS} more: ioplan export", style="dim")
     yield from _steady(runs)
-    for record in records:
-        yield from _remarks(record)
+    for remark in remarks_of(records):
+        yield line(str(remark), style=REMARKS.get(remark.word, "red"))
     for outcome, text in verdict_lines(records):
         yield line(text, style=STYLES.get(outcome, ""))
 
@@ -99,13 +108,6 @@ def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
             yield line(steady_verdict(record.steady, record.asked.round))
         else:
             yield line(steady_line(record.steady))
-
-
-def _remarks(record: RunRecord) -> Iterator[RenderableType]:
-    if record.status != "ok":
-        yield line(f"{record.status}: {record.message}", style="red")
-    for warning in record.warnings:
-        yield line(f"warning: {warning}", style="yellow")
 
 
 def _charts(records: list[RunRecord], shown: Shown) -> list[RenderableType]:

@@ -27,10 +27,12 @@ SHOWN = (99.0, 99.9)
 def session_table(sessions: Iterable[tuple[Session, int]]) -> Table:
     """Sessions with the number of their runs, newest first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("session", "plan", "target", "backend"):
+    table.add_column("session", no_wrap=True)
+    for heading in ("plan", "target"):
         table.add_column(heading, overflow="fold")
-    table.add_column("runs", justify="right")
-    table.add_column("status")
+    table.add_column("backend", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
     for session, runs in sessions:
         cells = (session.id, session.plan, session.target, session.backend)
         table.add_row(*map(line, cells), str(runs), session.status)
@@ -40,7 +42,7 @@ def session_table(sessions: Iterable[tuple[Session, int]]) -> Table:
 def run_table(records: Sequence[RunRecord], sparks: Sequence[str] = ()) -> Table:
     """The runs of one test: a row a cell, a column an axis; `sparks` are theirs."""
     axes = list(dict.fromkeys(axis for r in records for axis in r.asked.cell))
-    extra = _extra(records)
+    extra = told_apart(records)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in (*axes, *extra):
         table.add_column(line(heading), justify="right", overflow="fold")
@@ -51,11 +53,11 @@ def run_table(records: Sequence[RunRecord], sparks: Sequence[str] = ()) -> Table
     for number, record in enumerate(records[:MOST_ROWS]):
         place = [line(record.asked.cell.get(axis, "")) for axis in axes]
         spark = sparks[number : number + 1]
-        table.add_row(*place, *_places(record, extra), *_figures(record), *spark)
+        table.add_row(*place, *places_of(record, extra), *_figures(record), *spark)
     return table
 
 
-def _extra(records: Sequence[RunRecord]) -> list[str]:
+def told_apart(records: Sequence[RunRecord]) -> list[str]:
     """Columns for what is told apart by more than its cell."""
     found = []
     if len({r.asked.step for r in records}) > 1:
@@ -67,7 +69,8 @@ def _extra(records: Sequence[RunRecord]) -> list[str]:
     return found
 
 
-def _places(record: RunRecord, extra: list[str]) -> list[str]:
+def places_of(record: RunRecord, extra: list[str]) -> list[str]:
+    """What stands in those columns."""
     asked = record.asked
     values = {
         "step": asked.step + 1,
@@ -81,12 +84,17 @@ def _figures(record: RunRecord) -> list[str]:
     shown, what = shown_of(record)
     if record.status != "ok" and not shown.ios:
         return [record.status, "", "", "", "", ""]
-    mark = "" if record.status == "ok" else " !"
+    mark = " !" if is_marked(record) else ""
     return [
         what + iops_text(shown.iops) + mark,
         bandwidth_text(shown.bandwidth_bytes_per_s),
         *latencies(shown),
     ]
+
+
+def is_marked(record: RunRecord) -> bool:
+    """Whether there are figures, but not of all that was asked for."""
+    return record.status != "ok" and bool(shown_of(record)[0].ios)
 
 
 def shown_of(record: RunRecord) -> tuple[DirectionResult, str]:

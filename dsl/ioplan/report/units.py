@@ -72,6 +72,8 @@ def metric_text(value: float | None, unit: str) -> str:
         return latency_text(value)
     if unit == "B/s":
         return f"{bandwidth_text(value)} MB/s"
+    if unit == "B/s per W":
+        return f"{bandwidth_text(value)} MB/s per W"
     if unit == "1/s":
         return iops_text(value)
     return f"{digits(value)} {unit}".strip()

@@ -20,7 +20,7 @@ from ioplan.runner.student import quantile
 
 METRICS = (Metric(name="iops"), Metric(name="mean"))
 NEAR_PERCENT = 5.0
-"""Backends whose whole interval is within this are called equal."""
+"""Backends agree where the whole interval is within this."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,8 @@ class Interval:
         """In a word, what can be said of the ratio."""
         near = NEAR_PERCENT / 100
         if 1 - near <= self.low and self.high <= 1 + near:
-            return "equal"
-        if self.low <= 1 <= self.high:
             return "agree"
-        return "differ"
+        return "undecided" if self.low <= 1 <= self.high else "differ"
 
 
 def interval_of(firsts: Sequence[float], seconds: Sequence[float]) -> Interval:

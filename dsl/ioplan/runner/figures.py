@@ -40,12 +40,13 @@ READ: dict[str, Callable[[Telemetry], float | None]] = {
 }
 """What telemetry has of a run."""
 PER = {
-    "iops_per_cpu": "cpu",
-    "iops_per_system_cpu": "system_cpu",
-    "iops_per_stack_cpu": "stack_cpu",
-    "iops_per_watt": "watts",
+    "iops_per_cpu": ("iops", "cpu"),
+    "iops_per_system_cpu": ("iops", "system_cpu"),
+    "iops_per_stack_cpu": ("iops", "stack_cpu"),
+    "iops_per_watt": ("iops", "watts"),
+    "bandwidth_per_watt": ("bandwidth", "watts"),
 }
-"""IOPS over another metric."""
+"""One metric over another."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +148,15 @@ def _read(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 
 def _per(metric: Metric, samples: Sequence[Sample]) -> Figure:
-    """IOPS for each percent of one CPU, or for each watt."""
-    used = figure(Metric(name=PER[metric.name]), samples)
+    """What is done for each percent of one CPU, or for each watt."""
+    made, used_up = PER[metric.name]
+    used = figure(Metric(name=used_up), samples)
     if used.value is None:
         return used
     if not used.value:
         return Figure(None, "no CPU time was measured")
-    iops = _rate(Metric(name="iops"), samples).value or 0.0
-    return Figure(iops / used.value)
+    rate = _rate(Metric(name=made), samples).value or 0.0
+    return Figure(rate / used.value)
 
 
 def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:

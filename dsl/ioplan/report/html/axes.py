@@ -23,7 +23,11 @@ UNIT_TITLES = {
     "W": "W",
     "°C": "°C",
 }
-RATIOS = {"1/s per %": "IOPS per % of one CPU", "1/s per W": "IOPS per watt"}
+RATIOS = {
+    "1/s per %": "IOPS per % of one CPU",
+    "1/s per W": "IOPS per watt",
+    "B/s per W": "MB/s per watt",
+}
 """These units say it all; the title of the chart says of what."""
 
 

@@ -26,7 +26,7 @@ const worded = (value, unit, most) => {
   if (value === 0 && !["nines", "%", CPU].includes(unit)) return "0";
   switch (unit) {
     case "ns": return scaled(value, most, TIMES);
-    case "B/s": return digits(value / 1e6, most);
+    case "B/s": case "B/s per W": return digits(value / 1e6, most);
     case "size": return scaled(value, most, BINARY);
     case "B": return scaled(value, most, DECIMAL);
     case "%": case CPU: return digits(value, most) + "%";
@@ -50,6 +50,7 @@ const TABLE_UNITS = {
   "1/s per %": [1, 2, ""],
   [CPU]: [1, 3, CPU],
   "1/s per W": [1, 2, ""],
+  "B/s per W": [1e6, 3, "MB/s per W"],
   W: [1, 3, "W"],
   "°C": [1, 1, "°C"],
   "%": [1, 3, "%"],

@@ -1,0 +1,74 @@
+"""What went wrong in the runs of a test; the same of many runs is one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ioplan.report.tables import places_of, told_apart
+from ioplan.results.record import RunRecord
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+
+Found = list[tuple[RunRecord, str]]
+
+
+class Remark(NamedTuple):
+    """A word such as `warning`, the runs that it is about, and what is said."""
+
+    word: str
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.word}{self.where}: {self.text}"
+
+
+def remarks_of(records: Sequence[RunRecord]) -> list[Remark]:
+    """Each with its runs; those that differ in numbers only, at their worst."""
+    alike: dict[tuple[str, str], Found] = {}
+    for record in records:
+        for word, text in _said(record):
+            kind = text if word == record.status else NUMBER.sub("0", text)
+            alike.setdefault((word, kind), []).append((record, text))
+    extra = told_apart([r for r in records if r.asked.kind == "run"])
+    return [
+        _remark(word, found, len(records), extra) for (word, _), found in alike.items()
+    ]
+
+
+def _said(record: RunRecord) -> Iterator[tuple[str, str]]:
+    if record.status != "ok":
+        yield record.status, record.message or record.cause
+    for warning in record.warnings:
+        yield "warning", warning
+    for substitution in record.substitutions:
+        yield "done instead", substitution
+
+
+def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
+    worst, text = max(found, key=lambda one: _numbers(one[1]))
+    place = _place(worst, extra)
+    if total == 1 or not place:
+        return Remark(word, "", text)
+    runs = len({(r.session, r.seq) for r, _ in found})
+    if runs == 1:
+        return Remark(word, f" at {place}", text)
+    where = f" in {runs} of {total} runs"
+    differ = len({said for _, said in found}) > 1
+    return Remark(word, where + f", worst at {place}" * differ, text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text)]
+
+
+def _place(record: RunRecord, extra: list[str]) -> str:
+    """`read=65% round 1`: what tells a run from the others of its test."""
+    asked = record.asked
+    if asked.kind == "prepare":
+        return f"preparation {asked.after.name}" if asked.after else "preparation"
+    cell = [f"{axis}={value}" for axis, value in asked.cell.items()]
+    places = zip(extra, places_of(record, extra), strict=True)
+    return " ".join([*cell, *(f"{name} {value}" for name, value in places)])
