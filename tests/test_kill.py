@@ -162,7 +162,7 @@ PLACES: dict[str, Callable[[Path, Path], Place]] = {
 }
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", PLACES)
 def test_a_session_that_is_killed_ends_as_an_undisturbed_one(
     kind: str, plan: Path, tmp_path: Path, renew: bool

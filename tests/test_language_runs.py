@@ -124,6 +124,7 @@ def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None
     assert done.lines[-1]["status"] == "ok"
 
 
+@pytest.mark.timeout(900)
 def test_the_whole_example_runs_for_real(tmp_path: Path, store_path: Path) -> None:
     """With three repeats in place of 360, which only take time."""
     text = REVIEW.read_text().replace("repeat 360", "repeat 3")
