@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 VMLAB = ROOT.parent / "shared" / "vmlab" / "vmlab"
 QEMU = "qemu-system-x86_64"
 KNOWN = HERE / "rows.json"
-BUILD_S, RUN_S = 600, 600
+BUILD_S, RUN_S = 600, 1500
 MOST_LINES, MOST_COLUMNS = 200, 1000
 CUT_OFF = 125
 """The exit code of a machine that lost its power."""
