@@ -11,18 +11,25 @@ TIMES = 3
 
 
 def in_a_calm_moment(test: Callable[..., None]) -> Callable[..., None]:
-    """Measure up to three times; each has a folder of its own."""
+    """Measure up to three times; each has a folder of its own if it has any."""
 
     @wraps(test)
-    def measured(tmp_path: Path, **fixtures: Any) -> None:
+    def measured(**fixtures: Any) -> None:
         for number in range(TIMES):
-            folder = tmp_path / str(number)
-            folder.mkdir()
+            own = dict(fixtures)
+            if "tmp_path" in own:
+                own["tmp_path"] = _folder(own["tmp_path"], number)
             try:
-                return test(tmp_path=folder, **fixtures)
+                return test(**own)
             except AssertionError:
                 if number == TIMES - 1:
                     raise
         return None
 
     return measured
+
+
+def _folder(whole: Path, number: int) -> Path:
+    folder = whole / str(number)
+    folder.mkdir()
+    return folder

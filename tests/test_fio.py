@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from calm import in_a_calm_moment
 from command import ioplan, plan_file
 from fio_jobs import (
     MIB,
@@ -109,6 +110,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
+@in_a_calm_moment
 def test_littles_law(engine: str, data: Path) -> None:
     qd = 1 if engine == "psync" else 16
     _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
