@@ -1,4 +1,4 @@
-"""Measurements that other programs may disturb: a defect spoils each of them."""
+"""Tests that are measurements, which other programs may disturb."""
 
 from __future__ import annotations
 
@@ -7,29 +7,23 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-TIMES = 3
+from ioplan.testing.calm import calmly
 
 
 def in_a_calm_moment(test: Callable[..., None]) -> Callable[..., None]:
-    """Measure up to three times; each has a folder of its own if it has any."""
+    """Each attempt has a folder of its own, if the test has any."""
 
     @wraps(test)
     def measured(**fixtures: Any) -> None:
-        for number in range(TIMES):
-            own = dict(fixtures)
-            if "tmp_path" in own:
-                own["tmp_path"] = _folder(own["tmp_path"], number)
-            try:
-                return test(**own)
-            except AssertionError:
-                if number == TIMES - 1:
-                    raise
-        return None
+        calmly(lambda number: test(**_own(fixtures, number)))
 
     return measured
 
 
-def _folder(whole: Path, number: int) -> Path:
+def _own(fixtures: dict[str, Any], number: int) -> dict[str, Any]:
+    whole: Path | None = fixtures.get("tmp_path")
+    if whole is None:
+        return fixtures
     folder = whole / str(number)
     folder.mkdir()
-    return folder
+    return fixtures | {"tmp_path": folder}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.backends import TargetRequest
 from ioplan.lab.scratch_mark import MARK, OLD, OPEN
 from ioplan.lab.target import Target, TargetError, make_scratch, open_target
 from labs import MIB, tell
 from test_same_target import without_attributes
+from test_target import request
 
 
 @pytest.fixture(params=["attribute", "file beside"])
@@ -37,8 +37,7 @@ def precious(tmp_path: Path) -> Path:
 
 
 def opened(path: Path, *overwrite: Path, writes: bool = True) -> Target:
-    words = tuple(map(str, overwrite))
-    return open_target(TargetRequest(path=str(path), writes=writes, overwrite=words))
+    return open_target(request(path, writes, *overwrite))
 
 
 def session(path: Path, *overwrite: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_mix_is_slower_than_reads_and_than_writes() -> None:
     bench = prepared("client", passes=0.15)
     region = {"region": Region(end_percent=15), "qd": 32}
     speed = {p: bench.iops(stream(read_percent=p, **region)) for p in (100, 70, 0)}
-    assert speed[70] < 0.85 * min(speed[100], speed[0])
+    assert speed[70] < 0.75 * min(speed[100], speed[0])
 
 
 def test_the_cache_fills_and_is_emptied_at_rest() -> None:

@@ -23,6 +23,7 @@ from ioplan.lab.entry import LabTarget
 from ioplan.lab.facts import device_facts, file_facts
 from ioplan.lab.fellows import share, strangers
 from ioplan.lab.file_guard import file_refusals, lab_refusals
+from ioplan.lab.file_key import key_at, key_of
 from ioplan.lab.guard import IN_USE, entry_refusals, no_entry, open_refusals, refusals
 from ioplan.lab.match import differences
 from ioplan.lab.openers import openers
@@ -75,12 +76,11 @@ class Target:
 
         Raises TargetError.
         """
-        held, path = os.fstat(self.fd), self.facts.path
-        try:
-            named = Path(path).stat()
-        except OSError as error:
-            raise TargetError(f"{path} has gone: {_reason(error)}") from None
-        if (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+        path = self.facts.path
+        named = key_at(Path(path))
+        if named is None:
+            raise TargetError(f"{path} has gone")
+        if named != key_of(os.fstat(self.fd)):
             raise TargetError(
                 f"{path} is not what it was when the session began: it was replaced, "
                 f"and nothing was written to it since"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ioplan.job import Event, Job, Progress, Result
+from ioplan.testing.calm import calmly
 from ioplan.testing.checks import (
     check_consistent,
     check_histograms,
@@ -43,14 +44,14 @@ class Figures(Subject):
     ) -> None:
         """Once more if it fails: fio's figures of a moment are not all of one."""
 
-        def measured() -> None:
+        def measured(_: int) -> None:
             try:
                 check(self.mixed(folder)[1])
             except AssertionError:
                 del type(self)._mixed
                 raise
 
-        self.calmly(measured)
+        calmly(measured)
 
     def test_events_come_in_order(self, tmp_path: Path) -> None:
         asked, events = self.mixed(tmp_path)

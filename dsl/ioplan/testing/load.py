@@ -9,6 +9,7 @@ import pytest
 
 from ioplan.backends import Drive
 from ioplan.job import Job, JobStream, Progress, Result
+from ioplan.testing.calm import calmly
 from ioplan.testing.checks import (
     bytes_of,
     check_depth,
@@ -129,7 +130,7 @@ class Load(Subject):
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, qd=qd, threads=threads)
             asked = self.job(drive.facts, one, run_ns=2 * self.times.run_ns)
-            self.calmly(lambda: self._check_depth(drive, asked, qd * threads))
+            calmly(lambda _: self._check_depth(drive, asked, qd * threads))
 
     def _check_depth(self, drive: Drive, asked: Job, outstanding: int) -> None:
         result = result_of(self.done(drive, asked))
@@ -138,7 +139,7 @@ class Load(Subject):
     def test_a_run_takes_its_time(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             asked = self.job(drive.facts, warmup_ns=self.times.warmup_ns)
-            self.calmly(lambda: self._check_time(drive, asked))
+            calmly(lambda _: self._check_time(drive, asked))
 
     def _check_time(self, drive: Drive, asked: Job) -> None:
         began_s = time.monotonic()
@@ -156,7 +157,7 @@ class Load(Subject):
             asked = self.job(
                 drive.facts, stream(drive.facts, qd=4), warmup_ns=2 * self.times.run_ns
             )
-            self.calmly(lambda: self._check_warmup(drive, asked))
+            calmly(lambda _: self._check_warmup(drive, asked))
 
     def _check_warmup(self, drive: Drive, asked: Job) -> None:
         events = self.done(drive, asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetReq
 from ioplan.job import Event, Failure, Job, JobStream
 from ioplan.lab.target import make_scratch
 from ioplan.testing import jobs
-
-CALM = 3
 
 
 class Subject:
@@ -92,15 +90,6 @@ class Subject:
     def done(self, drive: Drive, job: Job) -> list[Event]:
         """All events of a run that the backend says it can do exactly."""
         return self.run(drive, self.exactly(job))
-
-    def calmly(self, measured: Callable[[], None]) -> None:
-        """Up to three times, as other programs of the machine may disturb one."""
-        for _ in range(CALM - 1):
-            try:
-                return measured()
-            except AssertionError:
-                continue
-        return measured()
 
     def stored(self, drive: Drive) -> bytes:
         """The content of the target, where it has one that can be read."""

@@ -20,7 +20,7 @@ from ioplan_sim.places import quantiles, scattered
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
 DRAWS = 2048
-LEAST_WORK, MOST_WORK = 2 * DRAWS, 8 * DRAWS
+LEAST_WORK, MOST_WORK = 2 * DRAWS, 12 * DRAWS
 MOST_ROUNDED = 2 * MOST_WORK
 """How long a batch is, in I/Os; some page operations count as one. It may be longer
 to span a whole number of erases."""

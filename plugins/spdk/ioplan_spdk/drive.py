@@ -21,9 +21,6 @@ from ioplan_spdk.reply import BadReply, number
 from ioplan_spdk.rpc import RpcFault
 from ioplan_spdk.session import Died, Session
 
-READING = ("aio", "bdevperf")
-"""The only pair that can open a device for reading only."""
-
 
 class SpdkDrive:
     """A target. Each run has a process of its own, so memory is new each time."""
@@ -78,21 +75,27 @@ class SpdkDrive:
 
 def _kernel(request: TargetRequest, options: SpdkOptions) -> Target:
     target = open_target(request)
-    is_block = target.facts.kind == "block"
-    if options.bdev == "uring" and not is_block:
+    if why := _unfit(target.facts, request.writes, options):
         target.close()
-        raise TargetError(
-            f"SPDK's uring takes block devices only, and {request.path} is a file; "
+        raise TargetError(why)
+    return target
+
+
+def _unfit(facts: TargetFacts, writes: bool, options: SpdkOptions) -> str:
+    """Why SPDK must not open it so; empty if it may."""
+    uring, is_block = options.bdev == "uring", facts.kind == "block"
+    if uring and not is_block:
+        return (
+            f"SPDK's uring takes block devices only, and {facts.path} is a file; "
             f"use --option bdev=aio"
         )
-    opener = "uring" if options.bdev == "uring" else "fio plugin"
-    if is_block and not request.writes and (options.bdev, options.driver) != READING:
-        target.close()
-        raise TargetError(
-            f"SPDK's {opener} opens {request.path} for writing, although the plan only "
+    if is_block and not writes and (uring or options.driver == "fio"):
+        opener = "uring" if uring else "fio plugin"
+        return (
+            f"SPDK's {opener} opens {facts.path} for writing, although the plan only "
             f"reads; use --option bdev=aio, and bdevperf as the driver"
         )
-    return target
+    return ""
 
 
 def _memory(place: Place, options: SpdkOptions) -> TargetFacts:
