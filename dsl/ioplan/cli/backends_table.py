@@ -11,7 +11,7 @@ from ioplan.backends import Availability, Backend, BackendError, find, names
 from ioplan.lab.lab import Lab
 from ioplan.runner.features import FEATURES, answer
 
-STYLES = {"exactly": "green", "nearly": "yellow", "no": "red"}
+ANSWER_STYLES = {"exactly": "green", "nearly": "yellow", "no": "red"}
 
 
 def print_backends(console: Console, lab: Lab) -> None:
@@ -42,5 +42,5 @@ def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
             answer(backend, lab.options_of(name), feature)
             for name, backend in backends.items()
         )
-        table.add_row(feature, *(Text(one, style=STYLES[one]) for one in answers))
+        table.add_row(feature, *(Text(one, style=ANSWER_STYLES[one]) for one in answers))
     return table

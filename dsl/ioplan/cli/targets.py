@@ -15,7 +15,7 @@ from ioplan.lab.mounts import unseen_namespaces
 from ioplan.lab.survey import Surveyed, survey
 from ioplan.report.units import bytes_text
 
-STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}
+VERDICT_STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}
 
 
 def target_rows(lab: Lab) -> list[Surveyed]:
@@ -58,5 +58,5 @@ def _cells(one: Surveyed) -> tuple[Text, ...]:
         Text(identity.model if identity else ""),
         Text(bytes_text(one.size_bytes) if one.size_bytes else ""),
         Text(", ".join(one.holds)),
-        Text(one.verdict + reason, style=STYLES[one.verdict]),
+        Text(one.verdict + reason, style=VERDICT_STYLES[one.verdict]),
     )

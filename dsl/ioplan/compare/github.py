@@ -15,10 +15,10 @@ MOST_SHOWN = 10
 
 def github(found: Comparison) -> str:
     """Errors for what is worse, notices for what is better, then the summary."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_annotations(found)) + "\n"
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _annotations(found: Comparison) -> Iterator[str]:
     for word, level in LEVELS.items():
         rows = [row for row in found.rows if row.verdict == word]
         most = MOST_SHOWN - 1 if word == "better" else MOST_SHOWN

@@ -33,10 +33,10 @@ MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@])")
 
 def markdown(found: Comparison) -> str:
     """Rows that are not equal as a table, then the notes."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_rows(found)) + "\n"
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _rows(found: Comparison) -> Iterator[str]:
     yield f"**{_shown(summary_text(found))}**"
     yield ""
     yield f"- {_shown(side_text('BASE', found.base))}"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 KEY = r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'"""
-TABLE = re.compile(rf"\s*\[\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*\]")
+HEADER = re.compile(rf"\s*\[\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*\]")
 VALUE = re.compile(rf"\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*=")
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 def line_of(text: str, key: Sequence[str]) -> int | None:
@@ -27,15 +27,15 @@ def line_of(text: str, key: Sequence[str]) -> int | None:
     return next(parts, None)
 
 
-def _keys(text: str) -> Iterator[tuple[int, Path]]:
-    table: Path = ()
+def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
+    table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if found := TABLE.match(line):
+        if found := HEADER.match(line):
             table = _parts(found[1])
             yield number, table
         elif found := VALUE.match(line):
             yield number, table + _parts(found[1])
 
 
-def _parts(dotted: str) -> Path:
+def _parts(dotted: str) -> KeyPath:
     return tuple(part.strip("\"'") for part in re.findall(KEY, dotted))

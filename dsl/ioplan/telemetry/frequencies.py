@@ -6,12 +6,12 @@ from pathlib import Path
 
 from ioplan.telemetry.tree import Tree, raw
 
-FILES = "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"
+FREQUENCY_FILES = "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"
 
 
 def frequency_files(tree: Tree) -> list[Path]:
     """A file for each CPU, in order; none in most virtual machines."""
-    return tree.all(FILES)
+    return tree.all(FREQUENCY_FILES)
 
 
 def frequencies_mhz(files: list[Path]) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ioplan.telemetry.machine_times import TICKS_PER_S
 from ioplan.telemetry.tree import Tree, raw
 
-USER, SYSTEM, USER_OF_ENDED, SYSTEM_OF_ENDED = 11, 12, 13, 14
+OWN_USER, OWN_SYSTEM, OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED = 11, 12, 13, 14
 """Places in /proc/PID/stat behind the name, from the state on."""
 
 
@@ -28,8 +28,8 @@ def own_times(tree: Tree, pid: int | None = None) -> OwnTimes | None:
     ]
     if not rows:
         return None
-    user = sum(row[USER] + row[USER_OF_ENDED] for row in rows)
-    system = sum(row[SYSTEM] + row[SYSTEM_OF_ENDED] for row in rows)
+    user = sum(row[OWN_USER] + row[OWN_USER_OF_ENDED] for row in rows)
+    system = sum(row[OWN_SYSTEM] + row[OWN_SYSTEM_OF_ENDED] for row in rows)
     return OwnTimes(user / TICKS_PER_S, (user + system) / TICKS_PER_S)
 
 

@@ -12,7 +12,7 @@ from ioplan.testing.jobs import BLOCK_BYTES
 from ioplan.workload import Distribution, Hotspots, Normal, Pareto, Zipf
 
 Floats = npt.NDArray[np.float64]
-SIGMAS, PARTS = 6.0, 10
+SPREAD_SIGMAS, PARTS = 6.0, 10
 
 
 def popularity(distribution: Distribution, blocks: int) -> Floats:
@@ -49,7 +49,7 @@ def check_spread(
     parts = 1 if isinstance(distribution, Zipf | Pareto) else PARTS
     pairs = zip(np.array_split(flags, parts), np.array_split(hit, parts), strict=True)
     for place, (found, expected) in enumerate(pairs):
-        allowed = SIGMAS * sqrt(float((expected * (1 - expected)).sum())) + 2
+        allowed = SPREAD_SIGMAS * sqrt(float((expected * (1 - expected)).sum())) + 2
         assert abs(found.sum() - expected.sum()) <= allowed, (
             f"{distribution.kind}: in part {place + 1} of {parts}, {draws} writes have "
             f"changed {found.sum():.0f} blocks, but {expected.sum():.0f} were to be "
