@@ -17,10 +17,10 @@ from importlib.metadata import entry_points
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 from ioplan.job import Event, Job
-from ioplan.lab.entry import LabTarget
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
+from ioplan.target_entry import LabTarget
 
 GROUP = "ioplan.backends"
 
@@ -169,7 +169,7 @@ class Backend(Protocol):
         """What the backend's own program would be told, for people to read."""
 
     def open(self, request: TargetRequest) -> Drive:
-        """Open a target. Raises ioplan.lab.target.TargetError or BackendError."""
+        """Open a target. Raises ioplan.guard.target.TargetError or BackendError."""
 
 
 def names() -> list[str]:

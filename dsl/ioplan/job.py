@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ioplan.model import Model
+from ioplan.core.model import Model
 from ioplan.workload import Direction, Stream, Workload
 
 SECOND_NS = 1_000_000_000
@@ -74,7 +74,7 @@ class Counts(Model):
     """What one direction of one stream did, in an interval or in the whole run.
 
     `bins` is a sparse histogram of latencies, flat: index, count, index, count…
-    in the layout of `ioplan.results.histogram`. The sums are exact: `sum_ns` of
+    in the layout of `ioplan.measure.histogram`. The sums are exact: `sum_ns` of
     all latencies, `sum_sq_ns2` of their squares.
     """
 

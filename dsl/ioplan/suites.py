@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ioplan.language import tree
-from ioplan.language.comments import comments_of
-from ioplan.language.module import installed_plans, read_text
-from ioplan.language.parser import parse
-from ioplan.language.source import Source
+from ioplan.language.check.modules import installed_plans, read_text
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source, comments_of
 
 SUFFIX = ".ioplan"
 

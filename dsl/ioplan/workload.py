@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ioplan.model import Model
+from ioplan.core.model import Model
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 Direction = Literal["read", "write", "trim"]

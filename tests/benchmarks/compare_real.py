@@ -25,9 +25,9 @@ from statistics import fmean, median, variance
 
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.compare.side import CellRuns, Side, side_of
+from ioplan.records.session import Session
 from ioplan.report.reader import Reader
-from ioplan.results.session import Session
-from ioplan.results.store import Store
+from ioplan.store.store import Store
 
 IOPLAN = Path(sys.executable).parent / "ioplan"
 PLAN = """plan "The same again"

@@ -23,20 +23,20 @@ from typing import Any
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from command import ioplan
-from ioplan.cluster import rack as rack_module
-from ioplan.cluster.call import LaneCall
-from ioplan.cluster.dispatch import new_job
-from ioplan.cluster.host_side import versions
-from ioplan.cluster.lane_state import LaneState, unheard
-from ioplan.cluster.rack import Rack
-from ioplan.cluster.servers import MOST_LANES, NO_PAGES, SETTINGS
-from ioplan.cluster.servers import resource as resource_of
-from ioplan.results.push import push
-from ioplan.results.store import Store
 from postgres import postgres
+
+from ioplan.cluster.hosts import dask_client as rack_module
+from ioplan.cluster.hosts.dask_client import Rack
+from ioplan.cluster.hosts.servers import MOST_LANES, NO_PAGES, SETTINGS
+from ioplan.cluster.hosts.servers import resource as resource_of
+from ioplan.cluster.hosts.worker_api import versions
+from ioplan.cluster.jobs.dispatch import new_job
+from ioplan.cluster.jobs.lane import LaneCall, LaneState, unheard
+from ioplan.store.push import push
+from ioplan.store.store import Store
 
 HOSTS, DRIVES, PORT = 100, 10, 28786
 ADDRESS = f"tcp://127.0.0.1:{PORT}"
@@ -109,7 +109,9 @@ def dispatch(folder: Path) -> None:
     lab.write_text(lab_text())
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler", "--at", ADDRESS]
     # the scheduler reads what lanes are, so it must find this file too
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    path = os.pathsep.join(
+        [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
+    )
     known = os.environ | {"PYTHONPATH": path}
     with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=known) as scheduler:
         watched = psutil.Process(scheduler.pid)

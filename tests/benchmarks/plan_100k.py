@@ -29,8 +29,8 @@ test "Matrix" {
 def measure() -> dict[str, float]:
     """One check and one plan, in this process."""
     start = time.perf_counter()
-    from ioplan.language.checker import check
-    from ioplan.language.source import Source
+    from ioplan.language.check.check import check
+    from ioplan.language.syntax.source import Source
     from ioplan.planner.estimate import Estimator
     from ioplan.planner.steps import Run
     from ioplan.planner.unfold import unfold

@@ -11,11 +11,12 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from ioplan.cli.reading import size
 from savings import SUITES, naive, planned
 from suite_rows import PLANS, plan_of
+
+from ioplan.cli.inputs import size
 
 
 def main() -> None:

@@ -16,15 +16,15 @@ from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "browser")]
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
 from chromium import browser, left_out  # noqa: E402
-
 from command import ioplan  # noqa: E402
-from ioplan.language.checker import check_file  # noqa: E402
-from ioplan.language.plan import Test  # noqa: E402
-from ioplan.results.store import Store  # noqa: E402
 from run_data import measurement, record, session  # noqa: E402
+
+from ioplan.language.check.check import check_file  # noqa: E402
+from ioplan.language.plan import Test  # noqa: E402
+from ioplan.store.store import Store  # noqa: E402
 
 KINDS = 64
 """So many different results take turns."""

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ioplan.results.store import Store
+from ioplan.store.store import Store
 
 DRIVE = Path(__file__).parents[2] / "examples/sim/datacentre.toml"
 PLAN = """plan "PTS IOPS"

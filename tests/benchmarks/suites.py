@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from command import ioplan
-from ioplan.results.store import Store
 from suite_rows import PLANS, SMOKE_BYTES, check_session, parts
+
+from ioplan.store.store import Store
 
 SIM_BYTES = 64 << 30
 WAYS = {

@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest, find
+from ioplan.guard.target import make_scratch
 from ioplan.job import SECOND_NS, Job
-from ioplan.lab.target import make_scratch
-from ioplan.language.checker import check
+from ioplan.language.check.check import check
 from ioplan.language.quantity import parse
-from ioplan.language.source import Source
+from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.runner.execute import execute
-from ioplan.runner.interrupt import Interrupt
+from ioplan.runner.execute.execute import execute
+from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.telemetry.instruments import Instruments
-from ioplan.telemetry.meter import Meter
+from ioplan.telemetry.power_meter import Meter
 
 PLAN = 'test "Cost" {{ run random 4KiB 100/0, qd 16 for {seconds}s }}'
 SAMPLES, DRAWS = 1000, 5000

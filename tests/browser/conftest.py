@@ -9,7 +9,7 @@ import pytest
 from chromium import Browser, Report, browser, left_out
 
 from command import ioplan
-from ioplan.results.store import Store
+from ioplan.store.store import Store
 
 PLAN = Path(__file__).parent / "every_chart.ioplan"
 

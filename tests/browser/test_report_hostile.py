@@ -8,7 +8,7 @@ import pytest
 from chromium import Browser
 
 from command import ioplan
-from ioplan.results.store import Store
+from ioplan.store.store import Store
 from run_data import record, run, session
 
 EVIL = (

@@ -19,7 +19,7 @@ from selenium.webdriver.common.keys import Keys
 from ioplan.language.metric import Metric
 from ioplan.report.document import Kind
 from ioplan.report.reader import Reader
-from ioplan.results.store import Store
+from ioplan.store.store import Store
 
 DRAW_ALL = "figures.forEach(come);"
 COLORED = """

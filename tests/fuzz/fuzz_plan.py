@@ -15,7 +15,7 @@ from pathlib import Path
 import atheris
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 with atheris.instrument_imports(include=["ioplan", "fuzz"]):
     from fuzz.survive import survives

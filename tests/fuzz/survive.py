@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ioplan.language.checker import check
-from ioplan.language.comments import comments_of
-from ioplan.language.diagnostic import PlanError
-from ioplan.language.formatter import format_text
-from ioplan.language.module import installed_plans
-from ioplan.language.parser import parse
+from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
+from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
-from ioplan.language.source import Source, Span
+from ioplan.language.syntax.formatter import format_text
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source, Span, comments_of
 
 ROOTS = (installed_plans(),)
 NO_SETTINGS: Mapping[str, str] = {}

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import Self
 
 from ioplan.backends import BackendError, TargetFacts
-from ioplan.blocking.crew import Crew
 from ioplan.blocking.device import Device
-from ioplan.blocking.refusal import refusal
+from ioplan.blocking.limits import refusal
 from ioplan.blocking.tally import StreamTally
+from ioplan.blocking.threads import Crew
+from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
-from ioplan.lab.target import TargetError
 
 
 class BlockingExecution:

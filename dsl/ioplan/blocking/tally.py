@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from ioplan.blocking.slot import Done
+from ioplan.blocking.threads import Done
 from ioplan.job import Counts, StreamCounts
-from ioplan.results.histogram import BITS, Histogram
+from ioplan.measure.histogram import BITS, Histogram
 from ioplan.workload import Direction
 
 

@@ -23,8 +23,8 @@ def _main(words: list[str]) -> None:
         print(f"ioplan {__version__}")
         return
     from ioplan.cli.app import app  # noqa: PLC0415
-    from ioplan.cli.failure import USAGE  # noqa: PLC0415
-    from ioplan.cli.terminal import say, unfit  # noqa: PLC0415
+    from ioplan.cli.display.terminal import say, unfit  # noqa: PLC0415
+    from ioplan.cli.errors import USAGE  # noqa: PLC0415
 
     if word := unfit(words):
         say(f"error: the argument {word!a} has characters that cannot be shown; rename")

@@ -10,15 +10,28 @@ from typing import Annotated, BinaryIO
 import typer
 
 from ioplan import __version__
-from ioplan.cli.backends_table import print_backends
-from ioplan.cli.checking import check_plans, format_plans
-from ioplan.cli.choosing import chosen
-from ioplan.cli.comparing import Options as CompareOptions
-from ioplan.cli.comparing import compare_sessions
-from ioplan.cli.crosschecking import Options as CrosscheckOptions
-from ioplan.cli.crosschecking import crosscheck as run_crosscheck
-from ioplan.cli.failure import UsageError, reported
-from ioplan.cli.fleet import (
+from ioplan.cli.choose import chosen
+from ioplan.cli.commands.check import check_plans, format_plans
+from ioplan.cli.commands.compare import Options as CompareOptions
+from ioplan.cli.commands.compare import compare_sessions
+from ioplan.cli.commands.crosscheck import Options as CrosscheckOptions
+from ioplan.cli.commands.crosscheck import crosscheck as run_crosscheck
+from ioplan.cli.commands.inventory import (
+    print_backends,
+    print_suite,
+    print_suites,
+    print_targets,
+    target_rows,
+    targets_json,
+)
+from ioplan.cli.commands.lab import lab_app
+from ioplan.cli.commands.plan import check_said, print_native, standing
+from ioplan.cli.commands.push import push_sessions
+from ioplan.cli.commands.rehearse import print_rehearsal, simulated
+from ioplan.cli.commands.resume import Resumed
+from ioplan.cli.commands.resume import resume as resume_session
+from ioplan.cli.commands.run import run as run_plan
+from ioplan.cli.commands.run_fleet import (
     attach,
     cancel,
     resume_job,
@@ -26,36 +39,26 @@ from ioplan.cli.fleet import (
     status,
     wants_fleet,
 )
-from ioplan.cli.lab_app import lab_app
-from ioplan.cli.listing import plan_json, plan_table
-from ioplan.cli.native import check_said, print_native
-from ioplan.cli.pushing import push_sessions
-from ioplan.cli.reading import (
+from ioplan.cli.commands.sessions import list_sessions as print_sessions
+from ioplan.cli.commands.sessions import show_session, write_report
+from ioplan.cli.display.plan_table import plan_json, plan_table
+from ioplan.cli.display.terminal import Terminal, data_out
+from ioplan.cli.errors import UsageError, reported
+from ioplan.cli.inputs import (
     assumed_facts,
     checked,
     opened,
     plan_path,
     results_at,
 )
-from ioplan.cli.rehearsing import print_rehearsal, simulated
-from ioplan.cli.reporting import write_report
-from ioplan.cli.resuming import Resumed
-from ioplan.cli.resuming import resume as resume_session
-from ioplan.cli.running import Options
-from ioplan.cli.running import run as run_plan
-from ioplan.cli.sessions import list_sessions as print_sessions
-from ioplan.cli.showing import show_session
-from ioplan.cli.standing import standing
-from ioplan.cli.suites import print_suite, print_suites
-from ioplan.cli.targets import print_targets, target_rows, targets_json
-from ioplan.cli.terminal import Terminal, data_out
-from ioplan.cluster.job import Jobs
-from ioplan.lab.lab import read_lab
+from ioplan.cli.run_options import Options
+from ioplan.cluster.jobs.job import Jobs
+from ioplan.export.export import export as export_session
+from ioplan.export.sessions import export_sessions
+from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL
-from ioplan.results.export import export as export_session
-from ioplan.results.schema import record_schema
-from ioplan.results.sessions import export_sessions
-from ioplan.results.store import default_path
+from ioplan.records.schema import record_schema
+from ioplan.store.store import default_path
 
 app = typer.Typer(
     name="ioplan",

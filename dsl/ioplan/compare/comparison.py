@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ioplan.model import Model
-from ioplan.results.described import Figures, described
-from ioplan.results.session import Session
+from ioplan.core.model import Figures, Model, described
+from ioplan.records.session import Session
 
 Word = Literal["better", "worse", "equal", "undecided"]
 WORDS: tuple[Word, ...] = ("worse", "better", "equal", "undecided")

@@ -15,10 +15,10 @@ from statistics import fmean, variance
 from ioplan.compare.series import Within, within
 from ioplan.compare.side import CellRuns
 from ioplan.language.metric import Metric
+from ioplan.measure.histogram import BITS
+from ioplan.measure.metrics import Figure
+from ioplan.records.record import Interval, RunRecord
 from ioplan.report.reader import Reader
-from ioplan.results.histogram import BITS
-from ioplan.results.record import Interval, RunRecord
-from ioplan.runner.figures import Figure
 
 KEPT = 8
 """So many series are kept in memory: those of one pair of cells."""

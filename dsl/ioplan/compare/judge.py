@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from ioplan.compare.align import aligned, remarks
 from ioplan.compare.comparison import Comparison, Row, Word, compared
-from ioplan.compare.estimate import CONFIDENCE, Estimate, estimate, holm
 from ioplan.compare.figure import Both, PartReader
-from ioplan.compare.noise import NoiseModel
 from ioplan.compare.side import CellRuns, Side
+from ioplan.compare.statistics import CONFIDENCE, Estimate, NoiseModel, estimate, holm
 from ioplan.language.metric import Metric
+from ioplan.measure.metrics import PER
 from ioplan.report.reader import Reader
-from ioplan.runner.figures import PER
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 MORE_IS_BETTER = ("iops", "bandwidth", *PER)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.language.metric import Metric
-from ioplan.results.record import Interval
-from ioplan.results.tally import READ_WRITE, moved
+from ioplan.measure.tally import READ_WRITE, moved
+from ioplan.records.record import Interval
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ioplan.planner.identity import canonical
-from ioplan.results.record import RunRecord
-from ioplan.results.session import Session
-from ioplan.results.standing import standing
-from ioplan.results.store import Store
+from ioplan.planner.run_id import canonical
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.records.superseded import standing
+from ioplan.store.store import Store
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]
 """Test, step and cell, as one session has them."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from ioplan.lab.entry import PowerMeter, Words
-from ioplan.model import Model
+from ioplan.core.model import Model
+from ioplan.target_entry import PowerMeter, Words
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import Kind
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
 from ioplan.workload import DIRECTIONS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ioplan.core.model import Model
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Quantity
-from ioplan.language.source import Span
-from ioplan.model import Model
+from ioplan.language.syntax.source import Span
 from ioplan.workload import Workload
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {

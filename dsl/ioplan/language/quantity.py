@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from ioplan.suggest import nearest
+from ioplan.core.text import nearest
 
 Kind = Literal["size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"]
 

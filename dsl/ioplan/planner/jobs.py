@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ioplan.backends import TargetFacts
 from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import RestStep, WriteStep
-from ioplan.planner.identity import digest
+from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.workload import Workload
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ioplan.byidentity import ByIdentity
-from ioplan.language.bind import Cell
+from ioplan.core.memo import ByIdentity
+from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Test
-from ioplan.planner.identity import canonical, digest, given
-from ioplan.results.record import Preparation
+from ioplan.planner.run_id import canonical, digest, given
+from ioplan.records.record import Preparation
 from ioplan.workload import Workload
 
 

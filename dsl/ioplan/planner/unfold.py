@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from copy import copy
+from typing import NamedTuple
 
-from ioplan.language.bind import Cell, amount_of, scaled_ns, workload_of
-from ioplan.language.matrix import Matrix
+from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
+from ioplan.language.bind.matrix import Matrix
 from ioplan.language.plan import (
     After,
     Amount,
@@ -20,11 +21,47 @@ from ioplan.language.plan import (
     Test,
 )
 from ioplan.language.quantity import Quantity
-from ioplan.planner.identity import canonical, digest, given
-from ioplan.planner.place import Around, places
-from ioplan.planner.state import TargetState, path_of, reached, state_digest, steps_of
+from ioplan.planner.run_id import canonical, digest, given
 from ioplan.planner.steps import Idle, Length, Prepare, RoundsOf, Run, SingleStep, Step
-from ioplan.results.record import Preparation
+from ioplan.planner.target_state import (
+    TargetState,
+    path_of,
+    reached,
+    state_digest,
+    steps_of,
+)
+from ioplan.records.record import Preparation
+
+Around = tuple[StepTemplate | None, ...]
+"""Steps of a cell that bear on a run; None stands for the run itself."""
+
+
+class Place(NamedTuple):
+    """The number of a run or a rest in its test, from 0, and what bears on it."""
+
+    number: int
+    around: Around
+
+
+def places(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, Place]]:
+    """The place of each run, by the identity of its template."""
+    for number, (step, around) in enumerate(_leaves(steps, (), repeated=False)):
+        if isinstance(step, RunTemplate):
+            yield id(step), Place(number, around)
+
+
+def _leaves(
+    steps: tuple[StepTemplate, ...], before: Around, repeated: bool
+) -> Iterator[tuple[StepTemplate, Around]]:
+    """Runs and rests with what is done before them; in a repeat, all the rest is."""
+    for i, step in enumerate(steps):
+        rest = steps[i + 1 :] if repeated else ()
+        around = (*before, *steps[:i], *((None, *rest) if rest else ()))
+        if isinstance(step, RepeatTemplate):
+            yield from _leaves(step.steps, around, repeated=True)
+        else:
+            yield step, around
+
 
 UNKNOWN = TargetState()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ioplan.core.units import bytes_text, metric_text, time_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
 from ioplan.report.document import Facts
-from ioplan.report.subject import drive
-from ioplan.report.units import bytes_text, metric_text, time_text
-from ioplan.results.record import RunRecord
-from ioplan.results.session import Session
+from ioplan.report.session_labels import drive
 from ioplan.workload import Stream
 
 Pairs = Iterator[tuple[str, str]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import Metric
-from ioplan.results.record import (
+from ioplan.measure.metrics import Figure, Sample, figure, scoped
+from ioplan.records.record import (
     BEYOND,
     PERCENTILES,
     Interval,
@@ -13,9 +14,8 @@ from ioplan.results.record import (
     RunDetail,
     RunRecord,
 )
-from ioplan.results.store import Store
-from ioplan.results.telemetry import TelemetryPoint
-from ioplan.runner.figures import Figure, Sample, figure, scoped
+from ioplan.records.telemetry import TelemetryPoint
+from ioplan.store.store import Store
 
 NOTHING = RunDetail()
 

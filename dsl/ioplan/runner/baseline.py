@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ioplan.language.metric import Metric
-from ioplan.results.record import RunRecord
-from ioplan.results.store import Store
-from ioplan.runner.figures import Figure, Sample, figure
+from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.records.record import RunRecord
+from ioplan.store.store import Store
 
 
 class BaselineSession:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
+from ioplan.core.student_t import quantile
 from ioplan.language.metric import Metric
-from ioplan.results.record import RunDetail, RunRecord
-from ioplan.runner.figures import Sample, figure
-from ioplan.runner.student import quantile
+from ioplan.measure.metrics import Sample, figure
+from ioplan.records.record import RunDetail, RunRecord
 
 METRICS = (Metric(name="iops"), Metric(name="mean"))
 NEAR_PERCENT = 5.0

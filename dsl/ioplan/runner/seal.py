@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ioplan.results.store_error import StoreError
+from ioplan.store.errors import StoreError
 
 KEY_BYTES = 32
 MACHINE_ID = Path("/etc/machine-id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ioplan.telemetry.tree import Tree, raw
+from ioplan.telemetry.procfs import Tree, raw
 
 POWER = ("power*_input", "power*_average")
 WHOLE_MACHINE = "power_meter"

@@ -9,16 +9,16 @@ from typing import Any, Self
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Event, Job
-from ioplan.results.telemetry import Telemetry, TelemetryPoint
+from ioplan.records.telemetry import Telemetry, TelemetryPoint
+from ioplan.telemetry.cpu_facts import cpu_throttles
 from ioplan.telemetry.disk import Disk, disk_of
-from ioplan.telemetry.heat import heat_warnings
-from ioplan.telemetry.meter import Meter
+from ioplan.telemetry.drive_temperature import heat_warnings
+from ioplan.telemetry.power_meter import Meter
+from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.sampler import Sampler
 from ioplan.telemetry.sensors import Sensors
 from ioplan.telemetry.smart import Logs, Smart
 from ioplan.telemetry.summary import covering, points, summary
-from ioplan.telemetry.throttles import cpu_throttles
-from ioplan.telemetry.tree import Tree
 
 NVME = "nvme"
 

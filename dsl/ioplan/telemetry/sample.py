@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
+from ioplan.telemetry.cpu_times import MachineTimes, OwnTimes
 from ioplan.telemetry.disk import DiskCounts
-from ioplan.telemetry.machine_times import MachineTimes
-from ioplan.telemetry.own_times import OwnTimes
 
 Figures = dict[str, float | None]
 

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started
-from ioplan.telemetry.meter import Meter
+from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.sample import Sample
 from ioplan.telemetry.sensors import Sensors
 

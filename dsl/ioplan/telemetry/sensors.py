@@ -6,16 +6,15 @@ import os
 import time
 from collections.abc import Iterator
 
+from ioplan.telemetry.cpu_facts import frequencies_mhz, frequency_files
+from ioplan.telemetry.cpu_times import machine_times, own_times
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.energy import domains
-from ioplan.telemetry.frequencies import frequencies_mhz, frequency_files
 from ioplan.telemetry.hwmon import drive_temperature, power_sensors
-from ioplan.telemetry.machine_times import machine_times
-from ioplan.telemetry.meter import Meter
-from ioplan.telemetry.own_times import own_times
 from ioplan.telemetry.power import METER
+from ioplan.telemetry.power_meter import Meter
+from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.sample import Sample
-from ioplan.telemetry.tree import Tree
 
 
 class Sensors:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ioplan.results.telemetry import Log
+from ioplan.records.telemetry import Log
 
 SMART = ("smart-log", "--output-format=json")
 OCP = ("ocp", "smart-add-log", "--output-format=json")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from ioplan.results.telemetry import Telemetry, TelemetryPoint
+from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.energy import Domain
 from ioplan.telemetry.power import Power, power
 from ioplan.telemetry.sample import Figures, Sample, levels, rates

@@ -14,6 +14,17 @@ skipped with the backend's reason; what it calls exact is measured to be so. Nee
 pytest, which ioplan itself does not.
 """
 
-from ioplan.testing.conformance import Conformance
+from __future__ import annotations
+
+from ioplan.testing.test_events import Figures
+from ioplan.testing.test_features import Exactness
+from ioplan.testing.test_load import Load
+from ioplan.testing.test_safety import Safety
+from ioplan.testing.test_words import Speech
+
+
+class Conformance(Speech, Load, Figures, Safety, Exactness):
+    """Override `backend` and `request`; `content` and `damage` for what is no file."""
+
 
 __all__ = ["Conformance"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.guard.drive import FileDrive
+from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
-from ioplan.lab.drive import FileDrive
-from ioplan.lab.target import Target, open_target
 from ioplan_fio.execution import FioExecution, Place
 from ioplan_fio.gaps import Situation, find_gaps
 from ioplan_fio.jobfile import arguments, file_name, job_file, target_of

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ioplan.results.histogram import bucket_index, bucket_range
+from ioplan.measure.histogram import bucket_index, bucket_range
 
 SINGLE_NS = 128
 """Below, fio counts every nanosecond by itself."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from ioplan.backends import BackendError
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 
 Engine = Literal["io_uring", "libaio", "psync", "io_uring_cmd"]
 ENGINES: tuple[str, ...] = get_args(Engine)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.guard.drive import FileDrive
+from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
-from ioplan.lab.drive import FileDrive
-from ioplan.lab.target import Target, open_target
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of

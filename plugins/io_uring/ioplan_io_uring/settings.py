@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ioplan.backends import BackendError, Gap
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 from ioplan.job import Job
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
 
 
 class Settings(Model):

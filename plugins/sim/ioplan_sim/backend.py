@@ -15,8 +15,8 @@ from ioplan.backends import (
     Tell,
     untold,
 )
+from ioplan.core.text import did_you_mean
 from ioplan.job import Job
-from ioplan.suggest import did_you_mean
 from ioplan_sim.device import Device
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.spec import DriveSpec, read_spec

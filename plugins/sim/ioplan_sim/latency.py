@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.results.histogram import BITS, bucket_range
+from ioplan.measure.histogram import BITS, bucket_range
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ class Curve:
 
     @classmethod
     def of(cls, samples_ns: list[float]) -> Curve:
-        """Of a sample, by the buckets of `ioplan.results.histogram`."""
+        """Of a sample, by the buckets of `ioplan.measure.histogram`."""
         found = np.searchsorted(EDGES, np.array(samples_ns), "right")
         index, count = np.unique(found, return_counts=True)
         ends = count.cumsum() / len(samples_ns)

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ioplan.backends import BackendError
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import (
     EXAMPLES,
     KIND_NAMES,
@@ -17,8 +19,6 @@ from ioplan.language.quantity import (
     QuantityError,
     parse,
 )
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
 
 MOST_BYTES = 1 << 20
 MAP_BYTES = 4096

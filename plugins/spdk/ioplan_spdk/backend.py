@@ -8,16 +8,16 @@ from typing import Any
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.job import Job
 from ioplan_fio.program import Program, find_program
+from ioplan_spdk.bdevperf.gaps import gaps
+from ioplan_spdk.bdevperf.script import native
 from ioplan_spdk.drive import SpdkDrive
-from ioplan_spdk.gaps import gaps
+from ioplan_spdk.fio_plugin.execution import PluginDrive
+from ioplan_spdk.fio_plugin.gaps import plugin_gaps, with_hints
+from ioplan_spdk.fio_plugin.job import check_fit, plugin_path
+from ioplan_spdk.fio_plugin.job import native as plugin_native
 from ioplan_spdk.options import SpdkOptions, options_of
 from ioplan_spdk.place import place_of
-from ioplan_spdk.plugin import check_fit, plugin_path
-from ioplan_spdk.plugin import native as plugin_native
-from ioplan_spdk.plugin_gaps import plugin_gaps, with_hints
-from ioplan_spdk.plugin_run import PluginDrive
 from ioplan_spdk.program import NAME, no_hugepages, program_path, version
-from ioplan_spdk.script import native
 
 
 class SpdkBackend:

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import BackendError, TargetFacts, TargetRequest, Tell, untold
+from ioplan.guard.bare_drive import check_drive, check_lab
+from ioplan.guard.purge.purge import purge
+from ioplan.guard.target import Target, TargetError, open_target
 from ioplan.job import SECOND_NS, Job
-from ioplan.lab.bare_drive import check_drive, check_lab
-from ioplan.lab.purge import purge
-from ioplan.lab.target import Target, TargetError, open_target
-from ioplan_spdk.bdev import bdev_of
-from ioplan_spdk.execution import SpdkExecution
-from ioplan_spdk.gaps import gaps
+from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.bdevperf.gaps import gaps
+from ioplan_spdk.bdevperf.session import Died, Session
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.place import Place
 from ioplan_spdk.refusal import refuse
-from ioplan_spdk.reply import BadReply, number
-from ioplan_spdk.rpc import RpcFault
-from ioplan_spdk.session import Died, Session
+from ioplan_spdk.rpc.bdev import bdev_of
+from ioplan_spdk.rpc.reply import BadReply, number
+from ioplan_spdk.rpc.rpc import RpcFault
 
 
 class SpdkDrive:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from ioplan.backends import BackendError
-from ioplan.model import Model
-from ioplan.suggest import did_you_mean
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 
 
 class SpdkOptions(Model):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioplan.job import SECOND_NS
-from ioplan_spdk.reply import BadReply, number
+from ioplan_spdk.rpc.reply import BadReply, number
 
 LEAST_RUN = 0.98
 """A test that took less than this share of the time asked was cut short."""

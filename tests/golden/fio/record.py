@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
 from fio_jobs import GOLDEN, MIB, filled, job, one_size, stream
+
 from ioplan.job import Job
 from ioplan_fio.jobfile import arguments, job_file
 from ioplan_fio.settings import Settings

@@ -13,10 +13,10 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ioplan.report.crowd import crowd
 from ioplan.report.document import Document, Picture, Section
 from ioplan.report.html.payload import picture_json, runs_json
 from ioplan.report.html.spec import spec
+from ioplan.report.many_sessions import crowd
 
 SCRIPTS = ("units", "rows", "theme", "draw", "tell", "save", "tables", "page")
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence")

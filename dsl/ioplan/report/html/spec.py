@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.report.axis import axis_title, numbers
+from ioplan.report.charts.axis import axis_title, numbers
 from ioplan.report.document import Picture
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
 from ioplan.report.html.layers import layers

@@ -1,0 +1,116 @@
+"""Where the next I/O of a thread goes, how large it is, and which way."""
+
+from __future__ import annotations
+
+import os
+from math import inf
+from random import Random
+from threading import Lock
+from typing import NamedTuple
+
+from ioplan.job import JobStream
+from ioplan.workload import Direction, SizeShare
+
+
+class Budget:
+    """It is overdrawn by the last I/O at most."""
+
+    def __init__(self, left_bytes: float = inf, whole: Budget | None = None) -> None:
+        self.left_bytes, self.whole, self.lock = left_bytes, whole, Lock()
+
+    def take(self, size_bytes: int) -> bool:
+        """Whether an I/O of that size may be done; then it is counted."""
+        with self.lock:
+            if self.left_bytes <= 0 or not (self.whole or FREE).take(size_bytes):
+                return False
+            self.left_bytes -= size_bytes
+            return True
+
+
+class _Free(Budget):
+    def take(self, size_bytes: int) -> bool:
+        return True
+
+
+FREE = _Free()
+"""What the warm-up takes from."""
+
+
+POOL = os.urandom(1 << 16)
+
+
+class Io(NamedTuple):
+    """One I/O to be done; `data` is what a write writes."""
+
+    direction: Direction
+    offset: int
+    size: int
+    data: bytes
+
+
+class Walk:
+    """The I/Os of one thread of a stream; its slots take them in turn.
+
+    Sequential threads have disjoint parts of the region; random ones share it.
+    """
+
+    def __init__(self, stream: JobStream, thread: int, seed: int) -> None:
+        self.stream, self.random = stream, Random(f"{seed} {stream.name} {thread}")
+        self.start, self.end = _part(stream, thread)
+        self.at, self.lock = self.start, Lock()
+        self.pool = POOL if stream.data.kind == "random" else bytes(len(POOL))
+
+    def next(self, budget: Budget) -> Io | None:
+        """The next I/O, if there is to be one."""
+        with self.lock:
+            direction = self._direction()
+            size = self._size(direction)
+            if not budget.take(size):
+                return None
+            offset = self._offset(size)
+            data = self._data(size) if direction == "write" else b""
+        return Io(direction, offset, size, data)
+
+    def _direction(self) -> Direction:
+        reads = self.random.random() * 100 < self.stream.read_percent
+        return "read" if reads else "write"
+
+    def _size(self, direction: Direction) -> int:
+        sizes = self.stream.read_sizes
+        if direction == "write":
+            sizes = self.stream.write_sizes
+        return sizes[0].size_bytes if len(sizes) == 1 else self._drawn(sizes)
+
+    def _drawn(self, sizes: tuple[SizeShare, ...]) -> int:
+        weights = [one.percent for one in sizes]
+        return self.random.choices(sizes, weights)[0].size_bytes
+
+    def _offset(self, size: int) -> int:
+        align = self.stream.align_bytes or size
+        first = -(-self.start // align) * align
+        if self.stream.pattern == "random":
+            places = (self.end - first - size) // align + 1
+            return first + self.random.randrange(places) * align
+        offset = -(-self.at // align) * align
+        if offset + size > self.end:
+            offset = first
+        self.at = offset + size
+        return offset
+
+    def _data(self, size: int) -> bytes:
+        """Bytes that no other write is likely to have at the same place."""
+        start = self.random.randrange(len(self.pool))
+        data = self.pool[start:] + self.pool * (size // len(self.pool) + 1)
+        return data[:size]
+
+
+def _part(stream: JobStream, thread: int) -> tuple[int, int]:
+    """A thread's part of the region, in whole I/Os of the largest size."""
+    start, end = stream.region_start_bytes, stream.region_end_bytes
+    if stream.pattern == "random":
+        return start, end
+    sizes = (*stream.read_sizes, *stream.write_sizes)
+    unit = max(stream.align_bytes or 0, *(one.size_bytes for one in sizes))
+    length = (end - start) // stream.threads // unit * unit
+    last = thread + 1 == stream.threads
+    return start + thread * length, end if last else start + (thread + 1) * length

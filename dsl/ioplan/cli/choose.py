@@ -1,0 +1,124 @@
+"""Which backend, with which options, on which target."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from ioplan.backends import Backend, BackendError, Drive, TargetRequest, find
+from ioplan.cli.display.terminal import say
+from ioplan.cli.errors import UsageError
+from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.guard.resolve import aim
+from ioplan.guard.target import make_scratch
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import default_path, read_lab, usual_path
+from ioplan.language.quantity import size_text
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backend that can run here, its options, and the lab that it is in."""
+
+    backend: Backend
+    options: dict[str, Any]
+    lab: Lab
+
+
+def chosen(name: str | None, lab_path: Path | None, settings: list[str]) -> Choice:
+    """The backend by name, else the lab's. Raises BackendError, LabError."""
+    lab = read_lab(lab_path)
+    return usable(name or lab.backend, lab, settings)
+
+
+def usable(name: str, lab: Lab, settings: list[str]) -> Choice:
+    """The backend, if it can run here. Raises BackendError."""
+    backend = find(name)
+    options = {**lab.options_of(name), **option_pairs(settings)}
+    found = backend.availability(options)
+    if not found.usable:
+        raise BackendError(f"the backend {name!r} cannot run here: {found.reason}")
+    return Choice(backend, options, lab)
+
+
+def option_pairs(settings: list[str]) -> dict[str, str]:
+    """NAME=VALUE of `--option`."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--option takes NAME=VALUE, not {setting!r}")
+        found[name] = value
+    return found
+
+
+def aimed(request: TargetRequest, choice: Choice, lab: Path | None) -> TargetRequest:
+    """At the device that the lab's name stands for, with what the lab says of it.
+
+    Raises TargetError. A simulated drive is no device, whatever it is called.
+    """
+    if request.path is None or choice.backend.virtual_time:
+        return request
+    file = lab or default_path()
+    if not (file or request.create_bytes or choice.lab.targets):
+        _check_no_name(request.path)
+    path, entry = aim(request.path, choice.lab)
+    told = {"path": path, "entry": entry, "lab": str(file) if file else None}
+    return request.model_copy(update=told)
+
+
+def _check_no_name(word: str) -> None:
+    """A word that can only be a name of a lab needs one. Raises TargetError."""
+    if set(word) & set("/:.") or Path(word).exists():
+        return
+    raise TargetError(
+        f"there is no target {word!r}: no lab file was read, as there is no "
+        f"{usual_path()}; name one with --lab or IOPLAN_LAB, or make a scratch file of "
+        f"that name with for example --create 1GiB"
+    )
+
+
+def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetRequest]:
+    """Open the target; a person at a terminal may give the missing word there.
+
+    Returns the request with that word in it. Raises TargetError, BackendError.
+    """
+    try:
+        return backend.open(request), request
+    except ConsentError as error:
+        if not confirmed(error):
+            raise
+        said = (*request.overwrite, error.id)
+        told = request.model_copy(update={"overwrite": said})
+        return backend.open(told), told
+
+
+def confirmed(error: ConsentError) -> bool:
+    """Whether the person typed the whole name of what is to be overwritten."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    say(f"{error}\nor type {error.id} now: ", end="")
+    return sys.stdin.readline().strip() == error.id
+
+
+def make_target(backend: Backend, request: TargetRequest, console: Console) -> None:
+    """Make the scratch file if it is missing, with a bar, as a large one takes long."""
+    if not request.path or not request.create_bytes or backend.virtual_time:
+        return
+    path, size_bytes = Path(request.path), request.create_bytes
+    if path.exists():
+        return
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("making the scratch file", total=size_bytes)
+        make_scratch(
+            path, size_bytes, lambda done: progress.update(task, completed=done)
+        )
+    text = f"made the scratch file {path}, {size_text(size_bytes)} of random data"
+    console.print(text, soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,62 @@
+"""`ioplan check` and `ioplan fmt`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ioplan.cli.display.terminal import say, tell
+from ioplan.cli.errors import HELD, USAGE, UsageError
+from ioplan.cli.inputs import checked
+from ioplan.language.check.modules import read_text
+from ioplan.language.errors.diagnostic import PlanError, in_order
+from ioplan.language.plan import FULL
+from ioplan.language.syntax.formatter import format_text
+
+DIFFERENT = 1
+
+
+def check_plans(
+    plans: list[Path], settings: list[str], format: str, profile: str = FULL
+) -> int:
+    """Check each plan and say what is wrong; returns the exit code."""
+    if format not in ("text", "json"):
+        raise UsageError(f"--format is text or json, not {format!r}")
+    code, found = HELD, []
+    for path in plans:
+        try:
+            checked(path, settings, profile=profile)
+        except PlanError as error:
+            code = USAGE
+            found += in_order(error.diagnostics)
+    if format == "json":
+        print(json.dumps([one.as_json() for one in found], indent=2))
+    elif found:
+        say("\n\n".join(one.render() for one in found))
+        say(f"\n{len(found)} error{'s' * (len(found) > 1)}")
+    return code
+
+
+def format_plans(plans: list[Path], check: bool) -> int:
+    """Rewrite each plan, or tell which would change; returns the exit code."""
+    code = HELD
+    for path in plans:
+        text = _text(path)
+        formatted = format_text(text, str(path))
+        if formatted == text:
+            continue
+        code = DIFFERENT if check else HELD
+        if check:
+            tell(f"{path} would be written otherwise")
+        else:
+            path.write_text(formatted, encoding="utf-8", newline="")
+            tell(f"{path} is written anew")
+    return code
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot read {str(path)!r}: {why}") from error

@@ -1,0 +1,147 @@
+"""`ioplan compare`: read both sides, judge, print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import EXPECTATION_FAILED, HELD, UsageError
+from ioplan.cli.inputs import opened
+from ioplan.compare.comparison import Comparison
+from ioplan.compare.formats import github, junit, markdown, text
+from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
+from ioplan.compare.side import Side, side_of
+from ioplan.core.text import did_you_mean
+from ioplan.language.metric import Metric, MetricError, parse_metric
+from ioplan.language.quantity import QuantityError, parse
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+NO_RATIO = ("errors", "temperature")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `compare` was called with."""
+
+    base: str
+    new: str
+    metrics: tuple[str, ...] = ()
+    threshold: str = "2%"
+    noise: str | None = None
+    format: str = "text"
+    output: Path | None = None
+    everything: bool = False
+
+
+def compare_sessions(store: Store, options: Options, console: Console) -> int:
+    """1 if anything is worse, else 0. Raises UsageError, StoreError."""
+    if options.format not in WRITERS:
+        raise UsageError(
+            f"there is no format {options.format!r}"
+            f"{did_you_mean(options.format, WRITERS)}; it is one of "
+            f"{', '.join(WRITERS)}"
+        )
+    found = _compared(store, options)
+    if options.format == "text" and options.output is None:
+        for part in text(found, options.everything):
+            console.print(part, highlight=False)
+    else:
+        with opened(options.output) as out:
+            out.write(_data(found, options))
+    return EXPECTATION_FAILED if found.count("worse") else HELD
+
+
+def _compared(store: Store, options: Options) -> Comparison:
+    base, new = _side(store, options.base), _side(store, options.new)
+    if both := {s.id for s in base.sessions} & {s.id for s in new.sessions}:
+        raise UsageError(f"session {both.pop()} is on both sides: name two others")
+    streams = {
+        stream.name
+        for side in (base, new)
+        for cell in side.cells
+        for stream in cell.any.asked.workload.streams
+    }
+    question = Question(
+        metrics=tuple(_metric(one, streams) for one in options.metrics)
+        or DEFAULT_METRICS,
+        threshold_percent=_percent(options.threshold, "--threshold"),
+        noise_percent=_percent(options.noise, "--noise") if options.noise else None,
+    )
+    found = compare(Reader(store), base, new, question)
+    if not found.rows:
+        raise UsageError(
+            f"{options.base} and {options.new} have no cell in common: a cell is one "
+            "on both sides if it runs the same workload"
+        )
+    return found
+
+
+def _side(store: Store, keys: str) -> Side:
+    """`ID` or `ID,ID,…`, each once. Raises UsageError for one without a run."""
+    named = [key.strip() for key in keys.split(",")]
+    sessions = {session.id: session for session in map(store.session, named)}
+    side = side_of(store, list(sessions.values()))
+    with_runs = {
+        run.session for cell in side.cells for run in (*cell.runs, *cell.failed)
+    }
+    for session in side.sessions:
+        if session.id not in with_runs:
+            raise UsageError(
+                f"session {session.id} has no run to compare: it is {session.status}"
+            )
+    return side
+
+
+def _metric(name: str, streams: set[str]) -> Metric:
+    try:
+        metric = parse_metric(name, streams)
+    except MetricError as error:
+        raise UsageError(f"--metric: {error}") from None
+    if metric.name in NO_RATIO:
+        raise UsageError(
+            f"--metric: {name} has no ratio to compare by; `expect` can limit it"
+        )
+    return metric
+
+
+def _percent(text: str, option: str) -> float:
+    """A share of at least 0 %."""
+    try:
+        quantity = parse(text)
+    except QuantityError as error:
+        raise UsageError(f"{option}: {error}") from None
+    if quantity.kind != "share":
+        raise UsageError(f"{option} takes a share, for example 2%, not {text!r}")
+    return float(quantity.value)
+
+
+def _data(found: Comparison, options: Options) -> bytes:
+    return WRITERS[options.format](found, options.everything)
+
+
+def _text(found: Comparison, everything: bool) -> bytes:
+    """As wide as a pipe: 80 columns."""
+    kept = StringIO()
+    console = Terminal(file=kept, width=80)
+    for part in text(found, everything):
+        console.print(part, highlight=False)
+    return kept.getvalue().encode()
+
+
+def _json(found: Comparison, _: bool) -> bytes:
+    return f"{found.model_dump_json(indent=2)}\n".encode()
+
+
+WRITERS: dict[str, Callable[[Comparison, bool], bytes]] = {
+    "text": _text,
+    "json": _json,
+    "markdown": lambda found, _: markdown(found).encode(),
+    "junit": lambda found, _: junit(found),
+    "github": lambda found, _: github(found).encode(),
+}

@@ -1,0 +1,228 @@
+"""`ioplan crosscheck`: the same cells on two backends, interleaved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ioplan.backends import Drive, TargetRequest
+from ioplan.cli.choose import Choice, aimed, make_target, open_drive, usable
+from ioplan.cli.commands.run import check_fit, new_session, session_folder
+from ioplan.cli.errors import EXPECTATION_FAILED, HELD, UsageError
+from ioplan.cli.inputs import checked, size
+from ioplan.core.text import line
+from ioplan.core.units import metric_text
+from ioplan.lab.lab_file import read_lab
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.planner.jobs import writes
+from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
+from ioplan.planner.unfold import unfold
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.session import SessionStatus, new_session_id
+from ioplan.runner.context import Setting
+from ioplan.runner.crosscheck import (
+    NEAR_PERCENT,
+    Compared,
+    Pairs,
+    RunOne,
+    interleaved,
+)
+from ioplan.runner.execute.execute import now
+from ioplan.runner.session import RunFailed, Runner
+from ioplan.store.store import Store
+
+UNDECIDED = (
+    f"undecided: the interval has 1 in it, but reaches beyond {NEAR_PERCENT:g} %; "
+    "more --rounds or longer runs may tell"
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `crosscheck` was called with."""
+
+    plan: Path
+    store: Path
+    backends: str
+    target: str | None
+    create: str | None
+    rounds: int = 5
+    lab: Path | None = None
+    settings: tuple[str, ...] = ()
+    profile: str = FULL
+    scale_time: float = 1.0
+    overwrite: tuple[str, ...] = ()
+    allow_approximate: bool = False
+
+
+class Side:
+    """One of the two backends. It holds the target only while it does I/O."""
+
+    def __init__(
+        self, plan: CheckedPlan, choice: Choice, store: Store, options: Options
+    ) -> None:
+        session = new_session_id()
+        self.plan, self.choice, self.options = plan, choice, options
+        request = TargetRequest(
+            path=options.target,
+            create_bytes=size(options.create, "--create"),
+            overwrite=options.overwrite,
+            writes=writes(unfold(plan)),
+            options=choice.options,
+            folder=str(session_folder(options.store, session)),
+        )
+        self.request = aimed(request, choice, options.lab)
+        self.store, self.session = store, session
+
+    def begin(self) -> None:
+        """Check that the plan fits, before anything runs."""
+        drive, self.request = open_drive(self.choice.backend, self.request)
+        with closing(drive):
+            approximate = self.options.allow_approximate
+            writing = self.request.writes
+            check_fit(self.plan, self.choice, drive.facts, writing, approximate)
+            meter = self.choice.lab.meter_of(self.request.entry)
+            args = {"crosscheck": self.options.backends}
+            session = new_session(
+                self.session, self.plan, self.choice, drive.facts, args, meter
+            )
+            self.store.begin(session)
+            self.runner = Runner(
+                Setting(
+                    plan=self.plan,
+                    backend=self.choice.backend,
+                    drive=drive,
+                    store=self.store,
+                    session=session,
+                    writes=writing,
+                    options=self.choice.options,
+                    meter=meter,
+                )
+            )
+
+    def only(self, run: Run) -> tuple[RunRecord, RunDetail]:
+        """One run."""
+        with self._open():
+            return self.runner.only(run)
+
+    def prepare(self, prepare: Prepare) -> None:
+        """One step of a precondition."""
+        with self._open():
+            self.runner.prepare(prepare)
+
+    def _open(self) -> closing[Drive]:
+        self.runner.drive = self.choice.backend.open(self.request)
+        return closing(self.runner.drive)
+
+    def end(self, status: SessionStatus) -> None:
+        """The session is over."""
+        self.store.finish(self.session, status, now())
+
+
+def crosscheck(options: Options, console: Console) -> int:
+    """Compare two backends; 1 unless all metrics of all cells agree."""
+    if options.rounds < 2:
+        raise UsageError("--rounds is 2 or more: one pair has no interval")
+    settings = list(options.settings)
+    plan = checked(options.plan, settings, options.scale_time, options.profile)
+    choices = _choices(options)
+    with Store.open(options.store) as store:
+        sides = [Side(plan, choice, store, options) for choice in choices]
+        make_target(choices[0].backend, sides[0].request, console)
+        for side in sides:
+            side.begin()
+        found = _measured(plan, sides, options.rounds, console)
+    console.print(_table(found, [choice.backend.name for choice in choices]))
+    for side in sides:
+        console.print(f"session {side.session}: {side.choice.backend.name}")
+    verdicts = {one.interval.verdict for one in found}
+    if "undecided" in verdicts:
+        console.print(line(UNDECIDED, "dim"))
+    return HELD if verdicts == {"agree"} else EXPECTATION_FAILED
+
+
+def _choices(options: Options) -> list[Choice]:
+    names = [name.strip() for name in options.backends.split(",")]
+    if len(names) != 2 or names[0] == names[1]:
+        raise UsageError("--backends takes two names, for example io_uring,fio")
+    lab = read_lab(options.lab)
+    return [usable(name, lab, []) for name in names]
+
+
+def _measured(
+    plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
+) -> list[Compared]:
+    status: SessionStatus = "failed"
+    try:
+        found = list(_compared(plan, sides, rounds, console))
+        status = "ok"
+    except RunFailed as error:
+        raise UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    finally:
+        for side in sides:
+            side.end(status)
+    return found
+
+
+def _compared(
+    plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
+) -> Iterator[Compared]:
+    """Each run of the plan on both; the first prepares for both."""
+    for step in _single(plan):
+        if isinstance(step, Prepare):
+            sides[0].prepare(step)
+        elif isinstance(step, Run):
+            console.print(line(f"{step.test.title}: {step}", "dim"))
+            pairs = Pairs(step.test.title, step.cell_text)
+            interleaved(_on(sides, step), pairs, rounds)
+            yield from pairs.compared()
+
+
+def _on(sides: list[Side], step: Run) -> RunOne:
+    """Runs the step on one side or the other, each time as a repeat of its own."""
+    turns = [0, 0]
+
+    def run(which: int) -> tuple[RunRecord, RunDetail]:
+        turns[which] += 1
+        return sides[which].only(replace(step, iteration=turns[which]))
+
+    return run
+
+
+def _single(plan: CheckedPlan) -> Iterator[SingleStep]:
+    """All steps; of rounds, one, since the comparison repeats by itself."""
+    for step in unfold(plan):
+        if isinstance(step, RoundsOf):
+            yield from step.round(1)
+        else:
+            yield step
+
+
+def _table(found: list[Compared], names: list[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cell", overflow="fold")
+    for heading in ("metric", *names, "ratio", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for one in found:
+        cell = " ".join(f"{axis}={value}" for axis, value in one.cell.items())
+        ratio = one.interval
+        table.add_row(
+            line(cell or one.test),
+            str(one.metric),
+            metric_text(one.first, one.metric.unit),
+            metric_text(one.second, one.metric.unit),
+            f"{ratio.ratio:.3f}",
+            f"{ratio.low:.3f} … {ratio.high:.3f}",
+            ratio.verdict,
+        )
+    return table

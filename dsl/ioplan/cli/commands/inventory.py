@@ -1,0 +1,197 @@
+"""`ioplan backends`: what can do the I/O here, and what each can express."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ioplan.backends import Availability, Backend, BackendError, find, names
+from ioplan.cli.errors import UsageError
+from ioplan.core.text import did_you_mean
+from ioplan.core.units import bytes_text, digits, time_text
+from ioplan.devices.mounts import unseen_namespaces
+from ioplan.guard.survey import Surveyed, survey
+from ioplan.lab.lab import Lab
+from ioplan.language.check.check import check_file
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.syntax import tree
+from ioplan.planner.estimate import Cost, Estimator
+from ioplan.planner.unfold import unfold
+from ioplan.runner.fit import FEATURES, answer
+from ioplan.suites import Suite, suite_names, suites
+
+ANSWER_STYLES = {"exactly": "green", "nearly": "yellow", "no": "red"}
+
+
+def print_backends(console: Console, lab: Lab) -> None:
+    """Both tables."""
+    found: dict[str, Backend] = {}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("backend", "version", "usable", "remarks"):
+        table.add_column(heading, overflow="fold")
+    for name in names():
+        try:
+            found[name] = find(name)
+            here = found[name].availability(lab.options_of(name))
+        except BackendError as error:
+            here = Availability(usable=False, reason=str(error))
+        usable = "yes" if here.usable else "no"
+        table.add_row(name, here.version, usable, Text(here.reason))
+    console.print(table)
+    console.print(_matrix(found, lab))
+
+
+def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("can say")
+    for name in backends:
+        table.add_column(name)
+    for feature in FEATURES:
+        answers = (
+            answer(backend, lab.options_of(name), feature)
+            for name, backend in backends.items()
+        )
+        table.add_row(
+            feature, *(Text(one, style=ANSWER_STYLES[one]) for one in answers)
+        )
+    return table
+
+
+VERDICT_STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}
+
+
+def target_rows(lab: Lab) -> list[Surveyed]:
+    """All that there is to tell."""
+    return list(survey(lab))
+
+
+def targets_json(found: list[Surveyed]) -> None:
+    """One document."""
+    rows = [one.model_dump(mode="json") for one in found]
+    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+
+
+def print_targets(console: Console, found: list[Surveyed]) -> None:
+    """A row for each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("target", "ID", "model"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("on it", overflow="fold")
+    table.add_column("verdict", overflow="fold")
+    for one in found:
+        table.add_row(*_cells(one))
+    console.print(table)
+    if unseen_namespaces():
+        console.print(
+            "As this user, not all mounts and programs can be seen; what is in use is "
+            "still refused when it is opened.",
+            style="dim",
+        )
+
+
+def _cells(one: Surveyed) -> tuple[Text, ...]:
+    identity = one.identity
+    names = [one.name, one.path.removeprefix("/dev/")]
+    reason = f": {one.reason}" if one.reason else ""
+    return (
+        Text("\n".join(filter(None, names))),
+        Text(one.id),
+        Text(identity.model if identity else ""),
+        Text(bytes_text(one.size_bytes) if one.size_bytes else ""),
+        Text(", ".join(one.holds)),
+        Text(one.verdict + reason, style=VERDICT_STYLES[one.verdict]),
+    )
+
+
+def print_suites(console: Console, profile: str, capacity_bytes: int) -> None:
+    """Print the plans with what they cost, and the files that plans can use."""
+    plans, used = _table("suite", "what"), _table("to use in a plan", "names")
+    for heading in ("time", "drive writes"):
+        plans.add_column(heading, justify="right", no_wrap=True)
+    for suite in suites():
+        if suite.is_plan:
+            cost = _cost(suite, profile, capacity_bytes)
+            plans.add_row(suite.name, suite.title, *_shown(cost, capacity_bytes))
+        else:
+            used.add_row(f"{suite.name}.ioplan", " ".join(suite.names))
+    console.print(plans)
+    console.print(used)
+    console.print("ioplan suites SUITE tells more; ioplan run SUITE runs it")
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    first, *others = headings
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _cost(suite: Suite, profile: str, capacity_bytes: int) -> Cost | None:
+    if profile not in (*suite.profiles, FULL):
+        return None
+    plan = check_file(suite.path, profile=profile)
+    return Estimator(capacity_bytes).total(unfold(plan))
+
+
+def _shown(cost: Cost | None, capacity_bytes: int) -> tuple[str, str]:
+    if cost is None:
+        return "no such profile", ""
+    writes = digits(round(cost.written_bytes / capacity_bytes, 2))
+    return f"~{time_text(cost.run_s)}", writes
+
+
+def sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that end where a sentence does; the console's width decides otherwise."""
+    ends = re.compile(r"(?<=[.:])\n|\n(?=- |\n)")
+    return (part.replace("\n", " ") for part in ends.split("\n".join(lines)))
+
+
+def print_suite(console: Console, name: str, capacity_bytes: int) -> None:
+    """Print what a suite says of itself, its tests, and its values by profile."""
+    suite = _named(name)
+    for line in sentences(suite.about):
+        console.print(Text(line))
+    if not suite.is_plan:
+        console.print(f"names: {' '.join(suite.names)}")
+        return
+    profiles = [FULL, *suite.profiles]
+    plans = {one: check_file(suite.path, profile=one) for one in profiles}
+    console.print()
+    for test in (i for i in suite.items if isinstance(i, tree.Test)):
+        console.print(Text(f"test {test.title.text}"))
+    console.print(_values(plans, capacity_bytes))
+
+
+def _named(name: str) -> Suite:
+    known = name.removesuffix(".ioplan")
+    for suite in suites():
+        if suite.name == known:
+            return suite
+    raise UsageError(
+        f"there is no suite {name!r}{did_you_mean(known, suite_names())}; "
+        "ioplan suites lists them"
+    )
+
+
+def _values(plans: dict[str, CheckedPlan], capacity_bytes: int) -> Table:
+    """A row a param, a column a profile, and what each comes to."""
+    table = _table("param", *plans)
+    for name in next(iter(plans.values())).parameters:
+        table.add_row(name, *(plan.parameters[name] for plan in plans.values()))
+    estimator = Estimator(capacity_bytes)
+    costs = [estimator.total(unfold(plan)) for plan in plans.values()]
+    shown = [_shown(cost, capacity_bytes) for cost in costs]
+    table.add_section()
+    table.add_row("time", *(time for time, _ in shown))
+    table.add_row("drive writes", *(writes for _, writes in shown))
+    return table

@@ -1,0 +1,168 @@
+"""`ioplan lab`: whether a lab file is right, and what it names; errors of hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ioplan.cli.display.terminal import Terminal, tell
+from ioplan.cli.errors import UsageError, reported
+from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.hosts import lifecycle
+from ioplan.cluster.hosts.service import unit_of
+from ioplan.cluster.hosts.worker_api import versions as host_versions
+from ioplan.core.text import line
+from ioplan.lab.cross_references import members
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import default_path, read_lab
+
+HERE = "this host"
+
+
+def check_lab(console: Console, path: Path | None) -> None:
+    """Print what a lab has. Raises LabError with all that is wrong, UsageError."""
+    found = path or default_path()
+    if found is None:
+        raise UsageError("there is no lab file: name one with --lab")
+    lab = read_lab(found)
+    console.print(_targets(lab))
+    for group in lab.groups:
+        names = members(lab, group)
+        console.print(f"group {group}: {len(names)} targets", soft_wrap=True)
+    for host in _idle(lab):
+        console.print(f"note: no target is on the host {host}", soft_wrap=True)
+    shown = f"{len(lab.hosts)} hosts, {len(lab.targets)} targets"
+    console.print(f"{found} is right: {shown}", soft_wrap=True)
+
+
+def _idle(lab: Lab) -> list[str]:
+    entries = lab.targets.values()
+    used = {host for entry in entries for host in (entry.host, *entry.hosts)}
+    return [name for name in lab.hosts if name not in used]
+
+
+def _targets(lab: Lab) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("target", "host", "is", "backend", "writable"):
+        table.add_column(heading, overflow="fold")
+    for name, entry in lab.targets.items():
+        host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
+        backend = (host and host.backend) or lab.backend
+        said = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
+        where = entry.host or ", ".join(entry.hosts) or HERE
+        cells = (name, where, said, backend)
+        table.add_row(*map(line, cells), "yes" if entry.writable else "no")
+    return table
+
+
+@contextmanager
+def lab_told() -> Iterator[None]:
+    """What goes wrong between hosts, as an error of the command line."""
+    try:
+        yield
+    except ClusterError as error:
+        raise UsageError(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"labs of several hosts need {error.name}: pip install 'ioplan[lab]'"
+        ) from error
+
+
+def servers() -> ModuleType:
+    """They need distributed, which not everybody has, and which takes a second."""
+    from ioplan.cluster.hosts import servers as found  # noqa: PLC0415
+
+    return found
+
+
+lab_app = typer.Typer(
+    name="lab",
+    help="The lab: its file, its hosts, and what runs on them.",
+    no_args_is_help=True,
+)
+
+LabPath = Annotated[
+    Path | None, typer.Option("--lab", help="The lab file; else IOPLAN_LAB, else XDG.")
+]
+HostName = Annotated[str, typer.Argument(metavar="HOST", help="A host of the lab.")]
+
+
+@lab_app.command()
+def check(lab: LabPath = None) -> None:
+    """Tell whether the lab file is right, and what it names."""
+    with reported():
+        check_lab(Terminal(highlight=False), lab)
+
+
+@lab_app.command()
+def up(lab: LabPath = None) -> None:
+    """Start the scheduler here, and a worker on each host of the lab, over ssh."""
+    with reported(), lab_told():
+        lifecycle.up(read_lab(lab), tell)
+
+
+@lab_app.command()
+def down(lab: LabPath = None) -> None:
+    """End the workers and the scheduler; lanes that go on are left alone."""
+    with reported(), lab_told():
+        lifecycle.down(read_lab(lab), tell)
+
+
+@lab_app.command()
+def unit(host: HostName, lab: LabPath = None) -> None:
+    """Print a systemd unit for the worker of a host."""
+    with reported(), lab_told():
+        tell(unit_of(read_lab(lab), host).rstrip("\n"))
+
+
+@lab_app.command(hidden=True)
+def versions() -> None:
+    """Answer `lab up` on another host."""
+    print(json.dumps(host_versions()))
+
+
+@lab_app.command(hidden=True)
+def join() -> None:
+    """Answer `lab up` on another host."""
+    with reported(), lab_told():
+        print(json.dumps(lifecycle.join(json.load(sys.stdin))))
+
+
+@lab_app.command(hidden=True)
+def leave() -> None:
+    """Answer `lab down` on another host."""
+    with reported(), lab_told():
+        print(json.dumps(lifecycle.leave(json.load(sys.stdin))))
+
+
+@lab_app.command(hidden=True)
+def scheduler(at: Annotated[str, typer.Option()]) -> None:
+    """Be the scheduler until ended."""
+    with reported(), lab_told():
+        asyncio.run(servers().schedule(at))
+
+
+@lab_app.command(hidden=True)
+def worker(
+    name: Annotated[str, typer.Option()],
+    scheduler: Annotated[str, typer.Option()],
+    host: Annotated[str | None, typer.Option()] = None,
+    store: Annotated[str | None, typer.Option()] = None,
+) -> None:
+    """Be the worker of a host until ended."""
+    with reported(), lab_told():
+        if store:
+            os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
+        servers().work_for_ever(name, scheduler, host)

@@ -1,0 +1,89 @@
+"""`ioplan plan --show-native`: what a backend's own program would be told."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.cli.choose import Choice
+from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import NO_TARGET
+from ioplan.core.text import printable
+from ioplan.guard.errors import TargetError
+from ioplan.guard.resolve import aim
+from ioplan.guard.target import open_target
+from ioplan.job import Job
+from ioplan.lab.lab_file import read_lab
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.jobs import all_jobs, writes
+from ioplan.planner.target_state import TargetState
+from ioplan.planner.unfold import unfold
+from ioplan.runner.fit import Shortfall, described, shortfalls
+from ioplan.runner.state_ledger import UNKNOWN, proven
+from ioplan.store.store import Store
+
+
+def print_native(
+    console: Console, plan: CheckedPlan, choice: Choice, facts: TargetFacts
+) -> None:
+    """Each different text once, under the step that it belongs to first."""
+    seen: set[str] = set()
+    read_only = not writes(unfold(plan))
+    for step, job in all_jobs(unfold(plan), facts, read_only):
+        text = choice.backend.native(job, choice.options)
+        if text in seen:
+            continue
+        seen.add(text)
+        for line in (f"{step.test.title}: {step}", *_approximate(job, choice)):
+            heading = Text(f"# {printable(line)}", style="bold")
+            console.print(heading, soft_wrap=True)
+        console.print(Text(text.rstrip()), soft_wrap=True)
+        console.print()
+
+
+def check_said(plan: CheckedPlan, choice: Choice, facts: TargetFacts) -> None:
+    """Refuse what `run` would refuse anyhow. Raises PlanError, UsageError.
+
+    Which host does what is the lab's to say, not the backend's. A target that is not
+    named is taken for a device: a file can do less.
+    """
+    if facts.path == NO_TARGET:
+        facts = facts.model_copy(update={"path": f"/dev/{NO_TARGET}"})
+    writing = writes(unfold(plan))
+    found = shortfalls(plan, choice.backend, facts, choice.options, writing)
+    unsaid = [one for one in found if not one.gap.instead and one.gap.field != "hosts"]
+    _refuse(unsaid, choice.backend.name)
+
+
+def _refuse(unsaid: list[Shortfall], backend: str) -> None:
+    placed = [one.diagnostic(backend, one.span) for one in unsaid if one.span]
+    if placed:
+        raise PlanError(placed)
+    if unsaid:
+        shown = "\n  ".join(one.text for one in unsaid)
+        raise UsageError(f"{backend} cannot do the plan:\n  {shown}")
+
+
+def _approximate(job: Job, choice: Choice) -> list[str]:
+    """What the text says in another way than the plan."""
+    gaps = choice.backend.gaps(job, choice.options)
+    return [f"done instead: {described(gap)}" for gap in gaps if gap.instead]
+
+
+def standing(
+    target: str | None, lab: Path | None, store: Path
+) -> tuple[TargetState, str]:
+    """The state, and a line on why it is kept or not; empty where nothing is known."""
+    if target is None or not store.exists():
+        return UNKNOWN, ""
+    try:
+        opened = open_target(TargetRequest(path=aim(target, read_lab(lab))[0]))
+    except TargetError as error:
+        return UNKNOWN, f"the state of the target is not known: {error}"
+    with closing(opened), Store.open(store) as known:
+        return proven(known, opened.facts)

@@ -1,0 +1,46 @@
+"""`ioplan push`: results of this host into the store that a lab shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from ioplan.cli.display.terminal import say
+from ioplan.cli.errors import UsageError
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import read_lab
+from ioplan.store.errors import StoreError
+from ioplan.store.push import push
+from ioplan.store.store import Store
+
+
+def push_sessions(
+    console: Console, store: Path, to: str | None, lab: Path | None, keys: list[str]
+) -> None:
+    """Send what is missing there. Raises UsageError, LabError, StoreError."""
+    place = to or read_lab(lab).results
+    if not place:
+        raise UsageError(
+            'where to? add --to postgresql://HOST/DATABASE, or write results = "…" '
+            "into the lab file"
+        )
+    with Store.open(store) as local, Store.at(place) as shared:
+        ids = [local.session(key).id for key in keys]
+        sent = list(push(local, shared, ids))
+        for one in sent:
+            console.print(f"{one.session}: {one.runs} runs", soft_wrap=True)
+        runs = sum(one.runs for one in sent)
+        text = f"{len(sent)} sessions, {runs} runs sent to {shared.where}"
+        console.print(text, soft_wrap=True)
+
+
+def push_after(store: Store, lab: Lab, session: str) -> None:
+    """A session that has ended, where the lab names a place; never an error."""
+    if not lab.results:
+        return
+    try:
+        with Store.at(lab.results) as shared:
+            list(push(store, shared, [session]))
+    except StoreError as error:
+        say(f"note: not pushed yet: {error}; later: ioplan push {session}")

@@ -1,0 +1,162 @@
+"""`ioplan resume`: go on with a session that was killed, stopped or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+
+from ioplan.cli.commands.run import Begun, go, session_folder
+from ioplan.cli.display.terminal import Terminal, say
+from ioplan.cli.errors import HELD, UsageError
+from ioplan.cli.inputs import checked
+from ioplan.cli.run_options import Options
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session, SessionEvent
+from ioplan.runner.execute.execute import now
+from ioplan.runner.finished_runs import Change, Done, change
+from ioplan.runner.seal import is_sealed
+from ioplan.store.session_folder import session_lock
+from ioplan.store.store import Store
+
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What `resume` was called with."""
+
+    session: str
+    store: Path
+    plan: Path | None = None
+    overwrite: tuple[str, ...] = ()
+    trust: bool = False
+    quiet: bool = False
+    json: bool = False
+    lane: Path | None = None
+
+
+def resume(resumed: Resumed) -> int:
+    """Go on at the first run that is not finished; returns the exit code."""
+    with Store.open(resumed.store) as store:
+        id = store.session(resumed.session).id
+        with session_lock(session_folder(resumed.store, id)):
+            # read again: another process may have had the lock until now
+            return _go_on(store, store.session(id), resumed)
+
+
+def _go_on(store: Store, session: Session, resumed: Resumed) -> int:
+    """Nobody else works on the session meanwhile."""
+    console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
+    options = _options(session, resumed)
+    asked = options.scale_time, options.profile
+    plan = checked(options.plan, options.settings, *asked, begun=True)
+    records = list(store.records(session.id))
+    if session.status == "ok" and plan.text == session.plan_text:
+        console.print(f"session {session.id} has ended; nothing is left to do")
+        return HELD
+    _tell(store, session, plan, records, console)
+    begun = Begun(session.id, _as_running(session, plan), Done(records))
+    return go(plan, options, store, begun)
+
+
+def _options(session: Session, resumed: Resumed) -> Options:
+    """The options that the session was begun with."""
+    args = session.args
+    _check_seal(session, resumed)
+    plan = resumed.plan or Path(args["plan"])
+    if not plan.is_file():
+        raise UsageError(
+            f"the plan {str(plan)!r} of session {session.id} is gone; name it with "
+            f"--plan, or write it out: ioplan show {session.id} --plan > FILE"
+        )
+    return Options(
+        plan=plan,
+        store=resumed.store,
+        target=args["target"],
+        create=args["create"],
+        backend=session.backend,
+        lab=Path(args["lab"]) if args["lab"] else None,
+        options=args["backend_options"],
+        settings=args["settings"],
+        profile=args["profile"],
+        scale_time=args["scale_time"],
+        overwrite=[*args["overwrite"], *resumed.overwrite],
+        allow_approximate=args["allow_approximate"],
+        baseline=args["baseline"],
+        quiet=resumed.quiet,
+        json=resumed.json,
+        lane=resumed.lane,
+    )
+
+
+def _check_seal(session: Session, resumed: Resumed) -> None:
+    """A stranger's store must not say what is overwritten, and what programs run."""
+    if "target_key" not in session.args:
+        raise UsageError(f"session {session.id} was not begun by `ioplan run`")
+    if resumed.trust or is_sealed(session.id, session.backend, session.args):
+        return
+    raise UsageError(
+        f"session {session.id} was not begun by you on this host: its store says what "
+        f"is overwritten ({', '.join(session.args['overwrite']) or 'nothing'}) and "
+        f"what programs are run; if you believe it, add --trust"
+    )
+
+
+def _as_running(session: Session, plan: CheckedPlan) -> Session:
+    change = {"status": "running", "ended_at": None}
+    return session.model_copy(
+        update=change | {"plan": plan.title, "plan_text": plan.text}
+    )
+
+
+def _tell(
+    store: Store,
+    session: Session,
+    plan: CheckedPlan,
+    records: list[RunRecord],
+    console: Console,
+) -> None:
+    """Say where the session stands, and what became of an edited plan."""
+    finished = len(Done(records))
+    text = f"{finished} finished runs are kept"
+    console.print(f"resuming session {session.id}: {text}", highlight=False)
+    store.tell(session.id, SessionEvent(at=now(), kind="resumed", text=text))
+    if plan.text == session.plan_text:
+        return
+    before = SessionEvent(at=now(), kind="edited", text=session.plan_text)
+    store.tell(session.id, before)
+    store.replan(session.id, plan.title, plan.text)
+    for line in _lines(change(plan, records), plan.file):
+        say(line)
+
+
+def _lines(found: Change, file: str) -> Iterable[str]:
+    """What an edited plan changes, in a few lines."""
+    yield (
+        f"{file} was edited since: {found.kept} finished runs are still in it, "
+        f"{len(found.fresh)} are to be done, {len(found.gone)} are no longer in it"
+    )
+    yield from _some("  to be done", [_run(one) for one in found.fresh])
+    yield from _some("  no longer in it", [_record(one) for one in found.gone])
+
+
+def _some(title: str, names: list[str]) -> Iterable[str]:
+    names = list(dict.fromkeys(names))
+    yield from (f"{title}: {name}" for name in islice(names, MOST_SHOWN))
+    if len(names) > MOST_SHOWN:
+        yield f"{title}: and {len(names) - MOST_SHOWN} more"
+
+
+def _run(run: Run) -> str:
+    return f"{run.test.title}: {run}"
+
+
+def _record(record: RunRecord) -> str:
+    cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+    return f"{record.asked.test}: {cell or 'run'}"

@@ -1,0 +1,306 @@
+"""`ioplan run`: parse, check, plan, run, report."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from ioplan.backends import Drive, TargetFacts, TargetRequest
+from ioplan.cli.choose import Choice, aimed, chosen, make_target, open_drive
+from ioplan.cli.commands.push import push_after
+from ioplan.cli.commands.run_on_hosts import spread
+from ioplan.cli.display.json_lines import JsonLines
+from ioplan.cli.display.lines import Lines, LiveLines
+from ioplan.cli.display.terminal import Terminal, say
+from ioplan.cli.errors import (
+    EXPECTATION_FAILED,
+    HELD,
+    INTERRUPTED,
+    RUN_FAILED,
+    UsageError,
+)
+from ioplan.cli.inputs import checked, size
+from ioplan.cli.run_options import Options
+from ioplan.cluster.jobs.lane_folder import LaneFolder
+from ioplan.cluster.jobs.lane_observer import Board
+from ioplan.guard.target import TargetError
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.jobs import misfits, writes
+from ioplan.planner.unfold import unfold
+from ioplan.records.session import Session, new_session_id
+from ioplan.report.terminal.show import show_records
+from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.context import Setting
+from ioplan.runner.execute.execute import now
+from ioplan.runner.execute.watchdog import Limits
+from ioplan.runner.finished_runs import Done
+from ioplan.runner.fit import shortfalls
+from ioplan.runner.host_facts import host_facts
+from ioplan.runner.observer import Watcher
+from ioplan.runner.seal import seal
+from ioplan.runner.session import Runner, Tally
+from ioplan.runner.state_ledger import began_on, forget_state, target_key
+from ioplan.store.errors import StoreError
+from ioplan.store.session_folder import session_lock
+from ioplan.store.store import Store
+
+MOST_MISFITS = 8
+
+
+def run(options: Options) -> int:
+    """Run a plan; returns the exit code. Raises what `failure.reported` knows."""
+    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    with Store.open(options.store) as store:
+        return go(plan, options, store, Begun(_id(options)))
+
+
+def _id(options: Options) -> str:
+    """A lane has its session's id from the start, so that it is found again."""
+    if options.lane:
+        return LaneFolder(options.lane).call().session
+    return new_session_id()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A session by its id, and what it has done in an earlier life."""
+
+    id: str
+    before: Session | None = None
+    done: Done = field(default_factory=Done)
+
+
+def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
+    """Open the target, see that the plan fits, and run what is not done yet.
+
+    Who resumes a session holds its lock already.
+    """
+    choice = spread(plan, options, begun.id)
+    choice = choice or chosen(options.backend, options.lab, options.options)
+    folder = session_folder(options.store, begun.id)
+    request = TargetRequest(
+        path=options.target,
+        create_bytes=size(options.create, "--create"),
+        overwrite=tuple(options.overwrite),
+        writes=writes(unfold(plan)),
+        options=choice.options,
+        folder=str(folder),
+    )
+    request = aimed(request, choice, options.lab)
+    console = Terminal(quiet=options.quiet or options.json)
+    with ExitStack() as stack:
+        if not begun.before:
+            make_target(choice.backend, request, console)
+            stack.enter_context(session_lock(folder))
+        drive, request = open_drive(choice.backend, request)
+        stack.enter_context(closing(drive))
+        options = replace(options, overwrite=list(request.overwrite))
+        check_fit(plan, choice, drive.facts, request.writes, options.allow_approximate)
+        check_same(begun.before, drive.facts)
+        if options.fresh:
+            forget_state(store, drive.facts, begun.id)
+        meter = choice.lab.meter_of(request.entry)
+        setting = Setting(
+            plan=plan,
+            backend=choice.backend,
+            drive=drive,
+            store=store,
+            session=begun.before
+            or _session(begun.id, drive, plan, choice, options, meter),
+            writes=request.writes,
+            options=choice.options,
+            watcher=_watcher(options, console),
+            baseline=_baseline(store, options.baseline),
+            done=begun.done,
+            on_failure=_policy(plan, choice),
+            limits=_limits(choice),
+            meter=meter,
+        )
+        code = _run_in(setting, options, console)
+    push_after(store, choice.lab, begun.id)
+    return code
+
+
+def check_same(before: Session | None, facts: TargetFacts) -> None:
+    """A session goes on only on the target that it began on. Raises TargetError."""
+    if before is None or began_on(before, facts):
+        return
+    raise TargetError(
+        f"{facts.path} is not the target that session {before.id} began on; that was: "
+        f"{before.args.get('target_key')}; begin a new session with `ioplan run`"
+    )
+
+
+def _limits(choice: Choice) -> Limits:
+    """How long a run may do nothing; the lab knows how slow its targets are."""
+    silence_s = choice.lab.silence_s
+    return Limits() if silence_s is None else Limits(silence_s=silence_s)
+
+
+def _policy(plan: CheckedPlan, choice: Choice) -> Literal["stop", "continue"]:
+    """The plan's word, else the lab's, else to stop."""
+    return plan.on_failure or choice.lab.on_failure or "stop"
+
+
+def session_folder(store: Path, session: str) -> Path:
+    """Where a session keeps what does not belong into the store."""
+    return store.absolute().parent / "sessions" / session
+
+
+def check_fit(
+    plan: CheckedPlan,
+    choice: Choice,
+    facts: TargetFacts,
+    writing: bool,
+    allow_approximate: bool,
+) -> None:
+    """Refuse before anything is touched. Raises UsageError, PlanError."""
+    found = misfits(unfold(plan), facts)
+    short = shortfalls(plan, choice.backend, facts, choice.options, writing)
+    if allow_approximate:
+        short = [one for one in short if not one.gap.instead]
+    found += [one.text for one in short if one.span is None]
+    placed = [
+        one.diagnostic(choice.backend.name, one.span) for one in short if one.span
+    ]
+    if placed:
+        raise PlanError(placed)
+    if found:
+        shown = "\n  ".join(found[:MOST_MISFITS])
+        more = f"\n  and {len(found) - MOST_MISFITS} more" * (len(found) > MOST_MISFITS)
+        raise UsageError(f"the plan does not fit {facts.path}:\n  {shown}{more}")
+
+
+def _baseline(store: Store, key: str | None) -> BaselineSession | None:
+    return BaselineSession(store, store.session(key).id) if key else None
+
+
+def _run_in(setting: Setting, options: Options, console: Console) -> int:
+    tally = Runner(setting).run()
+    if not options.json and not options.quiet:
+        console.print()
+        records = list(setting.store.records(setting.session.id))
+        show_records(console, setting.store, records, setting.plan)
+    _conclude(console, tally, setting.session, options)
+    return exit_code(tally, options.baseline is not None)
+
+
+def _session(
+    id: str,
+    drive: Drive,
+    plan: CheckedPlan,
+    choice: Choice,
+    options: Options,
+    meter: tuple[str, ...],
+) -> Session:
+    args: dict[str, Any] = {
+        "plan": str(options.plan.resolve()),
+        "settings": options.settings,
+        "target": options.target and _named(options.target, choice),
+        "target_key": target_key(drive.facts),
+        "lab": options.lab and str(options.lab.resolve()),
+        "backend_options": options.options,
+        "set": plan.parameters,
+        "profile": options.profile,
+        "scale_time": options.scale_time,
+        "create": options.create,
+        "overwrite": [_absolute(name) for name in options.overwrite],
+        "baseline": options.baseline,
+        "options": choice.options,
+        "allow_approximate": options.allow_approximate,
+    }
+    args["seal"] = _seal(id, choice, args)
+    return new_session(id, plan, choice, drive.facts, args, meter)
+
+
+def _seal(id: str, choice: Choice, args: dict[str, Any]) -> str:
+    """Without a place for a key a plan runs all the same; only to resume needs it."""
+    try:
+        return seal(id, choice.backend.name, args)
+    except StoreError:
+        return ""
+
+
+def _named(target: str, choice: Choice) -> str:
+    """A name of the lab stays one, whatever file is called so."""
+    return target if target in choice.lab.targets else _absolute(target)
+
+
+def _absolute(name: str) -> str:
+    """A path that holds from every folder; other names stay as they are."""
+    path = Path(name)
+    return str(path.absolute()) if path.exists() else name
+
+
+def new_session(
+    id: str,
+    plan: CheckedPlan,
+    choice: Choice,
+    facts: TargetFacts,
+    args: dict[str, Any],
+    meter: tuple[str, ...],
+) -> Session:
+    """A session that begins now, on this host; `meter` prints watts."""
+    return Session(
+        id=id,
+        plan=plan.title,
+        plan_file=plan.file,
+        plan_text=plan.text,
+        started_at=now(),
+        backend=choice.backend.name,
+        target=facts.path,
+        args=args,
+        host=_host(choice, facts, meter),
+    )
+
+
+def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[str, Any]:
+    """A target in virtual time is on no host."""
+    return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
+
+
+def _watcher(options: Options, console: Console) -> Watcher:
+    if options.lane:
+        return Board(LaneFolder(options.lane))
+    if options.json:
+        return JsonLines()
+    if options.quiet:
+        return Watcher()
+    return LiveLines(console) if console.is_terminal else Lines(console)
+
+
+def _conclude(
+    console: Console, tally: Tally, session: Session, options: Options
+) -> None:
+    judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.outcomes.items())
+    console.print(f"expectations: {judged}" if judged else "no expectations")
+    if tally.failure:
+        say(f"error: {tally.failure}")
+    more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
+    kept = f" and {tally.kept} from before" if tally.kept else ""
+    console.print(
+        f"{tally.runs} runs{kept} kept in {options.store}\n"
+        f"session {session.id}: ioplan show {session.id}{more}",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def exit_code(tally: Tally, baseline: bool) -> int:
+    """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped.
+
+    Where a baseline was named, one that has not the run is not passed over.
+    """
+    if tally.interrupted:
+        return INTERRUPTED
+    if tally.failure:
+        return RUN_FAILED
+    unmet = tally.outcomes.get("failed", 0) + tally.outcomes.get("undecided", 0)
+    if baseline:
+        unmet += tally.outcomes.get("no baseline", 0)
+    return EXPECTATION_FAILED if unmet else HELD

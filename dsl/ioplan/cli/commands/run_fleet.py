@@ -1,0 +1,272 @@
+"""`run` on a group, `attach`, `status`, `cancel`, and `resume` of a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from ioplan.cli.commands.lab import lab_told
+from ioplan.cli.commands.run_on_hosts import check_lanes
+from ioplan.cli.display.fleet import Overview, complaints, overview
+from ioplan.cli.display.terminal import say
+from ioplan.cli.errors import (
+    EXPECTATION_FAILED,
+    HELD,
+    INTERRUPTED,
+    RUN_FAILED,
+    USAGE,
+    UsageError,
+)
+from ioplan.cli.inputs import checked
+from ioplan.cli.run_options import Options
+from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.jobs.dispatch import fleet_targets, is_fleet, new_job
+from ioplan.cluster.jobs.executors import Crew, Here
+from ioplan.cluster.jobs.job import Job, Jobs
+from ioplan.cluster.jobs.lane import LaneState, LaneStatus, unheard
+from ioplan.lab.lab_file import default_path as default_lab
+from ioplan.lab.lab_file import read_lab
+from ioplan.store.errors import StoreError
+
+LOOK_S = 0.5
+SURE_S, ENDING_S = 2, 60
+EXIT: dict[LaneStatus, int] = {
+    "ok": HELD,
+    "unmet": EXPECTATION_FAILED,
+    "refused": USAGE,
+    "stopped": INTERRUPTED,
+    "failed": RUN_FAILED,
+    "died": RUN_FAILED,
+}
+"""The gravest of all lanes is the job's; graver ones come later."""
+
+
+def wants_fleet(options: Options) -> bool:
+    """Whether the target is a group, or on another host. Raises LabError."""
+    return not options.lane and is_fleet(read_lab(options.lab), options.target)
+
+
+def run_fleet(console: Console, options: Options, detach: bool) -> int:
+    """A lane for each target; returns the exit code."""
+    if options.json or options.baseline:
+        raise UsageError("--json and --baseline are for one target, not for a group")
+    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    lab_file = options.lab or default_lab()
+    assert lab_file and options.target  # the group is written there
+    lab = read_lab(lab_file)
+    check_lanes(plan, lab, fleet_targets(lab, options.target))
+    with _told():
+        words = _words(options)
+        title, group, store = plan.title, options.target, options.store
+        job = new_job(options.plan, title, lab_file, group, words, store)
+    jobs = Jobs(store)
+    with _crew(job) as crew, _told():
+        crew.check(job.calls)
+        jobs.keep(job)
+        _print_begin(console, job, lab.results)
+        crew.begin(job.calls)
+        if detach:
+            console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
+            return HELD
+        return _watched(console, crew, job, jobs, stops=True)
+
+
+def _print_begin(console: Console, job: Job, results: str | None) -> None:
+    hosts = {call.host for call in job.calls if call.host}
+    on = f" on {len(hosts)} hosts" if hosts else ""
+    console.print(f"job {job.id}: {job.plan}, {len(job.calls)} lanes{on}")
+    if hosts and not results:
+        text = "note: the lab names no results database, so each host keeps its own"
+        console.print(text, soft_wrap=True)
+
+
+def _words(options: Options) -> list[str]:
+    """What each lane's `ioplan run` is told, beside its target and its lab."""
+    said: list[tuple[str, str | None]] = [
+        ("--create", options.create),
+        ("--backend", options.backend),
+        ("--profile", options.profile),
+        ("--scale-time", str(options.scale_time)),
+        *(("--set", one) for one in options.settings),
+        *(("--option", one) for one in options.options),
+        *(("--overwrite", _from_root(one)) for one in options.overwrite),
+    ]
+    flags = [("--fresh", options.fresh)]
+    flags += [("--allow-approximate", options.allow_approximate)]
+    words = [word for name, value in said if value for word in (name, value)]
+    return words + [name for name, wanted in flags if wanted]
+
+
+def _from_root(word: str) -> str:
+    """A path holds from a lane's folder, too; a serial number stays one."""
+    return str(Path(word).absolute()) if "/" in word and Path(word).exists() else word
+
+
+# ---- looking at it
+
+
+def attach(console: Console, store: Path, key: str) -> int:
+    """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
+    jobs = Jobs(store)
+    job = jobs.job(key)
+    with _crew(job) as crew, _told():
+        crew.begin(job.calls)
+        return _watched(console, crew, job, jobs, stops=False)
+
+
+def resume_job(console: Console, store: Path, key: str) -> int:
+    """Go on with the lanes that stopped or failed. Returns the exit code."""
+    jobs = Jobs(store)
+    job = jobs.job(key)
+    with _crew(job) as crew, _told():
+        crew.again(job.calls)
+        job.known.clear()
+        crew.begin(job.calls)
+        return _watched(console, crew, job, jobs, stops=True)
+
+
+def status(console: Console, store: Path, key: str | None) -> int:
+    """Print how a job goes; without a key, the last one."""
+    jobs = Jobs(store)
+    job = jobs.job(key or "last")
+    with _crew(job) as crew, _told():
+        states, missing = _states(job, crew)
+    console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
+    console.print(overview(states))
+    for host in missing:
+        console.print(f"nothing is heard of {host}", soft_wrap=True)
+    return HELD
+
+
+def cancel(console: Console, store: Path, key: str) -> int:
+    """End the I/O of a job; what is finished is kept. Returns the exit code."""
+    jobs = Jobs(store)
+    job = jobs.job(key)
+    with _crew(job) as crew, _told():
+        lost = crew.stop(job.calls)
+        states = _settled(crew, job, lost)
+    jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
+    console.print(overview(states))
+    if lost:
+        say(
+            f"error: could not be told: {', '.join(lost)}; lanes there go on until "
+            f"they end; try again once the hosts can be reached"
+        )
+        return RUN_FAILED
+    console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
+    return HELD
+
+
+def _settled(crew: Crew, job: Job, lost: Sequence[str]) -> list[LaneState]:
+    """Once all that could be told have ended; one may have begun just before."""
+    begun_s = time.monotonic()
+    while True:
+        states, missing = _states(job, crew)
+        away = {*lost, *missing}
+        goes_on = [
+            call
+            for call in job.calls
+            if call.session in job.known
+            and not job.known_to_end(call)
+            and call.host not in away
+        ]
+        waited_s = time.monotonic() - begun_s
+        if not goes_on and waited_s > SURE_S:
+            return [_stopped(job, state) for state in states]
+        if waited_s > ENDING_S:
+            names = ", ".join(call.target for call in goes_on)
+            raise ClusterError(
+                f"after {ENDING_S} s these lanes have not ended: {names}; look at the "
+                f"host's processes"
+            )
+        time.sleep(LOOK_S)
+        crew.stop(goes_on)
+
+
+def _stopped(job: Job, state: LaneState) -> LaneState:
+    """A lane that was never begun is not begun any more."""
+    if state.session in job.known:
+        return state
+    return state.model_copy(update={"status": "stopped"})
+
+
+def _watched(console: Console, crew: Crew, job: Job, jobs: Jobs, stops: bool) -> int:
+    """Until all lanes have ended. Ctrl-C ends them, or only the looking."""
+    try:
+        with Overview(console) as shown:
+            states = _until_ended(crew, job, shown)
+    except KeyboardInterrupt:
+        if not stops:
+            console.print(f"it goes on; back: ioplan attach {job.id}", soft_wrap=True)
+            return INTERRUPTED
+        crew.stop(job.calls)
+        states = _settled(crew, job, ())
+    jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
+    return _concluded(console, job, states)
+
+
+def _until_ended(crew: Crew, job: Job, shown: Overview) -> list[LaneState]:
+    while True:
+        states, missing = _states(job, crew)
+        shown.show(states, missing)
+        if all(state.ended for state in states):
+            return states
+        time.sleep(LOOK_S)
+        crew.begin([one for one in job.calls if not _has_ended(states, one.session)])
+
+
+def _has_ended(states: Sequence[LaneState], session: str) -> bool:
+    return any(one.session == session and one.ended for one in states)
+
+
+def _states(job: Job, crew: Crew) -> tuple[list[LaneState], list[str]]:
+    """A state for each lane, and the hosts of which nothing is heard."""
+    found = crew.look(job.calls)
+    for session, state in found.items():
+        job.known[session] = state
+    states = [job.known.get(call.session) or unheard(call) for call in job.calls]
+    goes_on = [call for call in job.calls if not job.known_to_end(call)]
+    return states, crew.missing(goes_on)
+
+
+def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
+    console.print(overview(states))
+    for text in complaints(states):
+        say(text)
+    code = _exit_code(states)
+    if code not in (HELD, EXPECTATION_FAILED):
+        console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
+    return code
+
+
+def _exit_code(states: Sequence[LaneState]) -> int:
+    order = list(EXIT)
+    worst = max(states, key=lambda one: order.index(one.status))
+    return EXIT[worst.status]
+
+
+@contextmanager
+def _crew(job: Job) -> Iterator[Crew]:
+    if job.scheduler is None:
+        yield Here()
+        return
+    with lab_told():
+        from ioplan.cluster.hosts.dask_client import Rack  # noqa: PLC0415  takes a second
+
+        with closing(Rack(job.scheduler)) as rack:
+            yield rack
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong with lanes, as an error of the command line."""
+    try:
+        with lab_told():
+            yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise StoreError(f"cannot keep the lanes: {where}{error.strerror}") from error

@@ -1,0 +1,156 @@
+"""A plan on a target that several hosts share: who does what, or why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ioplan.backends import Backend, find
+from ioplan.cli.choose import Choice, option_pairs
+from ioplan.cli.commands.lab import lab_told
+from ioplan.cli.errors import UsageError
+from ioplan.cluster.sync.participant import PartCall
+from ioplan.core.text import did_you_mean
+from ioplan.lab.cross_references import seen_from
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import default_path, read_lab
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.steps import RoundsOf, Run, Step
+from ioplan.planner.unfold import unfold
+from ioplan.target_entry import LabTarget
+
+if TYPE_CHECKING:
+    from ioplan.cli.run_options import Options
+    from ioplan.cluster.sync.channel import Links
+
+
+def placed(plan: CheckedPlan) -> list[str]:
+    """The hosts that its streams are on, each once."""
+    runs = (step for step in _flat(unfold(plan)) if isinstance(step, Run))
+    streams = (stream for run in runs for stream in run.workload.streams)
+    return list(dict.fromkeys(host for one in streams for host in one.hosts))
+
+
+def _flat(steps: Iterable[Step]) -> Iterable[Step]:
+    for step in steps:
+        yield from _flat(step.round(1)) if isinstance(step, RoundsOf) else (step,)
+
+
+def spread(plan: CheckedPlan, options: Options, session: str) -> Choice | None:
+    """The hosts as one backend; None for a plan and a target of one host.
+
+    Raises UsageError before anything is touched, LabError.
+    """
+    lab, wanted = read_lab(options.lab), placed(plan)
+    entry = lab.targets.get(options.target or "")
+    if not wanted and not (entry and entry.hosts):
+        return None
+    entry = _shared(wanted, lab, options.target)
+    if options.create:
+        raise UsageError("--create is for one host; make the shared target by hand")
+    hosts = list(dict.fromkeys((entry.hosts[0], *wanted)))
+    name = _one_backend(hosts, lab, options.backend)
+    calls = {host: _call(host, hosts[0], name, lab, options, session) for host in hosts}
+    pairs = option_pairs(options.options)
+    said = {host: {**calls[host].lab.options_of(name), **pairs} for host in hosts}
+    return Choice(_backend(name, calls, said, lab), said[hosts[0]], lab)
+
+
+def check_lanes(plan: CheckedPlan, lab: Lab, targets: Iterable[str]) -> None:
+    """Of a plan with hosts each lane needs a target that they share.
+
+    Raises UsageError before any lane begins.
+    """
+    if wanted := placed(plan):
+        for target in targets:
+            _shared(wanted, lab, target)
+
+
+def _shared(wanted: list[str], lab: Lab, target: str | None) -> LabTarget:
+    """The target's entry, if it is right for these hosts."""
+    entry = lab.targets.get(target or "")
+    if not lab.hosts:
+        raise UsageError(_refusal(wanted, "no lab says what these are; add --lab FILE"))
+    for host in wanted:
+        if host not in lab.hosts:
+            near = did_you_mean(host, lab.hosts)
+            known = f"{near}; it has: {', '.join(lab.hosts)}"
+            raise UsageError(_refusal(wanted, f"the lab has no host {host!r}{known}"))
+    listed = ", ".join(f'"{host}"' for host in wanted)
+    if entry is None or not entry.hosts:
+        which = f"target {target!r}" if target else "target"
+        text = (
+            f"the {which} is not one that they share; name with --target one of the "
+            f"lab that says hosts = [{listed}]"
+        )
+        raise UsageError(_refusal(wanted, text))
+    if away := [host for host in wanted if host not in entry.hosts]:
+        text = f"{target} is not on {', '.join(away)}, as its `hosts` has it"
+        raise UsageError(_refusal(wanted, text))
+    if lab.scheduler is None:
+        raise UsageError(
+            "the lab has hosts, and names no scheduler; add at its beginning for "
+            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there'
+        )
+    return entry
+
+
+def _refusal(hosts: Iterable[str], why: str) -> str:
+    return f"the plan has streams on the hosts {', '.join(hosts)}: {why}"
+
+
+def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
+    """All hosts use one, and it can begin at a given time."""
+    names = {host: asked or seen_from(lab, host).backend for host in hosts}
+    if len(set(names.values())) > 1:
+        said = ", ".join(f"{host}: {name}" for host, name in names.items())
+        raise UsageError(
+            f"hosts that do a run together use one backend, and the lab says {said}; "
+            f"choose with --backend"
+        )
+    name = names[hosts[0]]
+    inner = find(name)
+    if not (inner.virtual_time or getattr(inner, "synchronised", False)):
+        raise UsageError(
+            f"the backend {name!r} cannot begin at a given time, as hosts that do a "
+            f"run together must; choose io_uring or fio"
+        )
+    return name
+
+
+def _call(
+    host: str, leader: str, backend: str, lab: Lab, options: Options, session: str
+) -> PartCall:
+    assert options.target
+    return PartCall(
+        session=session,
+        target=options.target,
+        backend=backend,
+        lab=seen_from(lab, host),
+        lab_file=str(options.lab or default_path()),
+        options=tuple(options.options),
+        leads=host == leader,
+    )
+
+
+def _backend(
+    name: str, calls: dict[str, PartCall], said: dict[str, dict[str, Any]], lab: Lab
+) -> Backend:
+    with lab_told():
+        from ioplan.cluster.sync.backend import SpreadBackend  # noqa: PLC0415  a second
+
+        connect = partial(_links, lab)
+        return SpreadBackend(find(name), calls, said, connect)
+
+
+def _links(lab: Lab, hosts: list[str], session: str) -> Links:
+    with lab_told():
+        from ioplan.cluster.hosts.dask_client import Rack  # noqa: PLC0415
+
+        rack = Rack(str(lab.scheduler))
+        try:
+            return rack.links(hosts, session)
+        except BaseException:
+            rack.close()
+            raise

@@ -1,0 +1,153 @@
+"""`ioplan ls`: sessions, and whether those that should be running still do."""
+
+from __future__ import annotations
+
+import gc
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from ioplan import __version__
+from ioplan.cli.commands.run import session_folder
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import opened
+from ioplan.core.text import did_you_mean
+from ioplan.core.units import bytes_text, time_text
+from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans, library_roots, read_text
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.syntax.source import Source
+from ioplan.records.session import Session
+from ioplan.report.build import document
+from ioplan.report.html.page import page
+from ioplan.report.terminal.show import show_records
+from ioplan.report.terminal.tables import session_table
+from ioplan.store.errors import StoreError
+from ioplan.store.session_folder import is_held
+from ioplan.store.store import Store
+
+
+def list_sessions(store: Store, path: Path) -> None:
+    """Print them, the newest first."""
+    rows = [(_as_it_is(one, path), store.count(one.id)) for one in store.sessions()]
+    Terminal().print(session_table(rows))
+
+
+def _as_it_is(session: Session, store: Path) -> Session:
+    """One that a process left behind without a word was interrupted."""
+    here = session.host.get("hostname") == platform.node()
+    if session.status != "running" or not here or _goes_on(session, store):
+        return session
+    return session.model_copy(update={"status": "interrupted"})
+
+
+def _goes_on(session: Session, store: Path) -> bool:
+    folder = session_folder(store, session.id)
+    try:
+        return not folder.exists() or is_held(folder)
+    except StoreError:  # a folder of somebody else's: not for us to say
+        return True
+
+
+def show_session(console: Console, store: Store, key: str, test: str | None) -> None:
+    """Print a session: what ran on what, then each test."""
+    session = store.session(key)
+    records = list(store.records(session.id, test))
+    if test and not records:
+        titles = {record.asked.test for record in store.records(session.id)}
+        raise UsageError(
+            f"session {session.id} has no test {test!r}{did_you_mean(test, titles)}"
+        )
+    spent_s = sum(record.run_s for record in records)
+    console.print(
+        f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
+        f"{len(records)} runs, {time_text(spent_s)} measured; session {session.id}",
+        markup=False,
+        soft_wrap=True,
+    )
+    show_records(console, store, records, plan_of(session))
+
+
+def plan_of(session: Session) -> CheckedPlan | None:
+    """The plan as it was run, for its charts; None if it is no plan any more."""
+    args, source = session.args, Source(session.plan_file, session.plan_text)
+    try:
+        settings = {k: v for k, v in args.get("set", {}).items() if v}
+        scale = float(args.get("scale_time", 1.0))
+        profile = args.get("profile", FULL)
+        return check(source, _roots(session), settings, scale, None, profile)
+    except (PlanError, AttributeError, TypeError, ValueError):
+        return None  # a store that was passed on may say anything
+
+
+def _roots(session: Session) -> tuple[Path, ...]:
+    """What lies beside the plan is read only if the plan itself lies there.
+
+    A store that was passed on names any path, and its plan uses any file there.
+    """
+    path = Path(session.plan_file)
+    try:
+        same_size = path.stat().st_size == len(session.plan_text.encode())
+        if same_size and read_text(path) == session.plan_text:
+            return library_roots(path)
+    except (OSError, ValueError):
+        pass
+    return (installed_plans(),)
+
+
+PLAN_ARGS = ("set", "scale_time", "profile")
+"""Of a session's call, what its plan was checked with."""
+
+
+def write_report(console: Console, store: Store, keys: list[str], output: Path) -> None:
+    """Write one HTML file on all sessions. Raises UsageError, StoreError."""
+    sessions = _sessions(store, keys)
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
+    with _uncollected():
+        data = page(document(store, sessions, _plans(sessions), made)).encode()
+    with opened(output) as out:
+        out.write(data)
+    console.print(f"{output} ({bytes_text(len(data))})", soft_wrap=True)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles: all records are kept to the end, and looking
+    through them again and again takes half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _sessions(store: Store, keys: list[str]) -> list[Session]:
+    """Each session once. Raises UsageError for one without a run."""
+    ids = {one.id: one for one in store.sessions()} if len(keys) > 1 else {}
+    every = (ids.get(key) or store.session(key) for key in keys)
+    found = {session.id: session for session in every}
+    for session in found.values():
+        if not store.count(session.id):
+            raise UsageError(
+                f"session {session.id} has no run to report: it is {session.status}"
+            )
+    return list(found.values())
+
+
+def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
+    """The plan of each session; what many drives ran is checked once."""
+    alike: dict[tuple[str, ...], list[Session]] = {}
+    for session in sessions:
+        said = (str(session.args.get(name)) for name in PLAN_ARGS)
+        key = (session.plan_file, session.plan_text, *said)
+        alike.setdefault(key, []).append(session)
+    plans = ((plan_of(group[0]), group) for group in alike.values())
+    return {session.id: plan for plan, group in plans for session in group}

@@ -1,0 +1,175 @@
+"""Plain lines, for output that is no terminal."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ioplan.core.text import line
+from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
+from ioplan.job import Progress
+from ioplan.measure.tally import moved
+from ioplan.planner.steps import Idle, Prepare, Run, Step
+from ioplan.records.record import Interval, RunRecord, Steady, Verdict
+from ioplan.records.session import Session
+from ioplan.report.terminal.show import steady_line
+from ioplan.report.terminal.tables import (
+    latencies,
+    prepare_line,
+    shown_of,
+    verdict_line,
+)
+from ioplan.runner.observer import Watcher
+
+
+class Lines(Watcher):
+    """A line for each step that has ended."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.test = ""
+        self.number = 0
+        self.left_s = 0.0
+        self.told_mode = False
+        self.kept_runs = 0
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line, wrapped nowhere."""
+        self.console.print(line(text, style), soft_wrap=True, highlight=False)
+
+    def begins(self, session: Session, total_s: float) -> None:
+        self.left_s = total_s
+        self.say(session.plan, "bold")
+        self.say(f"on {session.target} by {session.backend}; session {session.id}")
+
+    def note(self, text: str) -> None:
+        """At a terminal wrapped by words, as it may be long."""
+        whole = not self.console.is_terminal
+        self.console.print(line(text, "dim"), soft_wrap=whole, highlight=False)
+
+    def step(self, step: Step, number: int) -> None:
+        self.number = number
+        self._tell_kept()
+        if step.test.title != self.test:
+            self.test = step.test.title
+            self.say(f"{self.test}, about {time_text(self.left_s)} left", "bold")
+        if isinstance(step, Idle | Prepare):
+            self.say(f"  {self.number:>3}  {step}", "dim")
+        assert isinstance(step, Idle | Prepare | Run)
+
+    def record(self, record: RunRecord) -> None:
+        self._tell_mode(record)
+        if record.asked.kind == "prepare":
+            self.say(f"       {prepare_line(record)}", "dim")
+            return
+        cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+        shown, what = shown_of(record)
+        mean, p99, *_ = latencies(shown)
+        self.say(
+            f"  {self.number:>3}  {what + cell or 'run':<22}"
+            f" {iops_text(shown.iops):>6} IOPS"
+            f" {bandwidth_text(shown.bandwidth_bytes_per_s):>6} MB/s"
+            f"  mean {mean:>7}  p99 {p99:>7}"
+        )
+        for warning in record.warnings:
+            self.say(f"       warning: {warning}", "yellow")
+
+    def _tell_mode(self, record: RunRecord) -> None:
+        """Once, where the backend did not work as it would by itself."""
+        backend = record.backend
+        if backend.reason and not self.told_mode:
+            self.say(f"       {backend.mode} mode: {backend.reason}", "yellow")
+            self.told_mode = True
+
+    def kept(self, record: RunRecord) -> None:
+        """Those of a test are told together, before what comes after them."""
+        self.kept_runs += 1
+
+    def _tell_kept(self) -> None:
+        if self.kept_runs:
+            self.say(f"       {self.kept_runs} runs are kept from before", "dim")
+            self.kept_runs = 0
+
+    def steady(self, steady: Steady, round: int) -> None:
+        self.say(f"       round {round}: {steady_line(steady)}", "dim")
+
+    def verdict(self, record: RunRecord, verdict: Verdict) -> None:
+        """What held is said once, at the end."""
+        if verdict.outcome != "held":
+            style = "red" if verdict.outcome == "failed" else "yellow"
+            self.say(f"       {verdict_line(record, verdict)}", style)
+
+    def left(self, left_s: float) -> None:
+        self.left_s = left_s
+
+    def ends(self, status: str) -> None:
+        self._tell_kept()
+
+
+class LiveLines(Lines):
+    """Lines that scroll, and two more below them that are redrawn."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.live = Live(console=console, refresh_per_second=8, transient=True)
+        self.now: RenderableType = Text("")
+        self.total_s = 0.0
+        self.left_at = monotonic()
+        self.text = ""
+
+    def begins(self, session: Session, total_s: float) -> None:
+        super().begins(session, total_s)
+        self.total_s, self.left_at = total_s, monotonic()
+        self.live.start()
+
+    def step(self, step: Step, number: int) -> None:
+        super().step(step, number)
+        self.text = f"{number}  {step}"
+        self._draw(None, None, warmup=False)
+
+    def progress(
+        self, progress: Progress, interval: Interval | None, done: float | None
+    ) -> None:
+        self._draw(interval, done, progress.warmup)
+
+    def purged(self, done: float) -> None:
+        self.live.update(Group(Text(f"{self.text}  {done:.1%}"), self._bar(done)))
+
+    def left(self, left_s: float) -> None:
+        super().left(left_s)
+        self.left_at = monotonic()
+
+    def _draw(
+        self, interval: Interval | None, done: float | None, warmup: bool
+    ) -> None:
+        self.live.update(Group(self._line(interval, warmup), self._bar(done)))
+
+    def _line(self, interval: Interval | None, warmup: bool) -> Text:
+        if interval is None:
+            return Text(f"{self.text}{'  warming up' if warmup else ''}")
+        seconds = interval.length_s or 1.0
+        iops = moved(interval.ios) / seconds
+        bandwidth = moved(interval.bytes) / seconds
+        return Text.assemble(
+            (self.text, "bold"),
+            f"  {iops_text(iops)} IOPS  {bandwidth_text(bandwidth)} MB/s"
+            f"  p99 {latency_text(interval.p99_ns)}",
+        )
+
+    def _bar(self, done: float | None) -> Table:
+        left_s = max(0.0, self.left_s - (monotonic() - self.left_at))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_row(
+            ProgressBar(total=1.0, completed=done or 0.0, width=40),
+            Text(f"plan: {time_text(left_s)} left"),
+        )
+        return grid
+
+    def ends(self, status: str) -> None:
+        super().ends(status)
+        self.live.stop()

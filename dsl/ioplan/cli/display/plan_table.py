@@ -1,0 +1,156 @@
+"""A plan's steps as a table or as JSON, before anything runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import groupby
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ioplan.core.units import bytes_text, digits, time_text
+from ioplan.language.plan import CheckedPlan, Test
+from ioplan.planner.estimate import Cost, Estimator, counted
+from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
+from ioplan.planner.target_state import TargetState
+from ioplan.planner.unfold import UNKNOWN, unfold
+
+MOST_ROWS = 40
+
+Standing = tuple[TargetState, str]
+"""The state that the target is in, and a line on why it is kept or not."""
+
+
+def plan_table(
+    console: Console,
+    plan: CheckedPlan,
+    capacity_bytes: int,
+    everything: bool,
+    standing: Standing = (UNKNOWN, ""),
+) -> None:
+    """Print the steps of each test, and what all of it costs, from a state on."""
+    state, why = standing
+    if why:
+        console.print(Text(f"{why}\n", style="dim"))
+    estimator = Estimator(capacity_bytes)
+    total, number, drawn = Cost(), 0, 0
+    for test, steps in groupby(unfold(plan, state), key=lambda step: step.test):
+        console.print(Text(test.title, style="bold"))
+        table = _table()
+        hidden = drawn = 0
+        for step, times in counted(steps):
+            cost = estimator.cost(step)
+            total = _sum(total, cost.times(times))
+            number += 1
+            if drawn < MOST_ROWS or everything:
+                drawn += 1
+                table.add_row(str(number), *_row(step, cost))
+            else:
+                hidden += 1
+        console.print(table)
+        _below(console, test, hidden)
+    _totals(console, total, number, estimator)
+
+
+def _table() -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("#", justify="right")
+    table.add_column("step", overflow="fold")
+    table.add_column("run", no_wrap=True)
+    for heading in ("time", "written"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _sum(one: Cost, other: Cost) -> Cost:
+    return Cost(
+        one.run_s + other.run_s,
+        one.written_bytes + other.written_bytes,
+        one.exact and other.exact,
+    )
+
+
+def _row(step: SingleStep, cost: Cost) -> tuple[Text, str, str, str]:
+    about = "" if _is_timed(step) else "~"
+    written = f"~{bytes_text(cost.written_bytes)}" if cost.written_bytes else ""
+    style = "dim" if isinstance(step, Prepare) else ""
+    run = step.run_id if isinstance(step, Run) else ""
+    return Text(str(step), style=style), run, about + time_text(cost.run_s), written
+
+
+def _is_timed(step: SingleStep) -> bool:
+    if isinstance(step, Run):
+        return step.length.run_ns is not None
+    return isinstance(step, Idle)
+
+
+def _below(console: Console, test: Test, hidden: int) -> None:
+    if hidden:
+        console.print(f"… and {hidden:_} more (--all shows them)\n", style="dim")
+    if test.rounds:
+        console.print(f"{test.rounds.text}\n", style="dim")
+
+
+def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> None:
+    drive_writes = total.written_bytes / estimator.capacity_bytes
+    console.print(
+        f"{steps:_} steps, about {time_text(total.run_s)}, "
+        f"{bytes_text(total.written_bytes)} written, "
+        f"{digits(round(drive_writes, 3))} drive writes of "
+        f"{bytes_text(estimator.capacity_bytes)}"
+    )
+    if not total.exact:
+        console.print(f"~ assumes a drive of {estimator.assumptions}", style="dim")
+
+
+def plan_json(
+    plan: CheckedPlan, capacity_bytes: int, standing: Standing = (UNKNOWN, "")
+) -> None:
+    """Print one document, written step by step so that it may be long."""
+    state, why = standing
+    estimator = Estimator(capacity_bytes)
+    total, out = Cost(), sys.stdout
+    out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')
+    out.write('"steps": [')
+    for number, (step, times) in enumerate(counted(unfold(plan, state)), 1):
+        cost = estimator.cost(step)
+        total = _sum(total, cost.times(times))
+        out.write(",\n" if number > 1 else "\n")
+        out.write(json.dumps(step_json(step, number, cost, times)))
+    ends = {
+        "run_s": round(total.run_s, 3),
+        "written_bytes": round(total.written_bytes),
+        "drive_writes": round(total.written_bytes / capacity_bytes, 6),
+        "capacity_bytes": capacity_bytes,
+        "assumptions": estimator.assumptions.model_dump(),
+    }
+    out.write(f'\n], "total": {json.dumps(ends)}}}\n')
+
+
+def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str, Any]:
+    """One step for programs."""
+    found: dict[str, Any] = {
+        "number": number,
+        "test": step.test.title,
+        "what": type(step).__name__.lower(),
+        "text": str(step),
+        "estimated_s": round(cost.run_s, 6),
+        "estimated_written_bytes": round(cost.written_bytes),
+    }
+    if times > 1:
+        found["times_at_most"] = times
+    if isinstance(step, Run):
+        found |= {
+            "run_id": step.run_id,
+            "cell": step.cell_text,
+            **{k: v for k, v in step.length._asdict().items() if v},
+            "workload": step.workload.model_dump(mode="json", exclude_defaults=True),
+            "after": step.after.model_dump() if step.after else None,
+        }
+    if isinstance(step, Prepare):
+        found |= {"state": step.state.model_dump(), "position": step.position}
+    return found

@@ -1,0 +1,131 @@
+"""From a group of a lab to calls of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.jobs.job import Job
+from ioplan.cluster.jobs.lane import LaneCall
+from ioplan.lab.cross_references import members, seen_from
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import read_lab
+from ioplan.language.check.modules import (
+    Loader,
+    installed_plans,
+    library_roots,
+    read_text,
+)
+from ioplan.language.errors.collector import Findings
+from ioplan.language.syntax.source import Source
+from ioplan.records.session import new_session_id
+from ioplan.target_entry import LabTarget
+
+FOLDER = "plan"
+
+
+def bundle(plan: Path) -> dict[str, str]:
+    """Texts by path: the plan first. Suites that come with ioplan are everywhere.
+
+    The plan was checked before. Raises OSError.
+    """
+    path = plan.resolve()
+    found = {f"{FOLDER}/{path.name}": read_text(path)}
+    loader = Loader(library_roots(path), Findings())
+    loader.module(Source(str(plan), read_text(path)), path)
+    for used, module in loader.loaded.items():
+        if not used.is_relative_to(installed_plans().resolve()):
+            name = used.relative_to(path.parent)
+            found[f"{FOLDER}/{name}"] = module.source.text
+    return found
+
+
+def is_fleet(lab: Lab, word: str | None) -> bool:
+    """Whether it names a group, or a target on another host."""
+    entry = lab.targets.get(word or "")
+    return word in lab.groups or bool(entry and entry.host)
+
+
+def fleet_targets(lab: Lab, word: str) -> list[str]:
+    """The targets that a word after `--target` stands for."""
+    return members(lab, word) if word in lab.groups else [word]
+
+
+def new_job(
+    plan: Path,
+    title: str,
+    lab_file: Path,
+    word: str,
+    args: Sequence[str],
+    store: Path,
+) -> Job:
+    """A lane for each target; `store` is for those here. Raises ClusterError, OSError.
+
+    The lab was read before, and is right.
+    """
+    lab = read_lab(lab_file)
+    id, files = new_session_id(), bundle(plan)
+    labs: dict[str | None, str] = {None: lab_file.read_text()}
+    calls = []
+    for number, target in enumerate(fleet_targets(lab, word), 1):
+        entry = lab.targets[target]
+        _check_path(target, entry)
+        if entry.host not in labs:
+            labs[entry.host] = _text(seen_from(lab, str(entry.host)))
+        host = lab.hosts.get(entry.host or "")
+        lock = (f"lock {entry.lock}",) if entry.lock else ()
+        call = LaneCall(
+            job=id,
+            session=f"{id}-{number:03}",
+            target=target,
+            host=entry.host or "",
+            plan=f"{FOLDER}/{plan.name}",
+            files=files,
+            lab=labs[entry.host],
+            args=tuple(args),
+            locks=(target, *lock),
+            store=host.store if host else str(store.absolute()),
+        )
+        calls.append(call)
+    at = _at(lab, calls)
+    return Job(id=id, plan=title, where=word, scheduler=at, calls=tuple(calls))
+
+
+def _check_path(name: str, entry: LabTarget) -> None:
+    """A lane has a folder of its own; an address of a backend has a colon."""
+    path = entry.path or "/"
+    if not path.startswith("/") and ":" not in path:
+        raise ClusterError(
+            f"the lab's target {name!r} has the path {path!r}, which is another file "
+            f"in each folder; write it from / on"
+        )
+
+
+def _at(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
+    if not any(call.host for call in calls):
+        return None
+    if not all(call.host for call in calls):
+        here = next(call.target for call in calls if not call.host)
+        raise ClusterError(
+            f"some targets are on hosts of the lab, and {here} is on none; give it a "
+            f"host, or run it by itself"
+        )
+    if lab.scheduler is None:
+        raise ClusterError(
+            "the lab has hosts, and names no scheduler; add at its beginning for "
+            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there'
+        )
+    return lab.scheduler
+
+
+def _text(lab: Lab) -> str:
+    """As a lab file."""
+    try:
+        import tomli_w  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ClusterError(
+            f"lanes on other hosts need {error.name}: pip install 'ioplan[lab]'"
+        ) from error
+    said = lab.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return tomli_w.dumps(said)

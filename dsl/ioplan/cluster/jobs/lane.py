@@ -1,0 +1,78 @@
+"""What a lane is told: one plan on one target of one host."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+from pydantic import Field
+
+from ioplan.core.model import Model
+
+
+class LaneCall(Model):
+    """All that the host needs, in itself: nothing of the caller's disk is read.
+
+    `files` are the plan and what it uses, by paths below the lane's folder, `lab` is
+    the lab as the host sees it, `args` are further words of `ioplan run`. No two
+    lanes of a host with a lock in common go on at the same time.
+    """
+
+    job: str
+    session: str
+    target: str
+    host: str = ""
+    plan: str
+    files: dict[str, str]
+    lab: str
+    args: tuple[str, ...] = ()
+    locks: tuple[str, ...] = ()
+    store: str | None = None
+
+
+LaneStatus = Literal[
+    "waiting", "running", "ok", "unmet", "refused", "failed", "died", "stopped"
+]
+"""`unmet`: an expectation was not shown to hold. `died`: killed, and again when it
+was started anew. `stopped`: by a signal or by `ioplan cancel`."""
+
+BY_EXIT: dict[int, LaneStatus] = {
+    0: "ok",
+    1: "unmet",
+    2: "refused",
+    3: "failed",
+    130: "stopped",
+}
+
+
+class LaneState(Model):
+    """The latest that is known. `done` is the share of the plan from 0 to 1."""
+
+    job: str
+    session: str
+    target: str
+    host: str = ""
+    status: LaneStatus = "waiting"
+    exit_code: int | None = None
+    attempts: int = 0
+    step: str = ""
+    done: float = 0.0
+    runs: int = 0
+    unmet: int = 0
+    iops: float | None = None
+    p99_ns: float | None = None
+    temperature_celsius: float | None = None
+    left_s: float | None = None
+    message: str = ""
+    at_s: float = Field(default_factory=time.time, description="of the host's clock")
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self.status not in ("waiting", "running")
+
+
+def unheard(call: LaneCall) -> LaneState:
+    """Of a lane of which nothing is known yet."""
+    same = ("job", "session", "target", "host")
+    return LaneState(**{name: getattr(call, name) for name in same})

@@ -1,0 +1,234 @@
+"""A lane on its host: a folder, and a process that holds the lock in it.
+
+The process is nobody's child in earnest: who started it may end, and another finds
+the lane again by its folder. So neither a lost link nor a killed worker touches the
+I/O, and no lane is started twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, unheard
+from ioplan.store.store import default_path
+
+MOST_ATTEMPTS = 3
+STATE_BYTES = 4096
+TELL_AGAIN_S = 10
+MOST_MESSAGE = 1000
+LANES = "lanes"
+CHILDREN: list[subprocess.Popen[bytes]] = []
+"""Those that this process has started, so that they are buried when they end."""
+
+
+def lanes_root(store: str | None = None) -> Path:
+    """Where the lanes of a host are: beside its store."""
+    path = Path(store).expanduser() if store else default_path()
+    return path.absolute().parent / LANES
+
+
+class LaneFolder:
+    """A lane by its folder. Methods raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.call_file, self.state_file = path / "call.json", path / "state.json"
+        self.lock_file, self.stop_file = path / "lock", path / "stop"
+        self.errors_file = path / "errors.txt"
+
+    @classmethod
+    def of(cls, call: LaneCall) -> LaneFolder:
+        """The folder of a call on this host; made if it is not there yet."""
+        folder = cls(lanes_root(call.store) / call.job / call.session)
+        if not folder.call_file.exists():
+            folder._make(call)
+        return folder
+
+    def _make(self, call: LaneCall) -> None:
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, text in {**call.files, "lab.toml": call.lab}.items():
+            file = self.path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        self._write_state(unheard(call))
+        part = self.path / f"call.{os.getpid()}"
+        part.write_text(call.model_dump_json())
+        part.replace(self.call_file)  # the last: now the lane is there
+
+    def call(self) -> LaneCall:
+        """What it was told."""
+        return LaneCall.model_validate_json(self.call_file.read_text())
+
+    # ---- how it goes
+
+    def state(self) -> LaneState:
+        """As its process has written it down, or has left it."""
+        state = self._read_state()
+        if state.exit_code is not None:
+            return state
+        if self.is_held():
+            return state
+        state = self._read_state()  # it may just have ended
+        if state.exit_code is None and state.attempts:
+            return self._left_behind(state)
+        return state
+
+    def _left_behind(self, state: LaneState) -> LaneState:
+        if self.stop_file.exists():
+            return state.model_copy(update={"status": "stopped"})
+        if state.attempts >= MOST_ATTEMPTS:
+            text = f"its process was ended {state.attempts} times without a word"
+            return state.model_copy(update={"status": "died", "message": text})
+        return state.model_copy(update={"status": "waiting"})
+
+    def tell(self, state: LaneState) -> None:
+        """Write down how it goes; never an error, as the disk may be full."""
+        with suppress(OSError):
+            self._write_state(state)
+
+    def _write_state(self, state: LaneState) -> None:
+        """In place and always as long: that needs no room on a full disk."""
+        change = {"at_s": time.time(), "message": state.message[-MOST_MESSAGE:]}
+        text = state.model_copy(update=change).model_dump_json()
+        fd = os.open(self.state_file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(fd, text.encode().ljust(STATE_BYTES), 0)
+        finally:
+            os.close(fd)
+
+    def _read_state(self) -> LaneState:
+        """A reader may come in the middle of a write, so it looks again."""
+        for _ in range(20):
+            with suppress(ValueError):
+                return LaneState.model_validate_json(self.state_file.read_bytes())
+            time.sleep(0.005)
+        return unheard(self.call())
+
+    def is_held(self) -> bool:
+        """Whether its process is there."""
+        with self._lock(fcntl.LOCK_SH) as fd:
+            return fd is None
+
+    # ---- its process
+
+    def advance(self) -> LaneState:
+        """Start it if it was not yet, or was killed; how it goes now."""
+        bury()
+        state = self.state()
+        if not state.ended and not self.stop_file.exists():
+            self._start()
+            return self.state()
+        if self.stop_file.exists() and state.status == "waiting":
+            return state.model_copy(update={"status": "stopped"})
+        return state
+
+    def _start(self) -> None:
+        with self._lock() as fd:
+            if fd is None or self._read_state().exit_code is not None:
+                return
+            state = self._read_state()
+            attempts = {"attempts": state.attempts + 1, "status": "waiting"}
+            self._write_state(state.model_copy(update=attempts))
+            command = [
+                sys.executable,
+                "-m",
+                "ioplan.cli.workers.lane",
+                str(self.path),
+                str(fd),
+            ]
+            with self.errors_file.open("wb") as errors:
+                child = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    pass_fds=(fd,),
+                    start_new_session=True,
+                    cwd=self.path,
+                )
+            os.pwrite(fd, str(child.pid).encode().ljust(16), 0)
+        CHILDREN.append(child)
+
+    @contextmanager
+    def _lock(self, how: int = fcntl.LOCK_EX) -> Iterator[int | None]:
+        """The lock, for a moment or for a child; None while another has it."""
+        fd = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+            yield fd
+        except BlockingIOError:
+            yield None
+        finally:
+            os.close(fd)
+
+    def stop(self) -> None:
+        """It stops as by Ctrl-C, and is not started again.
+
+        A second signal would break off the storing of its last run, so one that was
+        told a moment ago is not told again.
+        """
+        is_told = self._was_told()
+        self.stop_file.touch()
+        if self.is_held() and not is_told:
+            pid = int(self.lock_file.read_text() or 0)
+            if self._is_ours(pid):
+                os.kill(pid, signal.SIGTERM)
+
+    def _was_told(self) -> bool:
+        try:
+            return time.time() - self.stop_file.stat().st_mtime < TELL_AGAIN_S
+        except FileNotFoundError:
+            return False
+
+    def _is_ours(self, pid: int) -> bool:
+        """Numbers of processes are used again."""
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return os.fsencode(self.path) in command
+
+    def again(self) -> bool:
+        """What was stopped, failed or refused may go on; whether it was that."""
+        with self._lock() as fd:
+            state = self._read_state()
+            if fd is None or state.status in ("ok", "unmet"):
+                return False
+            self.stop_file.unlink(missing_ok=True)
+            change = {"exit_code": None, "attempts": 0, "message": ""}
+            fresh = state.model_copy(update=change | {"status": "waiting"})
+            self._write_state(fresh)
+            return True
+
+    def end(self, state: LaneState, code: int) -> None:
+        """The last word of its process."""
+        status = BY_EXIT.get(code, "failed")
+        text = "" if status == "ok" else self.errors() or state.message
+        change = {"status": status, "exit_code": code, "message": text}
+        self.tell(state.model_copy(update=change | {"iops": None, "p99_ns": None}))
+
+    def errors(self) -> str:
+        """What its process said."""
+        try:
+            return self.errors_file.read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
+
+def bury() -> None:
+    """Ended children of this process are no zombies."""
+    CHILDREN[:] = [child for child in CHILDREN if child.poll() is None]
+
+
+def folders(root: Path, job: str = "*") -> list[LaneFolder]:
+    """The lanes below a root, the newest job first."""
+    found = (file.parent for file in root.glob(f"{job}/*/call.json"))
+    return [LaneFolder(path) for path in sorted(found, reverse=True)]

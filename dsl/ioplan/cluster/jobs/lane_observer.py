@@ -1,0 +1,76 @@
+"""A session's progress for those who look at a lane from outside."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ioplan.cluster.jobs.lane import LaneState
+from ioplan.cluster.jobs.lane_folder import LaneFolder
+from ioplan.job import Progress
+from ioplan.measure.tally import moved
+from ioplan.planner.steps import Step
+from ioplan.records.record import Interval, RunRecord, Verdict
+from ioplan.records.session import Session
+from ioplan.runner.observer import Watcher
+
+EVERY_S = 0.5
+
+
+class Board(Watcher):
+    """Writes the lane's state down, as often as people look."""
+
+    def __init__(self, lane: LaneFolder) -> None:
+        self.lane = lane
+        self.state: LaneState = lane.state()
+        self.total_s = self.left_s = 0.0
+        self.told_s = 0.0
+
+    def _change(self, at_once: bool = False, **change: Any) -> None:
+        self.state = self.state.model_copy(update=change)
+        now_s = time.monotonic()
+        if at_once or now_s - self.told_s >= EVERY_S:
+            self.told_s = now_s
+            self.lane.tell(self.state)
+
+    def begins(self, session: Session, total_s: float) -> None:
+        self.total_s = self.left_s = total_s
+        self._change(
+            at_once=True, status="running", message="", runs=0, unmet=0, left_s=total_s
+        )
+
+    def note(self, text: str) -> None:
+        self._change(message=text)
+
+    def step(self, step: Step, number: int) -> None:
+        self._change(step=f"{number}  {step}")
+
+    def purged(self, done: float) -> None:
+        self._change(message=f"purge: {done:.0%}")
+
+    def progress(
+        self, progress: Progress, interval: Interval | None, done: float | None
+    ) -> None:
+        if interval is None:
+            return
+        seconds = interval.length_s or 1.0
+        iops = moved(interval.ios) / seconds
+        self._change(iops=iops, p99_ns=interval.p99_ns)
+
+    def record(self, record: RunRecord) -> None:
+        celsius = record.telemetry.temperature_celsius if record.telemetry else None
+        self._change(runs=self.state.runs + 1, temperature_celsius=celsius)
+
+    def kept(self, record: RunRecord) -> None:
+        self._change(runs=self.state.runs + 1)
+
+    def verdict(self, record: RunRecord, verdict: Verdict) -> None:
+        if verdict.outcome != "held":
+            self._change(unmet=self.state.unmet + 1)
+
+    def left(self, left_s: float) -> None:
+        done = 1 - left_s / self.total_s if self.total_s else 0.0
+        self._change(left_s=left_s, done=min(1.0, max(0.0, done)))
+
+    def ends(self, status: str) -> None:
+        self._change(at_once=True)

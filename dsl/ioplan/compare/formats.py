@@ -1,0 +1,197 @@
+"""A comparison as annotations of GitHub Actions, one a line on standard output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from rich import box
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.table import Table
+
+from ioplan.compare.comparison import Comparison, Row, Word
+from ioplan.compare.wording import (
+    base_text,
+    cell_text,
+    change_text,
+    interval_text,
+    new_text,
+    notes,
+    row_text,
+    side_text,
+    summary_text,
+)
+from ioplan.core.text import line, printable
+
+LEVELS: dict[Word, str] = {"worse": "error", "better": "notice"}
+MOST_SHOWN = 10
+"""GitHub shows ten of a level for each step, and drops the rest silently."""
+
+
+def github(found: Comparison) -> str:
+    """Errors for what is worse, notices for what is better, then the summary."""
+    return "\n".join(_annotations(found)) + "\n"
+
+
+def _annotations(found: Comparison) -> Iterator[str]:
+    for word, level in LEVELS.items():
+        rows = [row for row in found.rows if row.verdict == word]
+        most = MOST_SHOWN - 1 if word == "better" else MOST_SHOWN
+        for row in rows[:most]:
+            yield _command(level, _title(row), row_text(row))
+    for note in notes(found):
+        yield _command("warning", "ioplan compare", note)
+    yield _command("notice", "ioplan compare", summary_text(found))
+
+
+def _title(row: Row) -> str:
+    return f"{row.test} {cell_text(row)}".strip()
+
+
+def _command(level: str, title: str, message: str) -> str:
+    named = _escaped(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={named}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    """Line ends cannot come through `printable`; percent signs can."""
+    return printable(text).replace("%", "%25")
+
+
+def junit(found: Comparison) -> bytes:
+    """Worse is a failure, undecided is skipped."""
+    root = Element("testsuites", name="ioplan compare")
+    for title, group in groupby(found.rows, key=lambda row: row.test):
+        _suite(root, title, list(group))
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _suite(root: Element, title: str, rows: list[Row]) -> None:
+    words = [row.verdict for row in rows]
+    suite = SubElement(
+        root,
+        "testsuite",
+        name=printable(title),
+        tests=str(len(rows)),
+        failures=str(words.count("worse")),
+        errors="0",
+        skipped=str(words.count("undecided")),
+    )
+    for row in rows:
+        _case(suite, row)
+
+
+def _case(suite: Element, row: Row) -> None:
+    name = f"{cell_text(row)} {row.metric}".strip()
+    case = SubElement(
+        suite, "testcase", classname=printable(row.test), name=printable(name)
+    )
+    message = printable(row_text(row))
+    if row.verdict == "worse":
+        SubElement(case, "failure", message=message)
+    elif row.verdict == "undecided":
+        SubElement(case, "skipped", message=message)
+    else:
+        SubElement(case, "system-out").text = message
+
+
+HEADINGS = (
+    "verdict",
+    "test",
+    "cell",
+    "metric",
+    "base",
+    "new",
+    "change",
+    "95 % interval",
+)
+MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@])")
+
+
+def markdown(found: Comparison) -> str:
+    """Rows that are not equal as a table, then the notes."""
+    return "\n".join(_rows(found)) + "\n"
+
+
+def _rows(found: Comparison) -> Iterator[str]:
+    yield f"**{_shown(summary_text(found))}**"
+    yield ""
+    yield f"- {_shown(side_text('BASE', found.base))}"
+    yield f"- {_shown(side_text('NEW', found.new))}"
+    rows = [row for row in found.rows if row.verdict != "equal"]
+    if rows:
+        yield ""
+        yield _joined(HEADINGS)
+        yield _joined(("---",) * 4 + ("--:",) * 4)
+        yield from (_joined(map(_shown, _cells(row))) for row in rows)
+    for number, note in enumerate(notes(found)):
+        yield from ("",) if number == 0 else ()
+        yield f"- {_shown(note)}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.verdict,
+        row.test,
+        cell_text(row),
+        row.metric,
+        base_text(row),
+        new_text(row),
+        change_text(row.ratio),
+        interval_text(row),
+    )
+
+
+def _joined(cells: Iterator[str] | tuple[str, ...] | map[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _shown(text: str) -> str:
+    """Text that Markdown takes for nothing else."""
+    return MARKS.sub(r"\\\1", printable(text))
+
+
+STYLES: dict[Word, str] = {
+    "worse": "red",
+    "better": "green",
+    "equal": "dim",
+    "undecided": "yellow",
+}
+
+
+def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
+    """Each test with its rows; the equal ones only if asked for."""
+    yield line(side_text("BASE", found.base))
+    yield line(side_text("NEW ", found.new))
+    for title, rows in groupby(found.rows, key=lambda row: row.test):
+        shown = [row for row in rows if everything or row.verdict != "equal"]
+        if shown:
+            yield Rule(line(title, style="bold"), align="left", characters="─")
+            yield _table(shown)
+    yield line(summary_text(found), style="bold")
+    for note in notes(found):
+        yield line(note)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("")
+    table.add_column("cell", overflow="fold")
+    table.add_column("metric")
+    for heading in ("base", "new", "change", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            line(row.verdict, style=STYLES[row.verdict]),
+            line(cell_text(row)),
+            line(row.metric),
+            base_text(row),
+            new_text(row),
+            change_text(row.ratio),
+            interval_text(row),
+        )
+    return table

@@ -1,0 +1,63 @@
+"""Text from anywhere, such that it can only be read: it cannot steer a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def printable(text: str) -> str:
+    """One line: what is invisible becomes a mark, tabs take one column."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_shown, text))
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text that may have lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _shown(char: str) -> str:
+    if char == "\t":
+        return " "
+    hidden = unicodedata.category(char) in INVISIBLE
+    return "\N{REPLACEMENT CHARACTER}" if hidden else char
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like `word`, if any is like it at all."""
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word[:80].lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A clause to put behind an error: `, did you mean 'size'?`, or nothing."""
+    found = nearest(word, known)
+    return f", did you mean {found!r}?" if found else ""
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+UNBOUNDED = 10_000
+
+
+def line(text: str, style: str = "") -> Text:
+    """Never markup; a line end in it could forge a line of the report's own."""
+    return Text(printable(text), style=style)
+
+
+def fits(table: RenderableType, console: Console) -> bool:
+    """Whether it can be shown without cutting anything off."""
+    wide = console.options.update_width(UNBOUNDED)
+    return console.measure(table, options=wide).maximum <= console.width

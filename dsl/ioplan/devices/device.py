@@ -1,0 +1,148 @@
+"""Block devices of this host, as sysfs shows them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+from ioplan.devices.file_id import Key, device_key
+
+SYSFS = Path("/sys/dev/block")
+CLASS = Path("/sys/class/block")
+SECTOR_BYTES = 512
+"""What sysfs counts sizes in, whatever the device's block is."""
+
+
+class NoDevice(LookupError):
+    """sysfs has no such device; it may have been taken out."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A block device. `name` is the kernel's, and may differ after a restart."""
+
+    folder: Path
+
+    @classmethod
+    def numbered(cls, number: int) -> Device:
+        """The device of a `st_rdev`. Raises NoDevice."""
+        link = SYSFS / f"{os.major(number)}:{os.minor(number)}"
+        if not link.is_dir():
+            raise NoDevice(f"sysfs has no block device {link.name}")
+        return cls(link.resolve())
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.folder.name.replace("!", "/")
+
+    @property
+    def node(self) -> Path:
+        """Where its special file is."""
+        return Path("/dev") / self.name
+
+    @cached_property
+    def number(self) -> int:
+        """As in `st_rdev`."""
+        major, _, minor = self.text("dev").partition(":")
+        return os.makedev(int(major), int(minor))
+
+    @property
+    def key(self) -> Key:
+        """As of its special files."""
+        return device_key(self.number)
+
+    @property
+    def size_bytes(self) -> int:
+        """Its capacity; 0 for a drive without a medium."""
+        return int(self.text("size") or 0) * SECTOR_BYTES
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the kernel refuses to write to it."""
+        return self.text("ro") == "1"
+
+    @property
+    def partition(self) -> int | None:
+        """Its number, if it is a partition."""
+        text = self.text("partition")
+        return int(text) if text else None
+
+    @property
+    def disk(self) -> Device:
+        """The whole that it is a part of, or itself."""
+        return Device(self.folder.parent) if self.partition else self
+
+    @property
+    def partitions(self) -> list[Device]:
+        """Its parts, if it is a whole disk."""
+        return [Device(one.parent) for one in sorted(self.folder.glob("*/partition"))]
+
+    @property
+    def holders(self) -> list[Device]:
+        """What is stacked right upon it: device-mapper, md, bcache."""
+        return self._linked("holders")
+
+    @property
+    def below(self) -> list[Device]:
+        """All that it lies on: the whole of a partition, and what a mapping maps."""
+        found = [self.disk] if self.partition else self._linked("slaves")
+        return list(dict.fromkeys(chain(found, *(one.below for one in found))))
+
+    @property
+    def disks(self) -> frozenset[Device]:
+        """The whole disks that it lies on in the end."""
+        below = self._linked("slaves") or self.disk._linked("slaves")
+        if not below:
+            return frozenset({self.disk})
+        return frozenset().union(*(one.disks for one in below))
+
+    def _linked(self, what: str) -> list[Device]:
+        links = self.folder / what
+        found = sorted(links.iterdir()) if links.is_dir() else []
+        return [Device(link.resolve()) for link in found]
+
+    def text(self, attribute: str) -> str:
+        """An attribute in one printable line; empty if there is none."""
+        return printable(self.raw(attribute).decode(errors="replace"))
+
+    def raw(self, attribute: str) -> bytes:
+        """An attribute's bytes; empty if there is none."""
+        try:
+            return (self.folder / attribute).read_bytes()
+        except OSError:
+            return b""
+
+
+def device_at(path: Path) -> Device | None:
+    """The block device whose special file a path leads to."""
+    try:
+        status = path.stat()
+        is_block = stat.S_ISBLK(status.st_mode)
+        return Device.numbered(status.st_rdev) if is_block else None
+    except (OSError, NoDevice):
+        return None
+
+
+def printable(text: str) -> str:
+    """What a drive says of itself, without what could steer a terminal."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def devices() -> list[Device]:
+    """All that have a size, in the order of their names."""
+    found = (Device(link.resolve()) for link in CLASS.iterdir() if _shown(link))
+    return sorted((one for one in found if one.size_bytes), key=_order)
+
+
+def _shown(link: Path) -> bool:
+    """A path of a multipath drive is hidden, and has no number."""
+    return (link / "dev").is_file()
+
+
+def _order(device: Device) -> tuple[str, int]:
+    return device.disk.name, device.partition or 0

@@ -1,0 +1,115 @@
+"""Programs that have a device or a file open, as far as this user may see."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ioplan.devices.device import printable
+from ioplan.devices.file_id import Key, key_at, key_of
+from ioplan.devices.mounts import PROC
+
+WRITING = os.O_WRONLY | os.O_RDWR
+MAPPED = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9][0-9]*)", re.M
+)
+"""In /proc/PID/maps, what is shared and writable and has a file."""
+
+Has = tuple[str, Key]
+"""What a process has: how, and which file or device."""
+
+All = Callable[[Path, Mapping[Key, str]], Iterator[Has]]
+"""Told a process and what is wanted."""
+
+
+@dataclass(frozen=True)
+class Opener:
+    """A program that has it; `how` completes "the device is …"."""
+
+    pid: int
+    program: str
+    how: str = "open"
+
+    def __str__(self) -> str:
+        return f"{self.program} (process {self.pid})"
+
+
+def writers(wanted: Mapping[Key, str]) -> list[Opener]:
+    """Other programs that may write to any of it, even without having locked it.
+
+    `wanted` has the words to add for what has another name.
+    """
+    return _openers(wanted, _written)
+
+
+def openers(status: os.stat_result) -> list[Opener]:
+    """Other programs that have it open."""
+    return _openers({key_of(status): ""}, _opened)
+
+
+def _openers(wanted: Mapping[Key, str], all_of: All) -> list[Opener]:
+    own, found = str(os.getpid()), set[Opener]()
+    for process in PROC.glob("[0-9]*"):
+        if process.name == own:
+            continue
+        for how, key in all_of(process, wanted):
+            pid = int(process.name)
+            found.add(Opener(pid, _program(process), how + wanted[key]))
+    return sorted(found, key=lambda one: (one.pid, one.how))
+
+
+def _opened(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+    for number in _open_files(process):
+        key = key_at(number)
+        if key and key in wanted:
+            yield "open", key
+
+
+def _written(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+    for number in _open_files(process):
+        key = key_at(number)
+        if key and key in wanted and _writes(number):
+            yield "open for writing", key
+    for key in _mapped(process):
+        if key in wanted:
+            yield "mapped for writing", key
+
+
+def _open_files(process: Path) -> list[Path]:
+    """Of a process that was killed, threads which hang in the kernel have them."""
+    try:
+        found = list((process / "fd").iterdir())
+    except OSError:
+        return []  # another user's, or ended
+    return found or list(process.glob("task/*/fd/*"))
+
+
+def _mapped(process: Path) -> Iterator[Key]:
+    """A mapping stays when the file that it was made with is closed."""
+    maps = _read(process / "maps")
+    if b"w-s " not in maps and b"wxs " not in maps:
+        return  # most processes, and looking at each line takes much longer
+    for begin, end, major, minor, inode in MAPPED.findall(maps):
+        area = process / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}"
+        number = os.makedev(int(major, 16), int(minor, 16))
+        yield key_at(area) or ("file", number, int(inode))
+
+
+def _writes(number: Path) -> bool:
+    info = _read(number.parents[1] / "fdinfo" / number.name)
+    found = re.search(rb"^flags:\s*([0-7]+)", info, re.M)
+    return bool(found and int(found[1], 8) & WRITING)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _program(process: Path) -> str:
+    return printable(_read(process / "comm").decode(errors="replace")) or "a program"

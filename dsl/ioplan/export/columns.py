@@ -1,0 +1,174 @@
+"""Runs and series as flat rows, for tables and data frames.
+
+Each column has a type, so that an empty export has the columns of a full one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ioplan.records.record import (
+    PERCENTILES,
+    DirectionResult,
+    Interval,
+    Latency,
+    RunRecord,
+)
+from ioplan.records.session import Session
+from ioplan.records.telemetry import Readings, TelemetryPoint
+from ioplan.store.store import Store
+from ioplan.workload import DIRECTIONS
+
+Row = dict[str, Any]
+Columns = dict[str, type]
+
+PLACE: Columns = {
+    "session": str,
+    "seq": int,
+    "run_id": str,
+    "test": str,
+    "kind": str,
+    "step": int,
+    "round": int,
+    "iteration": int,
+    "status": str,
+    "cause": str,
+    "backend": str,
+    "started_at": str,
+    "run_s": float,
+}
+FIGURES: Columns = {
+    "scope": str,
+    "ios": int,
+    "bytes": int,
+    "errors": int,
+    "iops": float,
+    "bandwidth_bytes_per_s": float,
+    "mean_ns": float,
+    "min_ns": int,
+    "max_ns": int,
+    "stddev_ns": float,
+}
+POINT: Columns = {
+    "t_s": float,
+    "length_s": float,
+    **{f"{direction}_ios": int for direction in DIRECTIONS},
+    **{f"{direction}_bytes": int for direction in DIRECTIONS},
+    "errors": int,
+    "mean_ns": float,
+    "p50_ns": float,
+    "p99_ns": float,
+    "p99.9_ns": float,
+    "max_ns": int,
+}
+TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
+"""Of the whole run, so in the row of its total only; and of each interval."""
+
+
+def run_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `run_rows`."""
+    columns = _place_columns(axes) | FIGURES
+    for percent in PERCENTILES:
+        columns[f"p{percent:g}_ns"] = float
+        columns[f"p{percent:g}_supported"] = bool
+    return columns | TELEMETRY
+
+
+def series_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `series_rows`."""
+    return _place_columns(axes) | POINT | TELEMETRY
+
+
+def _place_columns(axes: Iterable[str]) -> Columns:
+    return PLACE | {f"cell.{axis}": str for axis in axes}
+
+
+def run_rows(record: RunRecord) -> Iterator[Row]:
+    """A row for the total, and one for each direction that did something."""
+    place = _place(record)
+    yield place | _figures("total", record.total) | _readings(record.telemetry)
+    for direction in DIRECTIONS:
+        if direction in record.directions:
+            yield place | _figures(direction, record.directions[direction])
+
+
+def series_rows(
+    record: RunRecord,
+    series: Iterable[Interval],
+    telemetry: Iterable[TelemetryPoint] = (),
+) -> Iterator[Row]:
+    """A row for each interval, with the telemetry of the same time."""
+    place, beside = _place(record), {point.t_s: point for point in telemetry}
+    for point in series:
+        yield place | _point(point) | _readings(beside.get(point.t_s))
+
+
+def _place(record: RunRecord) -> Row:
+    """Which run it is: the part that all of its rows share."""
+    asked = record.asked
+    names = ("session", "seq", "run_id", "status", "cause", "started_at", "run_s")
+    asked_names = ("test", "kind", "step", "round", "iteration")
+    return {
+        **{name: getattr(record, name) for name in names},
+        **{name: getattr(asked, name) for name in asked_names},
+        "backend": record.backend.name,
+        **{f"cell.{axis}": value for axis, value in asked.cell.items()},
+    }
+
+
+def _figures(scope: str, result: DirectionResult) -> Row:
+    figures = {"scope": scope, **result.model_dump(exclude={"latency"})}
+    return figures | (_latency(result.latency) if result.latency else {})
+
+
+def _latency(latency: Latency) -> Row:
+    row = latency.model_dump(exclude={"percentiles"})
+    for percentile in latency.percentiles:
+        row[f"p{percentile.percent:g}_ns"] = percentile.latency_ns
+        row[f"p{percentile.percent:g}_supported"] = percentile.supported
+    return row
+
+
+def _point(point: Interval) -> Row:
+    row = point.model_dump(exclude={"ios", "bytes", "p99_9_ns"})
+    row["p99.9_ns"] = point.p99_9_ns
+    for direction in DIRECTIONS:
+        row[f"{direction}_ios"] = point.ios.get(direction, 0)
+        row[f"{direction}_bytes"] = point.bytes.get(direction, 0)
+    return row
+
+
+def _readings(readings: Readings | None) -> Row:
+    """Those that there are."""
+    row = readings.model_dump(include=set(TELEMETRY)) if readings else {}
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A session, as records and as flat rows: of runs, or of their intervals."""
+
+    store: Store
+    session: Session
+    series: bool = False
+    detail: bool = False
+
+    def records(self) -> Iterator[RunRecord]:
+        """The runs in order."""
+        return self.store.records(self.session.id)
+
+    def columns(self) -> Columns:
+        """The columns of the rows. Reads all records once, for their axes."""
+        axes = dict.fromkeys(a for r in self.records() for a in r.asked.cell)
+        return series_columns(axes) if self.series else run_columns(axes)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows; a column that a row has no value for is not in it."""
+        for record in self.records():
+            if self.series:
+                detail = self.store.detail(record.session, record.seq)
+                yield from series_rows(record, detail.series, detail.telemetry)
+            else:
+                yield from run_rows(record)

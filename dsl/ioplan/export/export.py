@@ -1,0 +1,181 @@
+"""A session for other tools: JSON, JSON lines, CSV or Parquet.
+
+JSON and JSON lines give whole records (`ioplan.records.schema`); CSV and Parquet
+give flat rows (`ioplan.export.columns`). With `series`, every format gives a row
+for each interval. All is written as it is read: a session may be large.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from itertools import chain, islice, repeat
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from ioplan.core.text import did_you_mean
+from ioplan.export.columns import Columns, Row, Source
+from ioplan.store.store import Store
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+ROWS_PER_GROUP = 50_000
+"""How many rows a Parquet file holds in a group, and we in memory."""
+
+Writer = Callable[[Source, BinaryIO], None]
+
+
+class Tabular(Protocol):
+    """Anything that is flat rows."""
+
+    def columns(self) -> Columns:
+        """The columns with their types, in order."""
+
+    def rows(self) -> Iterable[Row]:
+        """The rows, as they are read."""
+
+
+class ExportError(Exception):
+    """A session cannot be exported so; the text says what to do."""
+
+
+def export(
+    store: Store,
+    session_id: str,
+    format: str,
+    out: BinaryIO | str | PathLike[str],
+    *,
+    detail: bool = False,
+    series: bool = False,
+) -> None:
+    """Write a session to a file or a binary stream.
+
+    `session_id` is any key of `Store.session`. `detail` adds histograms and series
+    to JSON. Raises ExportError, StoreError, and OSError from writing.
+    """
+    write = _writer(format)
+    if detail and (format != "json" or series):
+        raise ExportError("histograms are exported with whole records as json only")
+    source = Source(store, store.session(session_id), series, detail)
+    if isinstance(out, (str, PathLike)):
+        with Path(out).open("wb") as stream:
+            write(source, stream)
+    else:
+        write(source, out)
+
+
+def _writer(format: str) -> Writer:
+    if format not in WRITERS:
+        raise ExportError(
+            f"there is no format {format!r}{did_you_mean(format, WRITERS)}; "
+            f"formats are: {', '.join(WRITERS)}"
+        )
+    if format == "parquet":
+        _pyarrow()  # before the file is opened, so that no empty one stays behind
+    return WRITERS[format]
+
+
+def _write_json(source: Source, out: BinaryIO) -> None:
+    out.write(b'{"session":' + source.session.model_dump_json().encode())
+    if source.series:
+        _write_array(out, "series", map(_json, source.rows()))
+    else:
+        _write_array(out, "runs", (r.model_dump_json() for r in source.records()))
+    if source.detail:
+        _write_array(out, "details", map(_json, _details(source)))
+    out.write(b"}\n")
+
+
+def _write_array(out: BinaryIO, name: str, items: Iterable[str]) -> None:
+    out.write(f',\n"{name}":['.encode())
+    gaps = chain(["\n"], repeat(",\n"))
+    out.writelines(
+        (gap + item).encode() for item, gap in zip(items, gaps, strict=False)
+    )
+    out.write(b"]")
+
+
+def _details(source: Source) -> Iterable[Row]:
+    for record in source.records():
+        detail = source.store.detail(record.session, record.seq)
+        yield {"seq": record.seq, **detail.model_dump(mode="json")}
+
+
+def _write_jsonl(source: Source, out: BinaryIO) -> None:
+    if source.series:
+        lines: Iterable[str] = map(_json, source.rows())
+    else:
+        lines = (record.model_dump_json() for record in source.records())
+    out.writelines(line.encode() + b"\n" for line in lines)
+
+
+def _json(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Lines:
+    """Ends lines as Unix tools want it.
+
+    Told so itself, the csv module would leave a lone carriage return unquoted.
+    """
+
+    def __init__(self, out: io.TextIOBase) -> None:
+        self._out = out
+
+    def write(self, line: str) -> int:
+        return self._out.write(line.removesuffix("\r\n") + "\n")
+
+
+def write_csv(source: Tabular, out: BinaryIO) -> None:
+    """Rows as CSV."""
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="")
+    columns = source.columns()
+    writer = csv.writer(_Lines(text), lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in source.rows():
+        writer.writerow([_csv_cell(row.get(name)) for name in columns])
+    text.detach()  # flushes, and leaves the stream open
+
+
+def _csv_cell(value: Any) -> Any:
+    """A text that a spreadsheet would calculate gets a quote before it."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def write_parquet(source: Tabular, out: BinaryIO) -> None:
+    """Rows as Parquet. Raises ExportError without pyarrow."""
+    pa, pq = _pyarrow()
+    schema = _arrow_schema(pa, source.columns())
+    rows = iter(source.rows())
+    with pq.ParquetWriter(out, schema) as writer:
+        while group := list(islice(rows, ROWS_PER_GROUP)):
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+
+
+def _arrow_schema(pa: Any, columns: Columns) -> Any:
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return pa.schema([(name, types[kind]) for name, kind in columns.items()])
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    """pyarrow and its Parquet part: 100 MB, so an extra, loaded when needed."""
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ExportError(
+            "Parquet needs pyarrow: install it with `pip install 'ioplan[parquet]'`, "
+            "or export as csv"
+        ) from error
+
+
+WRITERS: dict[str, Writer] = {
+    "json": _write_json,
+    "jsonl": _write_jsonl,
+    "csv": write_csv,
+    "parquet": write_parquet,
+}

@@ -1,0 +1,30 @@
+"""What drives on files and block devices of this host have in common."""
+
+from __future__ import annotations
+
+import time
+
+from ioplan.backends import TargetFacts, Tell, untold
+from ioplan.guard.purge.purge import purge
+from ioplan.guard.target import Target
+from ioplan.job import SECOND_NS
+
+
+class FileDrive:
+    """A file or block device, locked while it is open; a backend adds `start`."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.facts: TargetFacts = target.facts
+
+    def purge(self, tell: Tell = untold) -> str:
+        """Discard the device, or punch out the file. Raises BackendError."""
+        return purge(self.target, tell)
+
+    def idle(self, pause_ns: int) -> None:
+        """Wait."""
+        time.sleep(pause_ns / SECOND_NS)
+
+    def close(self) -> None:
+        """Unlock it."""
+        self.target.close()

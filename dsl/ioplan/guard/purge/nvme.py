@@ -1,0 +1,114 @@
+"""NVMe's own ways to erase: format of one namespace, sanitize of a whole drive."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Callable
+
+from ioplan.backends import BackendError, Tell
+from ioplan.devices.device import Device
+from ioplan.devices.nvme import Controller, Nvme
+from ioplan.guard.purge.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog, watched
+from ioplan.guard.target import Target
+
+FORMAT, SANITIZE = 0x80, 0x84
+USER_DATA_ERASE = 1
+BLOCK_ERASE, CRYPTO_ERASE = 2, 4
+FORMAT_MS = 4 * 3_600_000
+"""The kernel resets a drive that takes longer; nvme-cli's 10 minutes may be too few."""
+BLKSSZGET, BLKFLSBUF = 0x1268, 0x1261
+
+Act = Callable[[Tell], str]
+
+
+def formatting(target: Target) -> Act:
+    """Check that a format takes this namespace alone. Raises BackendError, OSError."""
+    nvme = _namespace(target, "format")
+    controller = nvme.controller()
+    if not controller.formats:
+        raise _refused(target, "format", "its controller does not know the command")
+    if controller.formats_all:
+        _check_alone(target, nvme, controller, "format")
+
+    def act(_: object) -> str:
+        word = nvme.layout().cdw10(USER_DATA_ERASE)
+        nvme.admin(FORMAT, nvme.nsid, word, timeout_ms=FORMAT_MS)
+        _check_unchanged(target)
+        return f"formatted, namespace {nvme.nsid} with erase of user data"
+
+    return act
+
+
+def sanitizing(target: Target) -> Act:
+    """Check that the drive has nothing else on it. Raises BackendError, OSError."""
+    nvme = _namespace(target, "sanitize")
+    controller = nvme.controller()
+    action = action_of(controller)
+    if action is None:
+        why = "its controller has neither block erase nor crypto erase"
+        raise _refused(target, "sanitize", why)
+    _check_alone(target, nvme, controller, "sanitize")
+    if _log(nvme).under_way:
+        why = "it is being sanitized already; wait until that ends"
+        raise _refused(target, "sanitize", why)
+
+    def act(tell: Tell) -> str:
+        nvme.admin(SANITIZE, 0, action)
+        trouble = watched(lambda: _log(nvme), tell)
+        if trouble:
+            raise BackendError(f"cannot purge {target.facts.path}: {trouble}")
+        _check_unchanged(target)
+        return f"sanitized, by {'block' if action == BLOCK_ERASE else 'crypto'} erase"
+
+    return act
+
+
+def action_of(controller: Controller) -> int | None:
+    """Block erase first; never overwriting, which wears the flash out."""
+    if controller.block_erase:
+        return BLOCK_ERASE
+    return CRYPTO_ERASE if controller.crypto_erase else None
+
+
+def _log(nvme: Nvme) -> SanitizeLog:
+    return SanitizeLog.of(nvme.log(LOG_PAGE, LOG_BYTES))
+
+
+def _namespace(target: Target, what: str) -> Nvme:
+    """A partition's descriptor takes the same commands, for the whole namespace."""
+    device = Device.numbered(os.fstat(target.fd).st_rdev)
+    if not device.disk.text("nsid"):
+        raise _refused(target, what, "it is no NVMe namespace")
+    if device.partition:
+        raise _refused(target, what, "it is a partition; name the whole namespace")
+    return Nvme(target.fd)
+
+
+def _check_alone(target: Target, nvme: Nvme, controller: Controller, what: str) -> None:
+    others = nvme.others(controller)
+    if others:
+        listed = ", ".join(map(str, others))
+        why = f"that erases the whole drive, and it has other namespaces too: {listed}"
+        raise _refused(target, what, why)
+
+
+def _refused(target: Target, what: str, why: str) -> BackendError:
+    return BackendError(
+        f'cannot purge {target.facts.path} by {what}: {why}; or set purge = "discard" '
+        f'or "zeros" in the target\'s [targets.NAME] of the lab'
+    )
+
+
+def _check_unchanged(target: Target) -> None:
+    """What the session knows of the target must hold after it, too."""
+    fcntl.ioctl(target.fd, BLKFLSBUF)  # nothing of before is to be read from memory
+    size = os.lseek(target.fd, 0, os.SEEK_END)
+    (block,) = struct.unpack("i", fcntl.ioctl(target.fd, BLKSSZGET, bytes(4)))
+    if (size, block) != (target.facts.capacity_bytes, target.facts.block_bytes):
+        raise BackendError(
+            f"{target.facts.path} came out of its purge with {size} B in blocks of "
+            f"{block} B, and had {target.facts.capacity_bytes} B in blocks of "
+            f"{target.facts.block_bytes} B; look at it with `nvme id-ns`"
+        )

@@ -1,0 +1,173 @@
+"""The lab file, in TOML: what a plan does not say, as it differs by lab.
+
+`backend` names what does the I/O by default, a table `[backends.NAME]` has a
+backend's options in its own words, such as `engine = "libaio"` for fio, and
+`[targets.NAME]` says which device NAME is, and whether it may be written.
+`power = { command = ["meter", "--watts"] }` names a meter outside the machine.
+`[hosts.NAME]` says how a host is reached, `[groups]` which targets run side by side,
+and `results` names the database that results are pushed to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
+from ioplan.lab.cross_references import Fault, link_faults
+from ioplan.lab.hosts import LabHost
+from ioplan.lab.lab import Lab, LabError
+from ioplan.target_entry import (
+    TABLE,
+    WAY,
+    LabTarget,
+    PowerMeter,
+    PurgeCommand,
+)
+
+KEY = r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'"""
+HEADER = re.compile(rf"\s*\[\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*\]")
+VALUE = re.compile(rf"\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*=")
+
+KeyPath = tuple[str, ...]
+
+
+def line_of(text: str, key: Sequence[str]) -> int | None:
+    """The line of the key, or of the nearest that it is within; counted from 1.
+
+    A table that only its parts name is where the first of them is.
+    """
+    wanted, found = tuple(key), list(_keys(text))
+    if not wanted:
+        return None
+    within = [(len(p), number) for number, p in found if p == wanted[: len(p)]]
+    if within:
+        return max(within, key=lambda one: one[0])[1]
+    parts = (number for number, p in found if p[: len(wanted)] == wanted)
+    return next(parts, None)
+
+
+def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
+    table: KeyPath = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := HEADER.match(line):
+            table = _parts(found[1])
+            yield number, table
+        elif found := VALUE.match(line):
+            yield number, table + _parts(found[1])
+
+
+def _parts(dotted: str) -> KeyPath:
+    return tuple(part.strip("\"'") for part in re.findall(KEY, dotted))
+
+
+MOST_BYTES = 1 << 20
+MOST_SHOWN = 20
+
+
+def usual_path() -> Path:
+    """lab.toml in the XDG config folder, whether it is there or not."""
+    config = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(config).expanduser() / "ioplan" / "lab.toml"
+
+
+def default_path() -> Path | None:
+    """`IOPLAN_LAB`, else the usual one, if it is there."""
+    named = os.environ.get("IOPLAN_LAB")
+    if named:
+        return Path(named)
+    usual = usual_path()
+    return usual if _is_there(usual) else None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True  # reading it says so
+
+
+def read_lab(path: Path | None) -> Lab:
+    """The lab of a file, or one that says nothing. Raises LabError."""
+    path = path or default_path()
+    return _lab(path, _text(path)) if path else Lab()
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise LabError(f"the lab {path} is larger than {MOST_BYTES} B; is it one?")
+        return content.decode()
+    except OSError as error:
+        raise LabError(
+            f"cannot read the lab {path}: {error.strerror}; name another with --lab"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise LabError(f"the lab {path} is not TOML: {error}") from error
+
+
+def _lab(path: Path, text: str) -> Lab:
+    try:
+        lab = Lab.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise LabError(f"the lab {path} is not TOML: {error}") from error
+    except ValidationError as error:
+        raise LabError(_told(path, text, map(_fault, error.errors()))) from error
+    if found := list(link_faults(lab)):
+        raise LabError(_told(path, text, found))
+    return lab
+
+
+def _told(path: Path, text: str, faults: Iterable[Fault]) -> str:
+    """All that is wrong, each with its line, as far as that can be told."""
+    shown = list(dict.fromkeys(_line(path, text, fault) for fault in faults))
+    more = [f"and {len(shown) - MOST_SHOWN} more"] * (len(shown) > MOST_SHOWN)
+    return "\n".join([*shown[:MOST_SHOWN], *more])
+
+
+def _line(path: Path, text: str, fault: Fault) -> str:
+    where, reason = fault
+    line = line_of(text, where)
+    place = f"{path}:{line}" if line else str(path)
+    return f"the lab {place}: {'.'.join(where)}: {reason}"
+
+
+def _fault(error: ErrorDetails) -> Fault:
+    where = tuple(str(part) for part in error["loc"] if part not in NOT_WRITTEN)
+    return where, _reason(error)
+
+
+NOT_WRITTEN = ("[key]", TABLE, WAY)
+"""Parts of a place that are pydantic's own."""
+OTHER_KEYS = dict.fromkeys(("device", "dev", "file", "filename"), "path")
+"""What people write elsewhere."""
+KNOWN: dict[str, type[Model]] = {"targets": LabTarget, "hosts": LabHost}
+"""What is in the tables of tables."""
+
+
+def _reason(error: ErrorDetails) -> str:
+    """In the words of a lab file."""
+    message = error["msg"].removeprefix("Value error, ")
+    loc = error["loc"]
+    if error["type"] == "extra_forbidden":
+        inner = KNOWN.get(str(loc[0])) if len(loc) == 3 else None
+        inner = PurgeCommand if TABLE in loc else inner
+        inner = PowerMeter if loc[-2:-1] == ("power",) else inner
+        known = (inner or Lab).model_fields
+        key = str(loc[-1])
+        near = did_you_mean(OTHER_KEYS.get(key, key), known)
+        return f"there is no key {key!r}{near}; known: {', '.join(known)}"
+    if loc[-1] == WAY and not isinstance(error["input"], str):
+        return 'it is a way such as "format", or a table with a command'
+    if loc[-1] == "[key]":
+        return "a name has letters, digits, '-', '_' and '.' only"
+    return message

@@ -1,0 +1,105 @@
+"""Closes what a template leaves open: template + cell -> workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ioplan.core.memo import ByIdentity
+from ioplan.language.fields import FIELDS, Attributes, slot
+from ioplan.language.plan import (
+    Amount,
+    CellValue,
+    Ref,
+    StreamTemplate,
+    WorkloadTemplate,
+)
+from ioplan.language.quantity import Quantity
+from ioplan.workload import STREAM_DEFAULTS, Rate, Stream, Workload
+
+Cell = Mapping[str, CellValue]
+
+
+def workload_of(
+    base: WorkloadTemplate, override: StreamTemplate, cell: Cell
+) -> Workload:
+    """The workload of one cell: base, then the step's own clauses, then the axes."""
+    varied = cell.get("workload")
+    if varied and varied.workload:
+        base = varied.workload
+    streams = tuple([_stream(stream, override, cell) for stream in base.streams])
+    return Workload.complete({"streams": streams})
+
+
+class Closed(NamedTuple):
+    """What a stream's template and a step's clauses say together, axes apart."""
+
+    attributes: Attributes
+    refs: tuple[tuple[str, str], ...]
+    arrivals: str
+    total: bool
+
+
+def _merged(base: StreamTemplate, override: StreamTemplate) -> Closed:
+    """All attributes with their defaults; what the step says again closes a ref."""
+    attributes = {**base.attributes, **override.attributes}
+    said = {*override.spans, *map(slot, override.refs)}
+    kept = [(f, n) for f, n in base.refs.items() if slot(f) not in said]
+    arrivals = attributes.pop("arrivals", "fixed")
+    total = attributes.pop("qd_scope", "each") == "total"
+    whole = {**STREAM_DEFAULTS, **_both_sizes(attributes), "name": base.name}
+    return Closed(whole, (*kept, *override.refs.items()), arrivals, total)
+
+
+def _both_sizes(attributes: Attributes) -> Attributes:
+    """Sizes of one direction serve the other where that does nothing."""
+    sizes = attributes.get("read_sizes") or attributes.get("write_sizes")
+    return {"read_sizes": sizes, "write_sizes": sizes, **attributes}
+
+
+closed = ByIdentity(_merged)
+
+
+def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
+    """A stream from attributes that the checker has seen; no second validation."""
+    attributes, refs, arrivals, total = closed.of(base, override)
+    made = attributes.copy()
+    for field, name in refs:
+        made.update(_converted(field, cell[name].quantity))
+    for axis, value in cell.items():
+        if value.attributes is not None and (
+            "." not in axis or axis.rpartition(".")[0] == base.name
+        ):  # `qd` concerns every stream, `reader.qd` one
+            made.update(value.attributes)
+    if total:
+        made["qd"] = made["qd"] // made["threads"]
+    if made["rate"]:
+        made["rate"] = _rate(*made["rate"], arrivals)
+    return Stream.complete(made)
+
+
+@lru_cache(maxsize=4096)
+def _converted(field: str, quantity: Quantity) -> Attributes:
+    return FIELDS[field](quantity)
+
+
+@lru_cache(maxsize=1024)
+def _rate(kind: str, value: float, arrivals: Any) -> Rate:
+    if kind == "iops":
+        return Rate(iops=value, arrivals=arrivals)
+    return Rate(bytes_per_s=value, arrivals=arrivals)
+
+
+def amount_of(amount: Amount, cell: Cell) -> Quantity:
+    """A quantity, closed by the cell where it is open."""
+    if not isinstance(amount, Ref):
+        return amount
+    found = cell[amount.name].quantity
+    assert found is not None, "the checker gives every name its quantity"
+    return found
+
+
+def scaled_ns(duration: Quantity, scale: float) -> int:
+    """A duration in ns, multiplied by the plan's time scale."""
+    return max(1, round(duration.value * scale))

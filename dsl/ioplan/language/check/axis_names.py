@@ -1,0 +1,72 @@
+"""The names of a `vary`: fields, fields of one stream, or names that steps use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ioplan.language.check.scope import Open, OpenName, Scope
+from ioplan.language.fields import AXIS_FIELDS
+from ioplan.language.plan import Axis, CellValue
+from ioplan.language.quantity import Quantity
+from ioplan.language.syntax import tree
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One name of a `vary`, told apart: `reader.qd` is field qd of one stream."""
+
+    word: tree.Word
+    field: str | None
+    stream: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The axis as the plan writes it."""
+        return self.word.text
+
+    def decides(self, other: Dimension) -> bool:
+        """Whether both decide the same: `qd` decides `reader.qd` too."""
+        if self.field is None or other.field is None:
+            return self.name == other.name
+        one_stream = None in (self.stream, other.stream) or self.stream == other.stream
+        return self.field == other.field and one_stream
+
+
+def dimension(word: tree.Word) -> Dimension:
+    """Whether a name is a field, a field of a stream, or any other name."""
+    stream, _, field = word.text.rpartition(".")
+    if field in AXIS_FIELDS and field != "workload":
+        return Dimension(word, field, stream or None)
+    if word.text == "workload":
+        return Dimension(word, "workload")
+    return Dimension(word, None)
+
+
+def opened_by(axes: tuple[Axis, ...], varies: list[tree.Vary], scope: Scope) -> Open:
+    """What the axes of a test decide, where they are no fields."""
+    made = Open()
+    whole = {name for axis in axes for name in axis.names}
+    for word in (word for vary in varies for word in vary.names):
+        if word.text not in whole:
+            made.broken.add(word.text)
+        if dimension(word).field is None:
+            values = _quantities(word.text, axes)
+            made.names.setdefault(word.text, OpenName(word.text, values))
+            param = scope.param(word.text)
+            if param:
+                made.params[id(param[0])] = word.text
+    return made
+
+
+def values_of(name: str, axes: tuple[Axis, ...]) -> list[CellValue]:
+    """The values that a name takes."""
+    return [
+        row[axis.names.index(name)]
+        for axis in axes
+        if name in axis.names
+        for row in axis.values
+    ]
+
+
+def _quantities(name: str, axes: tuple[Axis, ...]) -> tuple[Quantity, ...]:
+    return tuple(v.quantity for v in values_of(name, axes) if v.quantity)

@@ -1,0 +1,157 @@
+"""The way from text to checked plan, and the only one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import Literal
+
+from ioplan.language.check.modules import (
+    Loader,
+    Module,
+    library_roots,
+    place,
+    read_text,
+)
+from ioplan.language.check.parameters import Parameters, picked, reached, used_params
+from ioplan.language.check.preconditions import defined as checked_precondition
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.test_block import checked as checked_test
+from ioplan.language.check.workloads import defined as checked_workload
+from ioplan.language.errors.collector import EnoughFound, Findings
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.errors.hints import too_deep
+from ioplan.language.plan import FULL, CheckedPlan, Test
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Source, Span
+
+NO_SETTINGS: Mapping[str, str] = {}
+
+
+def check_file(
+    path: Path,
+    settings: Mapping[str, str] = NO_SETTINGS,
+    time_scale: float = 1.0,
+    profile: str = FULL,
+) -> CheckedPlan:
+    """Check a plan's file. Raises PlanError with all errors, OSError, ValueError."""
+    source = Source(str(path), read_text(path))
+    roots = library_roots(path)
+    return check(source, roots, settings, time_scale, path.resolve(), profile)
+
+
+def check(
+    source: Source,
+    roots: tuple[Path, ...] = (),
+    settings: Mapping[str, str] = NO_SETTINGS,
+    time_scale: float = 1.0,
+    path: Path | None = None,
+    profile: str = FULL,
+) -> CheckedPlan:
+    """Check a plan's text with the values of a profile, then with those set.
+
+    Raises PlanError with all errors, or the first hundred; ValueError for a time
+    scale that is none. A value for a param that no test uses changes nothing.
+    """
+    if not 0 < time_scale < inf:
+        raise ValueError(f"a time scale is a number above 0, not {time_scale}")
+    findings = Findings()
+    try:
+        main = Loader(roots, findings).module(source, path)
+        parameters = Parameters(findings)
+        chosen = picked(main, profile, parameters)
+        given, used = chosen | parameters.override(main, settings), reached(main)
+        parameters.use({key: value for key, value in given.items() if key in used})
+        plan = _checked(main, parameters, time_scale, profile)
+    except EnoughFound:
+        raise PlanError(findings.errors) from None
+    except RecursionError:
+        raise PlanError([*findings.errors, too_deep(source)]) from None
+    if findings.errors:
+        raise PlanError(findings.errors)
+    return plan
+
+
+def _checked(
+    main: Module, parameters: Parameters, time_scale: float, profile: str
+) -> CheckedPlan:
+    _check_definitions(main, parameters, time_scale, set())
+    tests = _tests(main, Scope(main, parameters), time_scale)
+    return CheckedPlan.model_construct(
+        title=_title(main, parameters.findings),
+        file=main.source.name,
+        parameters=_parameters(main, parameters),
+        profile=profile,
+        on_failure=_on_failure(main, parameters.findings),
+        tests=tests,
+        time_scale=time_scale,
+        text=main.source.text,
+    )
+
+
+def _title(main: Module, findings: Findings) -> str:
+    plans = [item for item in main.file.items if isinstance(item, tree.Plan)]
+    for extra in plans[1:]:
+        findings.error("a file has one plan line at most", extra.span)
+    return plans[0].title.text if plans else Path(main.source.name).stem
+
+
+def _on_failure(main: Module, findings: Findings) -> Literal["stop", "continue"] | None:
+    """What a failed run means; None where the plan leaves that to the lab."""
+    said = [item for item in main.file.items if isinstance(item, tree.OnFailure)]
+    for extra in said[1:]:
+        findings.twice("'on failure'", extra.span, said[0].span)
+    if not said:
+        return None
+    return "stop" if said[0].what.text == "stop" else "continue"
+
+
+def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:
+    """All parameters that tests use, as the main file names them, with their values."""
+    values = {n: parameters.value(*found) for n, found in used_params(main).items()}
+    return {name: value.text if value else "" for name, value in values.items()}
+
+
+def _check_definitions(
+    module: Module, parameters: Parameters, time_scale: float, seen: set[int]
+) -> None:
+    """Check what is defined, used or not, in a file and in all that it uses."""
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    for _, used in module.used:
+        _check_definitions(used, parameters, time_scale, seen)
+    scope = Scope(module, parameters)
+    for item in module.file.items:
+        if isinstance(item, tree.Param):
+            parameters.value(item, module)
+        elif isinstance(item, tree.Workload):
+            checked_workload(item, module, scope)
+        elif isinstance(item, tree.Precondition):
+            checked_precondition(item, module, scope, time_scale)
+
+
+def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
+    """The tests without errors."""
+    nodes = [item for item in main.file.items if isinstance(item, tree.Test)]
+    if not nodes:
+        scope.findings.missing(
+            "the plan has no test",
+            place(main),
+            Span(main.source, 0, len(main.source.text)),
+            'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
+        )
+    _check_titles(nodes, scope.findings)
+    checked = [checked_test(node, scope, time_scale) for node in nodes]
+    return tuple(test for test in checked if test)
+
+
+def _check_titles(nodes: list[tree.Test], findings: Findings) -> None:
+    seen: set[str] = set()
+    for title in (node.title for node in nodes):
+        if not title.text.strip():
+            findings.error("a test needs a title", title.span)
+        elif title.text in seen:
+            findings.error(f"two tests are called {title.text!r}", title.span)
+        seen.add(title.text)

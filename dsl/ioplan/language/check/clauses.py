@@ -1,0 +1,298 @@
+"""Checks the clauses of a workload: what each sets in the draft of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from ioplan.language.check.clause_values import data_from, region_of
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.stream_draft import Draft
+from ioplan.language.fields import FIELDS, io_size, percent, slot
+from ioplan.language.plan import Amount, Ref, StreamTemplate
+from ioplan.language.quantity import Kind, Quantity, QuantityError
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+from ioplan.workload import Hotspot, Hotspots, SizeShare
+
+
+def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    shares = [_share(pair, scope) for pair in clause.pairs]
+    if any(share is None for share in shares):
+        return
+    sizes = tuple(share for share in shares if share)
+    _adds_up((s.percent for s in sizes), "the shares", clause.span, scope)
+    distinct = {share.size_bytes for share in sizes}
+    if len(distinct) < len(sizes):
+        scope.findings.error("a size stands twice", clause.span, "add its shares up")
+    names = {
+        "sizes": ("read_sizes", "write_sizes"),
+        "read sizes": ("read_sizes",),
+        "write sizes": ("write_sizes",),
+    }
+    draft.put(clause.kind, dict.fromkeys(names[clause.kind], sizes), clause.span)
+
+
+def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
+    size_atom, share_atom = pair
+    size = scope.quantity(size_atom, "a size of a distribution")
+    share = scope.quantity(share_atom, "a share of a distribution")
+    if size is None or share is None:
+        return None
+    guarded = scope.parameters.guarded
+    size_bytes = guarded(size_atom.span, lambda: io_size(size))
+    shared = guarded(share_atom.span, lambda: _positive(share))
+    if size_bytes is None or shared is None:
+        return None
+    return SizeShare(size_bytes=size_bytes, percent=shared)
+
+
+def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    spots = [_spot(pair, scope) for pair in clause.pairs]
+    if any(spot is None for spot in spots):
+        return
+    made = tuple(spot for spot in spots if spot)
+    _adds_up((s.io_percent for s in made), "the shares of I/O", clause.span, scope)
+    _adds_up((s.space_percent for s in made), "the shares of space", clause.span, scope)
+    draft.put("hotspots", {"distribution": Hotspots(spots=made)}, clause.span)
+
+
+def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
+    shares = [scope.quantity(atom, "a share of a hotspot") for atom in pair]
+    made = [
+        scope.judged(share, atom, _positive) if share else None
+        for share, atom in zip(shares, pair, strict=True)
+    ]
+    io_share, space_share = made
+    if io_share is None or space_share is None:
+        return None
+    return Hotspot(io_percent=io_share, space_percent=space_share)
+
+
+def _positive(share: Quantity) -> float:
+    value = percent(share, "a share")
+    if value <= 0:
+        raise QuantityError("a share is more than 0 %", "leave the entry out")
+    return value
+
+
+def _adds_up(shares: Iterable[float], what: str, span: Span, scope: Scope) -> None:
+    total = round(sum(shares), 6)
+    if total != 100:
+        scope.findings.error(f"{what} add up to {total:g} %, not 100 %", span)
+
+
+Apply = Callable[[tree.Clause, Scope, Draft], None]
+
+ONE_QUANTITY = (
+    *("size", "read", "trim", "threads", "sync"),
+    *("zipf", "pareto", "normal"),
+)
+COUNTS = ("qd", "threads", "sync")
+KEYWORDS = {"time": "for", "share": "read", "iops": "rate", "bandwidth": "rate"}
+"""What a quantity without its keyword most likely meant."""
+NAMED = {
+    "mix": "the mix",
+    "size": "the size",
+    "pattern": "the pattern",
+    "distribution": "where random I/O falls",
+}
+"""Slots that are no keywords; the others are."""
+
+
+def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
+    """What clauses say, each thing once."""
+    draft = Draft()
+    for clause in _single(clauses, scope):
+        name = _slot_of(clause, scope)
+        if name in draft.spans:
+            scope.findings.twice(
+                NAMED.get(name, repr(name)), clause.span, draft.spans[name]
+            )
+            continue
+        draft.spans[name] = clause.span
+        CLAUSES[clause.kind](clause, scope, draft)
+    _check_together(draft, scope)
+    return draft.template()
+
+
+def _single(clauses: Iterable[tree.Clause], scope: Scope) -> list[tree.Clause]:
+    """Without the `2, 4` of `qd 1, 2, 4`, which is an axis; said once."""
+    kept: list[tree.Clause] = []
+    for bare, group in groupby(clauses, _is_bare_number):
+        found = list(group)
+        if bare and kept and kept[-1].kind in COUNTS:
+            _listed(kept[-1], found, scope)
+        else:
+            kept += found
+    return kept
+
+
+def _is_bare_number(clause: tree.Clause) -> bool:
+    return clause.kind == "value" and clause.atoms[0].text.isdecimal()
+
+
+def _listed(first: tree.Clause, rest: list[tree.Clause], scope: Scope) -> None:
+    values = ", ".join(c.atoms[0].text for c in (first, *rest))
+    scope.findings.error(
+        f"{first.kind!r} takes one number",
+        replace(rest[0].span, end=rest[-1].span.end),
+        f"to vary it: vary {first.kind} in {values}",
+    )
+
+
+def _slot_of(clause: tree.Clause, scope: Scope) -> str:
+    if clause.kind != "value":
+        return slot(clause.kind)
+    atom = clause.atoms[0]
+    if atom.kind == "mix":
+        return "mix"
+    kind = scope.kind_of_name(atom.text)
+    if atom.kind != "name":
+        with scope.findings.unsaid():
+            value = scope.parameters.parsed(atom.text, atom.span)
+        kind = value.kind if value else None
+    return kind if kind in ("mix", "size") else f"value {atom.text}"
+
+
+def _check_together(draft: Draft, scope: Scope) -> None:
+    both = [k for k in ("read sizes", "write sizes") if k in draft.spans]
+    if both and "size" in draft.spans:
+        scope.findings.twice("the size", draft.spans[both[0]], draft.spans["size"])
+
+
+def _pattern(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    draft.put("pattern", {"pattern": clause.words[0].text}, clause.span)
+
+
+def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """A size or a mix, which need no keyword."""
+    amount = scope.amount(clause.atoms[0])
+    if amount is None:
+        return
+    kind = scope.kind_of(amount)
+    if kind is None:
+        return
+    if kind in ("size", "mix"):
+        _apply(kind, amount, clause, scope, draft)
+    else:
+        _no_keyword(amount, kind, clause, scope)
+
+
+def _no_keyword(amount: Amount, kind: Kind, clause: tree.Clause, scope: Scope) -> None:
+    text = amount.text if isinstance(amount, Quantity) else amount.name
+    if kind == "passes":
+        scope.findings.error(
+            f"{text} needs a comma before it",
+            clause.span,
+            f"for example run random 4KiB 100/0, {text}",
+        )
+    elif kind == "number":
+        scope.findings.error(
+            f"{text} has no unit",
+            clause.span,
+            f"a size is written {text}KiB or {text}B; a queue depth qd {text}",
+        )
+    else:
+        scope.findings.error(
+            f"{text} needs a word before it",
+            clause.span,
+            f"did you mean {KEYWORDS[kind]} {text}?",
+        )
+
+
+def _apply(
+    field: str, amount: Amount, clause: tree.Clause, scope: Scope, draft: Draft
+) -> None:
+    """Set a field that one quantity decides, now or by an axis."""
+    span = clause.span
+    made = scope.judged(amount, clause.atoms[0], FIELDS[field])
+    if isinstance(amount, Ref):
+        draft.refer(field, amount.name, span)
+    elif made is not None:
+        draft.put(field, made, span)
+
+
+def _one(field: str) -> Apply:
+    """A clause that is a keyword and a quantity."""
+
+    def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+        amount = scope.amount(clause.atoms[0])
+        if amount is not None:
+            _apply(field, amount, clause, scope, draft)
+
+    return apply
+
+
+def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """Whose depth it is goes with the number: an override says both anew."""
+    _one("qd")(clause, scope, draft)
+    draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
+
+
+def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """How I/Os arrive goes with the rate: an override says both anew."""
+    _one("rate")(clause, scope, draft)
+    draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
+
+
+def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    if clause.atoms[0].text == "size":
+        draft.put("align", {"align_bytes": None}, clause.span)
+    else:
+        _one("align")(clause, scope, draft)
+
+
+def _region(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    made = region_of(clause.atoms[0], clause.atoms[1], clause.span, scope)
+    if made:
+        draft.put("region", made, clause.span)
+
+
+def _data(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    made = data_from(clause.words[0].text, clause.atoms, scope)
+    if made:
+        draft.put("data", made, clause.span)
+
+
+def _verify(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    draft.put("verify", {"verify": True}, clause.span)
+
+
+def _hosts(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """Which they are is the lab's to say; here each is named once."""
+    seen: dict[str, Span] = {}
+    for word in clause.words:
+        if word.text in seen:
+            host = f"the host {word.text!r}"
+            scope.findings.twice(host, word.span, seen[word.text])
+        seen.setdefault(word.text, word.span)
+    draft.put("hosts", {"hosts": tuple(seen)}, clause.span)
+
+
+def _quoted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    scope.findings.error(
+        f"{clause.span.text} has no meaning here",
+        clause.span,
+        'only names of hosts are quoted: on hosts h1, "rack-2"',
+    )
+
+
+CLAUSES: dict[str, Apply] = {
+    **{field: _one(field) for field in ONE_QUANTITY},
+    "pattern": _pattern,
+    "value": _value,
+    "qd": _qd,
+    "rate": _rate,
+    "align": _align,
+    "sizes": sizes,
+    "read sizes": sizes,
+    "write sizes": sizes,
+    "region": _region,
+    "data": _data,
+    "verify": _verify,
+    "hotspots": hotspots,
+    "hosts": _hosts,
+    "quoted": _quoted,
+}

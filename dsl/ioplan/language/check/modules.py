@@ -1,0 +1,261 @@
+"""Files that use files: loading them, and what each name means in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from ioplan.core.text import did_you_mean
+from ioplan.language.errors.collector import Findings
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source, Span
+
+MOST_BYTES = 4 << 20
+MOST_FILES = 100
+
+Definition = tree.Param | tree.Workload | tree.Precondition
+TAKEN: dict[type, tuple[str, ...]] = {
+    tree.Param: ("size", "random", "sequential", "verify"),
+    tree.Workload: ("random", "sequential"),
+    tree.Precondition: ("purge", "write", "idle"),
+}
+"""Words that the grammar reads as its own where such a name could be used."""
+MOST_NAMES = 200
+
+
+def sort_of(definition: Definition) -> str:
+    """What kind of thing a name is, for messages."""
+    return f"a {type(definition).__name__.lower()}"
+
+
+def installed_plans() -> Path:
+    """The folder of the suites that come with ioplan."""
+    return Path(str(files("ioplan"))) / "plans"
+
+
+def library_roots(plan: Path) -> tuple[Path, ...]:
+    """Where `use` looks: beside the plan, then among the installed suites."""
+    return (plan.parent, installed_plans())
+
+
+@dataclass
+class Module:
+    """One file: its own definitions, and the files that it uses by prefix."""
+
+    source: Source
+    file: tree.File
+    own: dict[str, Definition] = field(default_factory=dict)
+    used: list[tuple[str | None, Module]] = field(default_factory=list)
+
+    def find(self, name: str) -> tuple[Definition, Module] | None:
+        """What a name means here, and the module that it comes from."""
+        if name in self.own:
+            return self.own[name], self
+        prefix, _, rest = name.rpartition(".")
+        for alias, module in self.used:
+            if (alias or "") == prefix and rest in module.own:
+                return module.own[rest], module
+        return None
+
+    def names(self, *kinds: type) -> Iterator[str]:
+        """All names that mean something of these kinds here."""
+        for name, definition in self.own.items():
+            if isinstance(definition, kinds):
+                yield name
+        for alias, module in self.used:
+            for name, definition in module.own.items():
+                if isinstance(definition, kinds):
+                    yield f"{alias}.{name}" if alias else name
+
+    def suggestion(self, name: str, *kinds: type) -> str:
+        """`, did you mean …?`, or nothing."""
+        return did_you_mean(name, islice(self.names(*kinds), MOST_NAMES))
+
+
+class Loader:
+    """Loads a file and all that it uses, each once."""
+
+    def __init__(self, roots: tuple[Path, ...], findings: Findings) -> None:
+        self.roots = tuple(root.resolve() for root in roots)
+        self.findings = findings
+        self.loaded: dict[Path, Module] = {}
+        self.under_way: list[Path] = []
+
+    def module(self, source: Source, path: Path | None = None) -> Module:
+        """Parse a source, then the files that it uses."""
+        file, errors = parse(source)
+        self.findings.found += errors
+        self.findings.lose(file.damaged)
+        module = Module(source, file)
+        if path:
+            self.loaded[path] = module
+            self.under_way.append(path)
+        self._define(module)
+        for item in file.items:
+            if isinstance(item, tree.Use):
+                self._use(module, item)
+        if path:
+            self.under_way.pop()
+        return module
+
+    def _define(self, module: Module) -> None:
+        for item in module.file.items:
+            if isinstance(item, Definition):
+                self._define_one(module, item)
+
+    def _define_one(self, module: Module, item: Definition) -> None:
+        name = item.name
+        self._check_name(item)
+        earlier = module.own.get(name.text)
+        if earlier:
+            line, _ = module.source.position(earlier.span.start)
+            self.findings.error(
+                f"{name.text!r} is defined already, in line {line}",
+                name.span,
+                "give it another name",
+            )
+        module.own.setdefault(name.text, item)
+
+    def _check_name(self, item: Definition) -> None:
+        """A name that could never be used is a slip of the pen."""
+        name = item.name
+        if "." in name.text:
+            self.findings.error(
+                f"{name.text!r} has a dot, as only the names of used files do",
+                name.span,
+                f"for example {name.text.replace('.', '_')}",
+            )
+        if name.text in TAKEN[type(item)]:
+            self.findings.error(
+                f"{name.text!r} is a word of the language",
+                name.span,
+                "give it another name",
+            )
+
+    def _use(self, module: Module, use: tree.Use) -> None:
+        path = self._find(use)
+        if path is None:
+            return
+        if path in self.under_way:
+            self._cycle(use, path)
+            return
+        used = self.loaded.get(path) or self._load(use, path)
+        if used is None:
+            return
+        alias = use.alias.text if use.alias else None
+        self._check_clash(module, used, use, alias)
+        module.used.append((alias, used))
+
+    def _load(self, use: tree.Use, path: Path) -> Module | None:
+        if len(self.loaded) >= MOST_FILES:
+            self.findings.error(
+                f"the plan uses more than {MOST_FILES} files", use.path.span
+            )
+            return None
+        try:
+            text = read_text(path)
+        except OSError as error:
+            why = error.strerror or str(error)
+            self.findings.error(f"cannot read {use.path.text!r}: {why}", use.path.span)
+            return None
+        except ValueError as error:
+            self.findings.error(f"{use.path.text!r}: {error}", use.path.span)
+            return None
+        return self.module(Source(use.path.text, text), path)
+
+    def _find(self, use: tree.Use) -> Path | None:
+        """The file, if it is inside one of the roots."""
+        text = use.path.text
+        if not text:
+            self.findings.error(
+                "a file to use needs a name",
+                use.path.span,
+                'for example use "std/workloads.ioplan"',
+            )
+            return None
+        if not _inside(text):
+            self.findings.error(
+                f"{text!r} leaves the plan's folder",
+                use.path.span,
+                "name a file beside the plan or below it, or an installed suite",
+            )
+            return None
+        for root in self.roots:
+            found = _below(root, text)
+            if found:
+                return found
+        self.findings.error(
+            f"there is no file {text!r}{did_you_mean(text, self._known())}",
+            use.path.span,
+            "it is looked for beside the plan, then among the installed suites",
+        )
+        return None
+
+    def _known(self) -> list[str]:
+        """The plans that could have been meant, a bounded number of them."""
+        known: list[str] = []
+        for root in self.roots:
+            for pattern in ("*.ioplan", "*/*.ioplan"):
+                known += [str(p.relative_to(root)) for p in sorted(root.glob(pattern))]
+        return known[:1000]
+
+    def _cycle(self, use: tree.Use, path: Path) -> None:
+        names = [p.name for p in self.under_way[self.under_way.index(path) :]]
+        way = " uses ".join([*names, path.name])
+        self.findings.error(f"files use each other in a circle: {way}", use.path.span)
+
+    def _check_clash(
+        self, module: Module, used: Module, use: tree.Use, alias: str | None
+    ) -> None:
+        """A name must not come from two files."""
+        full = (f"{alias}.{name}" if alias else name for name in used.own)
+        clashes = [name for name in full if module.find(name)]
+        if not clashes:
+            return
+        others = f" (and {len(clashes) - 1} more)" if len(clashes) > 1 else ""
+        self.findings.error(
+            f"{clashes[0]!r}{others} from {use.path.text!r} is defined already",
+            use.path.span,
+            f"give the file a prefix: use {use.path.span.text} as NAME",
+        )
+
+
+def read_text(path: Path) -> str:
+    """A plan's text. Raises OSError, and ValueError when it is no text."""
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(
+            f"the file is larger than {MOST_BYTES >> 20} MiB; is it a plan?"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"not a UTF-8 text (byte {error.start}); is it a plan?"
+        ) from None
+
+
+def _inside(text: str) -> bool:
+    """Whether a path goes downwards only."""
+    path = PurePosixPath(text)
+    unsafe = "\0" in text or "\\" in text or not path.parts
+    return not (unsafe or path.is_absolute() or ".." in path.parts)
+
+
+def _below(root: Path, text: str) -> Path | None:
+    """The file of that name below a root; a link out of the root does not count."""
+    try:
+        found = (root / text).resolve()
+        return found if found.is_file() and found.is_relative_to(root) else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def place(module: Module) -> Span:
+    """The start of a module, for what concerns all of it."""
+    return Span(module.source, 0, min(1, len(module.source.text)))

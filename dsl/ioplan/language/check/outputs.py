@@ -1,0 +1,127 @@
+"""Checks `expect`: what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioplan.core.text import did_you_mean
+from ioplan.language.check.sweep import Sweep, check_support
+from ioplan.language.fields import of_kind
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Expectation
+from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.syntax import tree
+
+
+def expectations_of(
+    nodes: list[tree.Expect], sweep: Sweep, time_scale: float
+) -> Iterator[Expectation]:
+    """The expectations without errors.
+
+    A plan whose times were scaled is a rehearsal: whether its runs are long enough
+    the verdict tells.
+    """
+    for node in nodes:
+        made = _expectation(node, sweep)
+        if made and time_scale == 1 and sweep.whole and sweep.complete:
+            cells = sweep.matrix.cells(made.when)
+            check_support(made.metric, node, sweep.runs, cells, sweep.scope)
+        if made:
+            yield made
+
+
+def _expectation(node: tree.Expect, sweep: Sweep) -> Expectation | None:
+    when, usable = sweep.when(node.condition)
+    metric = sweep.metric(node.metric, when)
+    limit = sweep.scope.quantity(node.limit, "an expectation's limit")
+    if metric is None or limit is None or not usable:
+        return None
+    checked = sweep.scope.parameters.guarded(
+        node.limit.span, lambda: _limit(limit, metric, node.of_baseline)
+    )
+    if checked is None:
+        return None
+    return Expectation(
+        metric=metric,
+        operator=node.operator.text,
+        limit=checked,
+        of_baseline=node.of_baseline,
+        when=when,
+        text=node.span.one_line,
+    )
+
+
+def _limit(limit: Quantity, metric: Metric, of_baseline: bool) -> float:
+    """What the metric is compared with. Raises QuantityError."""
+    if of_baseline:
+        return float(of_kind(limit, "a part of the baseline", "share").value)
+    plain = metric.kind == "iops" and limit.kind == "number"
+    kind: Kind = "number" if plain else metric.kind  # `iops >= 100000` leaves no doubt
+    return float(of_kind(limit, str(metric), kind).value)
+
+
+CHARTS = (
+    *("lines", "bars", "heatmap", "scatter", "percentiles", "histogram"),
+    *("table", "cumulative", "bands"),
+)
+SCALES = ("log x", "log y", "linear and log")
+
+
+def charts_of(nodes: list[tree.Chart], sweep: Sweep) -> Iterator[Chart]:
+    """The charts without errors."""
+    for node in nodes:
+        made = _chart(node, sweep)
+        if made:
+            yield made
+
+
+def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
+    _check_kind(node, sweep)
+    _check_axes(node, sweep)
+    when, usable = sweep.when(node.condition)
+    metrics = [sweep.metric(word, when) for word in node.metrics]
+    _check_scales(node, sweep)
+    if any(metric is None for metric in metrics) or not usable:
+        return None
+    return Chart(
+        kind=node.kind.text,
+        metrics=tuple(m for m in metrics if m),
+        by=tuple(word.text for word in node.by),
+        per=tuple(word.text for word in node.per),
+        when=when,
+        scales=tuple(scale.text for scale in node.scales),
+        text=node.span.one_line,
+    )
+
+
+def _check_kind(node: tree.Chart, sweep: Sweep) -> None:
+    if node.kind.text not in CHARTS:
+        near = did_you_mean(node.kind.text, CHARTS)
+        sweep.findings.error(
+            f"there is no chart {node.kind.text!r}{near}",
+            node.kind.span,
+            f"charts: {' '.join(CHARTS)}",
+        )
+
+
+def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
+    seen: set[str] = set()
+    for word in (*node.by, *node.per):
+        sweep.check_varied(word, "time", "round", "iops", "bytes")
+        if word.text in seen:
+            sweep.findings.error(f"the axis {word.text!r} stands twice", word.span)
+        seen.add(word.text)
+    if node.kind.text == "heatmap" and len(node.by) != 2:
+        sweep.findings.error(
+            "a heatmap is drawn over two axes",
+            node.kind.span,
+            "for example chart heatmap iops by size, read",
+        )
+
+
+def _check_scales(node: tree.Chart, sweep: Sweep) -> None:
+    for scale in node.scales:
+        if scale.text not in SCALES:
+            sweep.findings.error(
+                "a scale is log x, log y or linear and log", scale.span
+            )

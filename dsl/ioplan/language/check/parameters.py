@@ -1,0 +1,262 @@
+"""The params of a plan: what the user set, else what the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import TypeVar
+
+from ioplan.core.text import did_you_mean
+from ioplan.language import quantity
+from ioplan.language.check.modules import Definition, Module, place, sort_of
+from ioplan.language.errors.collector import Findings
+from ioplan.language.plan import FULL, Precondition, WorkloadTemplate
+from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Source, Span
+
+
+def reached(main: Module) -> set[int]:
+    """What tests use, also through what they name, each by its identity."""
+    found: set[int] = set()
+    todo: list[tuple[tree.Test | Definition, Module]] = [
+        (item, main) for item in main.file.items if isinstance(item, tree.Test)
+    ]
+    while todo:
+        node, module = todo.pop()
+        for name in _names(node):
+            known = module.find(name)
+            if known and id(known[0]) not in found:
+                found.add(id(known[0]))
+                todo.append(known)
+    return found
+
+
+def used_params(main: Module) -> dict[str, tuple[tree.Param, Module]]:
+    """The params that tests use, by the names that they have in the main file."""
+    used = reached(main)
+    found = {name: main.find(name) for name in main.names(tree.Param)}
+    return {
+        name: (one[0], one[1])
+        for name, one in found.items()
+        if one and isinstance(one[0], tree.Param) and id(one[0]) in used
+    }
+
+
+def _names(node: tree.Test | Definition) -> Iterator[str]:
+    """The words that may stand for a definition; a test's title does not."""
+    parts: list[object] = [node.statements if isinstance(node, tree.Test) else node]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, tree.Word | tree.Atom):
+            yield part.text
+        elif isinstance(part, tuple):
+            parts += part
+        elif isinstance(part, tree.Node):
+            parts += [getattr(part, field.name) for field in fields(part)]
+
+
+Made = TypeVar("Made")
+Settings = dict[int, Quantity | None]
+"""Values that the user picks, by the identity of the param."""
+
+
+class Parameters:
+    """The value of each parameter: what the user set, else what the plan says.
+
+    Beside them what definitions come to where no axis decides: made once.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.values: Settings = {}
+        self.workloads: dict[int, WorkloadTemplate | None] = {}
+        self.preconditions: dict[int, Precondition | None] = {}
+
+    def override(self, main: Module, settings: Mapping[str, str]) -> Settings:
+        """Values from `--set NAME=VALUE`; the kind must stay that of the plan."""
+        made: Settings = {}
+        for name, text in settings.items():
+            setting = Source("--set", f"{name}={text}")
+            param = self.settable(name, main, Span(setting, 0, max(1, len(name))))
+            if param:
+                end = len(setting.text)
+                span = Span(setting, min(len(name) + 1, end - 1), end)
+                value = self.given(*param, text, span)
+                made.update({id(param[0]): value} if value else {})
+        return made
+
+    def use(self, settings: Settings) -> None:
+        """Let these values count, and all that follows from them."""
+        self.values = dict(settings)
+
+    def settable(
+        self, name: str, main: Module, span: Span
+    ) -> tuple[tree.Param, Module] | None:
+        """The param that is given another value, or None and an error."""
+        found = main.find(name)
+        if found and isinstance(found[0], tree.Param):
+            return found[0], found[1]
+        near = main.suggestion(name, tree.Param)
+        message = f"the plan has no param {name!r}{near}"
+        self.findings.error(message, span, _known_params(main))
+        return None
+
+    def given(
+        self, param: tree.Param, module: Module, text: str, span: Span
+    ) -> Quantity | None:
+        """Another value, if it is of the kind that the plan says."""
+        with self.findings.unsaid():
+            planned = self.value(param, module)
+        given = self._read(text, span, planned)
+        if planned and given and _rates(planned.kind) != _rates(given.kind):
+            self.findings.error(
+                f"{param.name.text!r} is {KIND_NAMES[planned.kind]}, "
+                f"not {KIND_NAMES[given.kind]}",
+                span,
+                f"the plan says {planned.text}",
+            )
+            return None
+        return given
+
+    def _read(self, text: str, span: Span, planned: Quantity | None) -> Quantity | None:
+        try:
+            return quantity.parse(text)
+        except QuantityError as error:
+            help = f"the plan says {planned.text}" if planned else ""
+            self.findings.error(str(error), span, error.help or help)
+            return None
+
+    def value(self, param: tree.Param, module: Module) -> Quantity | None:
+        """The parameter's value; None after an error, which is noted once."""
+        if id(param) not in self.values:
+            self.values[id(param)] = None  # ends a circle of parameters
+            self.values[id(param)] = self._evaluate(param, module)
+        return self.values[id(param)]
+
+    def _evaluate(self, param: tree.Param, module: Module) -> Quantity | None:
+        atom = param.value
+        if atom.kind != "name":
+            return self.parsed(atom.text, atom.span)
+        found = module.find(atom.text)
+        if found and isinstance(found[0], tree.Param):
+            earlier = found[1] is not module or found[0].span.start < param.span.start
+            if earlier:
+                return self.value(found[0], found[1])
+        self._no_param(atom, found, module)
+        return None
+
+    def _no_param(
+        self, atom: tree.Atom, found: tuple[Definition, Module] | None, module: Module
+    ) -> None:
+        if found and isinstance(found[0], tree.Param):
+            self.findings.error(
+                f"the param {atom.text!r} is defined later, or by itself",
+                atom.span,
+                "define it before it is used",
+            )
+        elif found:
+            self.findings.error(
+                f"{atom.text!r} is {sort_of(found[0])}, not a param", atom.span
+            )
+        else:
+            near = module.suggestion(atom.text, tree.Param)
+            message = f"there is no param {atom.text!r}{near}"
+            self.findings.unknown(atom.text, message, atom.span)
+
+    def parsed(self, text: str, span: Span) -> Quantity | None:
+        """A quantity, or None and an error."""
+        return self.guarded(span, lambda: quantity.parse(text))
+
+    def guarded(self, span: Span, make: Callable[[], Made]) -> Made | None:
+        """What `make` makes; a QuantityError becomes an error at the place."""
+        try:
+            return make()
+        except QuantityError as error:
+            self.findings.error(str(error), span, error.help)
+            return None
+
+
+def _rates(kind: Kind) -> str:
+    """Both kinds of rate may stand for one another."""
+    return "rate" if kind in ("iops", "bandwidth") else kind
+
+
+def _known_params(main: Module) -> str:
+    names = ", ".join(used_params(main) or main.names(tree.Param))
+    return f"its params are: {names}" if names else "it has no params"
+
+
+def picked(main: Module, name: str, parameters: Parameters) -> Settings:
+    """The values of the profile of that name; all profiles are checked."""
+    found = {FULL: Settings()}
+    for node in main.file.items:
+        if isinstance(node, tree.Profile):
+            _check_name(node, found, parameters)
+            found.setdefault(node.name.text, _settings(node, main, parameters))
+    if name not in found:
+        _unknown(name, found, main, parameters)
+    return found.get(name, Settings())
+
+
+def profile_names(main: Module) -> tuple[str, ...]:
+    """The profiles that can be picked, the plan's own values last."""
+    named = [item for item in main.file.items if isinstance(item, tree.Profile)]
+    return (*(item.name.text for item in named), FULL)
+
+
+def _check_name(
+    node: tree.Profile, found: dict[str, Settings], parameters: Parameters
+) -> None:
+    name = node.name.text
+    if name == FULL:
+        parameters.findings.error(
+            f"the profile {FULL!r} is what the params themselves say",
+            node.name.span,
+            "give it another name",
+        )
+    elif name in found:
+        parameters.findings.error(
+            f"there are two profiles {name!r}", node.name.span, "keep one of them"
+        )
+
+
+def _settings(node: tree.Profile, main: Module, parameters: Parameters) -> Settings:
+    """The right ones among the values of a profile."""
+    said: dict[str, Span] = {}
+    made: Settings = {}
+    for setting in node.settings:
+        name = setting.name.text
+        if name in said:
+            parameters.findings.twice(repr(name), setting.name.span, said[name])
+        said.setdefault(name, setting.name.span)
+        made |= _setting(setting, main, parameters)
+    return made
+
+
+def _setting(setting: tree.Setting, main: Module, parameters: Parameters) -> Settings:
+    param = parameters.settable(setting.name.text, main, setting.name.span)
+    if param is None:
+        return {}
+    node, module = param
+    if module is main and node.span.start > setting.span.start:
+        parameters.findings.error(
+            f"the param {setting.name.text!r} is defined later",
+            setting.name.span,
+            "put the profile behind it",
+        )
+    value = parameters.given(node, module, setting.value.text, setting.value.span)
+    return {id(node): value} if value else {}
+
+
+def _unknown(
+    name: str, found: dict[str, Settings], main: Module, parameters: Parameters
+) -> None:
+    """Said of the call where it names one, and so of no place in the plan."""
+    shown = Source("--profile", name)
+    span = Span(shown, 0, len(name)) if name else place(main)
+    parameters.findings.error(
+        f"the plan has no profile {name!r}{did_you_mean(name, found)}",
+        span,
+        f"its profiles are: {', '.join(profile_names(main))}",
+    )

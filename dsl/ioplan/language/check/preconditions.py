@@ -1,0 +1,227 @@
+"""Checks preconditions: named states, flattened into the steps that lead there."""
+
+from __future__ import annotations
+
+from ioplan.language.bind.bind import scaled_ns, workload_of
+from ioplan.language.check.modules import Definition, Module, sort_of
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
+from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_rules import check_streams, check_unplaced
+from ioplan.language.check.timing import Timing, amount_of, only, split
+from ioplan.language.check.workloads import workload
+from ioplan.language.plan import (
+    Precondition,
+    PrepareStep,
+    PurgeStep,
+    RestStep,
+    StreamTemplate,
+    WorkloadTemplate,
+    WriteStep,
+)
+from ioplan.language.quantity import Quantity
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Source, Span
+from ioplan.workload import Workload
+
+MOST_STEPS = 100
+WRITE_TIMING = ("passes", "for", "until", *BELONGS)
+
+
+def precondition(
+    word: tree.Word, scope: Scope, time_scale: float
+) -> Precondition | None:
+    """The precondition of that name, as a test asks for it."""
+    found = scope.module.find(word.text)
+    if found is None or not isinstance(found[0], tree.Precondition):
+        _no_precondition(word, scope, found[0] if found else None)
+        return None
+    return defined(found[0], found[1], scope, time_scale)
+
+
+def _no_precondition(word: tree.Word, scope: Scope, known: Definition | None) -> None:
+    if known:
+        scope.findings.error(
+            f"{word.text!r} is {sort_of(known)}, not a precondition", word.span
+        )
+        return
+    near = scope.module.suggestion(word.text, tree.Precondition)
+    scope.findings.unknown(
+        word.text,
+        f"there is no precondition {word.text!r}{near}",
+        word.span,
+        "define it with: precondition NAME { … }",
+    )
+
+
+def defined(
+    node: tree.Precondition, module: Module, scope: Scope, time_scale: float
+) -> Precondition | None:
+    """A precondition from its definition, made once; no axis decides in it."""
+    made = scope.parameters.preconditions
+    if id(node) not in made:
+        made[id(node)] = None  # ends a circle
+        made[id(node)] = _defined(node, Scope(module, scope.parameters), time_scale)
+    return made[id(node)]
+
+
+def _defined(
+    node: tree.Precondition, inside: Scope, time_scale: float
+) -> Precondition | None:
+    steps: list[PrepareStep] = []
+    for step in node.steps:
+        made = _steps(step, node, inside, time_scale)
+        if made is None:
+            return None
+        steps += made
+        if len(steps) > MOST_STEPS:
+            inside.findings.error(
+                f"the precondition has more than {MOST_STEPS} steps", step.span
+            )
+            return None
+    if not steps:
+        inside.findings.missing(
+            "a precondition needs a step",
+            node.name.span,
+            node.span,
+            "purge, write …, idle … or the name of another precondition",
+        )
+        return None
+    return Precondition(name=node.name.text, steps=tuple(steps))
+
+
+def _steps(
+    step: tree.Prepare, node: tree.Precondition, scope: Scope, time_scale: float
+) -> list[PrepareStep] | None:
+    if isinstance(step, tree.Purge):
+        return [PurgeStep()]
+    if isinstance(step, tree.Named):
+        return _nested(step, node, scope, time_scale)
+    if isinstance(step, tree.Idle):
+        pause = scope.of_kind(step.pause, "a pause", "time")
+        if not isinstance(pause, Quantity):
+            return None
+        text = f"idle {pause.text}"
+        return [RestStep(pause_ns=scaled_ns(pause, time_scale), text=text)]
+    written = _write(step, scope, time_scale)
+    return [written] if written else None
+
+
+def _nested(
+    step: tree.Named, node: tree.Precondition, scope: Scope, time_scale: float
+) -> list[PrepareStep] | None:
+    """Another precondition; it stands earlier, so there is no circle."""
+    found = scope.module.find(step.name.text)
+    if found and found[1] is scope.module and found[0].span.end > node.span.start:
+        scope.findings.error(
+            f"{step.name.text!r} is defined later, or by itself",
+            step.span,
+            "define it before it is used",
+        )
+        return None
+    made = precondition(step.name, scope, time_scale)
+    return list(made.steps) if made else None
+
+
+def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | None:
+    clauses, timing = split(step.spec, scope)
+    only(timing, WRITE_TIMING, "a precondition's write", scope)
+    before = scope.findings.noted
+    base, added = workload(clauses, step.spec, scope)
+    if base is None or scope.findings.noted > before:
+        return None
+    made = _written(base, added, step, scope)
+    limits = _limits(timing, step, scope, time_scale)
+    if made is None or limits is None:
+        return None
+    return WriteStep.model_validate(
+        {"workload": made, "text": _spelled(step, scope), **limits}
+    )
+
+
+def _spelled(step: tree.Write, scope: Scope) -> str:
+    """The step as written, with values in the place of names."""
+    text, start = step.span.text, step.span.start
+    atoms = [atom for clause in step.spec.clauses for atom in clause.atoms]
+    named = [atom for atom in atoms if atom.kind == "name"]
+    for atom in sorted(named, key=lambda atom: -atom.span.start):
+        value = scope.amount(atom)
+        if isinstance(value, Quantity):
+            before, after = atom.span.start - start, atom.span.end - start
+            text = text[:before] + value.text + text[after:]
+    return Span(Source("", text), 0, len(text)).one_line
+
+
+def _written(
+    base: WorkloadTemplate, added: StreamTemplate, step: tree.Write, scope: Scope
+) -> Workload | None:
+    """What is written: reads have no place here, so the mix need not be said."""
+    streams = tuple(_writing(merged(stream, added)) for stream in base.streams)
+    template = WorkloadTemplate(name=base.name, streams=streams)
+    errors = scope.findings.noted
+    check_streams(template, StreamTemplate(), (), step.span, scope)
+    check_unplaced(streams, step.span, scope)
+    for stream in streams:
+        if stream.attributes["read_percent"] > 0:
+            _reads(stream, step, scope)
+    if scope.findings.noted > errors:
+        return None
+    return workload_of(template, StreamTemplate(), {})
+
+
+def _writing(stream: StreamTemplate) -> StreamTemplate:
+    """A stream that writes, unless it says otherwise."""
+    attributes = {"read_percent": 0.0, **stream.attributes}
+    return stream.model_copy(update={"attributes": attributes})
+
+
+def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
+    mix = stream.spans.get("mix", step.span)
+    here = mix.source is step.span.source and mix.overlaps(step.span)
+    scope.findings.error(
+        "a precondition's write does not read",
+        mix if here else step.span,
+        "leave the mix out" if here else "add to it: read 0%",
+    )
+
+
+def _limits(
+    timing: Timing, step: tree.Write, scope: Scope, time_scale: float
+) -> dict[str, object] | None:
+    """How much is written, in the words of WriteStep."""
+    passes = amount_of(timing, "passes", scope, "passes")
+    lasting = amount_of(timing, "for", scope, "time")
+    said = [kind for kind in ("passes", "for", "until") if kind in timing]
+    if len(said) != 1:
+        place = timing[said[1]].span if said else step.span
+        scope.findings.error(
+            "how much is written is said twice"
+            if said
+            else "a precondition's write says how much is written",
+            place,
+            "2 passes, or: for 1h, or: until steady iops every 1min, at most 4 passes",
+        )
+        return None
+    if "until" in timing:
+        return _until(timing, scope, time_scale)
+    if not check_without(timing, scope):
+        return None
+    if isinstance(passes, Quantity):
+        return {"passes": float(passes.value)}
+    if isinstance(lasting, Quantity):
+        return {"run_ns": scaled_ns(lasting, time_scale)}
+    return None
+
+
+def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, object] | None:
+    found = until_of(timing, scope, "passes", "time")
+    if found is None or not isinstance(found.most, Quantity):
+        return None
+    most = found.most
+    limit: dict[str, object] = (
+        {"passes": float(most.value)}
+        if most.kind == "passes"
+        else {"run_ns": scaled_ns(most, time_scale)}
+    )
+    every_ns = scaled_ns(found.every, time_scale)
+    return {"rule": found.rule, "every_ns": every_ns, **limit}

@@ -1,0 +1,173 @@
+"""Checks the steps of a test: `run`, `idle`, `repeat`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ioplan.language.bind.matrix import MOST_CELLS
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
+from ioplan.language.check.stream_rules import alternatives, check_placed, check_streams
+from ioplan.language.check.sweep import Sweep
+from ioplan.language.check.timing import Timing, amount_of, only, split
+from ioplan.language.check.workloads import workload
+from ioplan.language.fields import count
+from ioplan.language.plan import (
+    IdleTemplate,
+    RepeatTemplate,
+    RunTemplate,
+    StepTemplate,
+)
+from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+
+MOST_RUNS = MOST_CELLS
+RUN_TIMING = ("for", "warmup", "passes", "until", *BELONGS)
+
+
+class StepChecker:
+    """Checks steps; `runs` are the right ones, also those inside a wrong repeat."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep, self.scope = sweep, sweep.scope
+        self.findings = sweep.findings
+        self.runs: list[RunTemplate] = []
+
+    def steps(self, nodes: Iterable[tree.Step]) -> list[StepTemplate]:
+        """The steps without errors."""
+        made = [self._step(node) for node in nodes]
+        return [step for step in made if step]
+
+    def _step(self, node: tree.Step) -> StepTemplate | None:
+        if isinstance(node, tree.Idle):
+            return self._idle(node)
+        if isinstance(node, tree.Repeat):
+            return self._repeat(node)
+        run = self._run(node)
+        self.runs += [run] if run else []
+        return run
+
+    def _idle(self, node: tree.Idle) -> IdleTemplate | None:
+        pause = self.scope.of_kind(node.pause, "a pause", "time")
+        if pause is None:
+            return None
+        return IdleTemplate(pause=pause, text=node.span.one_line)
+
+    def _repeat(self, node: tree.Repeat) -> RepeatTemplate | None:
+        times = self.scope.of_kind(node.times, "the number of repeats", "number")
+        steps = self.steps(node.steps)
+        if not node.steps:
+            self.findings.missing("a repeat needs a step", node.span, node.span)
+        if times is None:
+            return None
+        self.scope.judged(times, node.times, _repeats)
+        return RepeatTemplate(times=times, steps=tuple(steps))
+
+    def _run(self, node: tree.Run) -> RunTemplate | None:
+        clauses, timing = split(node.spec, self.scope)
+        only(timing, RUN_TIMING, "a run", self.scope)
+        length = _how_long(timing, node, self.scope)
+        warmup = amount_of(timing, "warmup", self.scope, "time")
+        before = self.findings.noted
+        base, override = workload(clauses, node.spec, self.scope)
+        if base is None:
+            return None
+        sound = self.findings.noted == before and self.sweep.whole
+        axes = self.sweep.matrix.axes if sound else ()
+        if sound:
+            check_streams(base, override, axes, node.spec.span, self.scope)
+        run = RunTemplate(
+            workload=base,
+            override=override,
+            warmup=warmup,
+            text=node.span.one_line,
+            span=node.span,
+        )
+        run = run.model_copy(update=length)
+        if sound:
+            check_placed(run, list(alternatives(base, axes)), self.scope)
+        return run
+
+
+def _repeats(quantity: Quantity) -> int:
+    return count(quantity, "the number of repeats", MOST_RUNS)
+
+
+def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]:
+    """When a run ends, in the words of RunTemplate."""
+    if "until" in timing:
+        return _until(timing, scope)
+    check_without(timing, scope)
+    lasting = amount_of(timing, "for", scope, "time", "size")
+    passes = amount_of(timing, "passes", scope, "passes")
+    if ("for" in timing) == ("passes" in timing):
+        _no_length(timing, node, scope)
+    if passes is not None:
+        return {"passes": passes}
+    if lasting is not None and scope.kind_of(lasting) == "size":
+        return {"limit": lasting}
+    return {"run": lasting}
+
+
+def _until(timing: Timing, scope: Scope) -> dict[str, object]:
+    """Until steady, within so many passes; `for` bounds it in time as well."""
+    if "passes" in timing:
+        scope.findings.error(
+            "how many passes 'until steady' may take is said with 'at most'",
+            timing["passes"].span,
+            f"write: at most {timing['passes'].span.text}",
+        )
+    kinds: tuple[Kind, ...] = ("passes",) if "for" in timing else ("passes", "time")
+    found = until_of(timing, scope, *kinds)
+    lasting = amount_of(timing, "for", scope, "time")
+    if found is None:
+        return {}
+    steady = {"rule": found.rule, "every": found.every}
+    if scope.kind_of(found.most) == "time":
+        return {"run": found.most, **steady}
+    return {"passes": found.most, "run": lasting, **steady}
+
+
+def _no_length(timing: Timing, node: tree.Run, scope: Scope) -> None:
+    if "for" in timing:
+        span = max(timing["for"].span, timing["passes"].span, key=lambda s: s.start)
+        message = "how long the run goes on is said twice"
+        scope.findings.error(message, span, "keep one of them")
+        return
+    scope.findings.missing(
+        "a run says how long it goes on",
+        node.span,
+        node.span,
+        "add: for 1min, or: for 10GiB, or: , 1 pass",
+    )
+
+
+def check_size(steps: list[StepTemplate], sweep: Sweep, title: Span) -> None:
+    """A test of too many runs is refused; repeats count."""
+    cells = sweep.matrix.size
+    runs = cells * sum(_most_runs(step, sweep.scope) for step in steps)
+    if runs > MOST_RUNS or cells > MOST_CELLS:
+        shown = f"{runs:_}" if runs < 10**15 else "far too many"
+        sweep.findings.error(
+            f"the test has {shown} runs, more than {MOST_RUNS:_}",
+            title,
+            "vary less, or repeat less",
+        )
+
+
+def _most_runs(step: StepTemplate, scope: Scope) -> int:
+    if not isinstance(step, RepeatTemplate):
+        return 1
+    values = scope.values_of(step.times)
+    times = max((int(value.value) for value in values), default=1)
+    return times * sum(_most_runs(inner, scope) for inner in step.steps)
+
+
+def flat(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Steps, of the tree or the plan, and those inside repeats."""
+    for node in nodes:
+        yield node
+        if isinstance(node, tree.Repeat | RepeatTemplate):
+            yield from flat(node.steps)

@@ -1,0 +1,193 @@
+"""What names stand for: params, and axes that decide later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ioplan.core.text import did_you_mean
+from ioplan.language.check.modules import Module, sort_of
+from ioplan.language.check.parameters import Parameters
+from ioplan.language.errors.collector import Findings
+from ioplan.language.fields import of_kind
+from ioplan.language.plan import Amount, Ref
+from ioplan.language.quantity import Kind, Quantity, QuantityError
+from ioplan.language.syntax import tree
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class OpenName:
+    """A name that an axis decides; without values where the axis is wrong."""
+
+    name: str
+    values: tuple[Quantity, ...] = ()
+
+    @property
+    def kind(self) -> Kind | None:
+        """What its values are; an axis takes values of one kind."""
+        return self.values[0].kind if self.values else None
+
+
+@dataclass
+class Open:
+    """The names that a test's axes decide.
+
+    `used` are those that a step uses; `broken` axes had errors, fields included.
+
+    A param that is varied is open wherever it is named, also in a workload's
+    definition: the plan means the same as with the value written there.
+    """
+
+    names: dict[str, OpenName] = field(default_factory=dict)
+    params: dict[int, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Scope:
+    """The names that mean something at a place in a plan."""
+
+    module: Module
+    parameters: Parameters
+    open: Open = field(default_factory=Open)
+    elsewhere: bool = False
+    """In a definition, where of a test's axes only the params are known."""
+
+    @property
+    def findings(self) -> Findings:
+        """Where errors go."""
+        return self.parameters.findings
+
+    def closed(self) -> Scope:
+        """The same place, where no axis decides."""
+        return Scope(self.module, self.parameters)
+
+    def within(self, module: Module) -> Scope:
+        """A definition in a module, as seen from here."""
+        return Scope(module, self.parameters, self.open, elsewhere=True)
+
+    def amount(self, atom: tree.Atom) -> Amount | None:
+        """A quantity, or a reference to the axis that decides it."""
+        if atom.kind != "name":
+            return self.parameters.parsed(atom.text, atom.span)
+        opened = self.opened(atom.text)
+        if opened:
+            self.open.used.add(opened)
+            return Ref(name=opened)
+        found = self.param(atom.text)
+        if found:
+            return self.parameters.value(*found)
+        self._no_value(atom)
+        return None
+
+    def param(self, name: str) -> tuple[tree.Param, Module] | None:
+        """The parameter of that name."""
+        found = self.module.find(name)
+        if found and isinstance(found[0], tree.Param):
+            return found[0], found[1]
+        return None
+
+    def opened(self, name: str) -> str | None:
+        """The axis that decides what a name stands for, if one does.
+
+        A param that takes its value from an open one is open as well.
+        """
+        if not self.elsewhere and name in self.open.names:
+            return name
+        seen: set[int] = set()
+        scope, found = self, self.param(name) if self.open.params else None
+        while found and id(found[0]) not in seen:
+            seen.add(id(found[0]))
+            if id(found[0]) in self.open.params:
+                return self.open.params[id(found[0])]
+            value = found[0].value
+            scope = scope.within(found[1])
+            found = scope.param(value.text) if value.kind == "name" else None
+        return None
+
+    def kind_of_name(self, name: str) -> Kind | None:
+        """The kind of what a name stands for, if it is a value."""
+        opened = self.opened(name)
+        if opened:
+            return self.open.names[opened].kind
+        found = self.param(name)
+        value = self.parameters.value(*found) if found else None
+        return value.kind if value else None
+
+    def _no_value(self, atom: tree.Atom) -> None:
+        known = self.module.find(atom.text)
+        if known:
+            self.findings.error(
+                f"{atom.text!r} is {sort_of(known[0])}, not a value", atom.span
+            )
+            return
+        names = [*self.module.names(tree.Param), *self.open.names]
+        self.findings.unknown(
+            atom.text,
+            f"there is no param {atom.text!r}{did_you_mean(atom.text, names)}",
+            atom.span,
+            "define it with: param NAME = VALUE, or vary it in this test",
+        )
+
+    def kind_of(self, amount: Amount) -> Kind | None:
+        """The kind of a quantity, decided or open; None where the axis is wrong."""
+        if isinstance(amount, Ref):
+            return self.open.names[amount.name].kind
+        return amount.kind
+
+    def values_of(self, amount: Amount) -> tuple[Quantity, ...]:
+        """All values that an amount can take."""
+        if isinstance(amount, Ref):
+            return self.open.names[amount.name].values
+        return (amount,)
+
+    def judged(
+        self, amount: Amount, atom: tree.Atom, judge: Callable[[Quantity], Made]
+    ) -> Made | None:
+        """What `judge` makes of the last value, after it has seen all of them."""
+        made: Made | None = None
+        for value in self.values_of(amount):
+            judged = _naming(judge, atom, value)
+            made = self.parameters.guarded(atom.span, judged)
+            if made is None:
+                return None
+        return made
+
+    def quantity(self, atom: tree.Atom, what: str) -> Quantity | None:
+        """A quantity that no axis may decide."""
+        found = self.amount(atom)
+        if isinstance(found, Ref):
+            self.findings.error(
+                f"{what} cannot be varied by a name", atom.span, "write the value here"
+            )
+            return None
+        return found
+
+    def of_kind(self, atom: tree.Atom, what: str, *kinds: Kind) -> Amount | None:
+        """An amount of one of these kinds."""
+        found = self.amount(atom)
+        if found is None or not self.values_of(found):
+            return found
+        judged = self.judged(found, atom, lambda value: of_kind(value, what, *kinds))
+        return found if judged else None
+
+
+def _naming(
+    judge: Callable[[Quantity], Made], atom: tree.Atom, value: Quantity
+) -> Callable[[], Made]:
+    """Judge a value; where a name stands for it, an error says which it is."""
+
+    def judged() -> Made:
+        try:
+            return judge(value)
+        except QuantityError as error:
+            if atom.kind != "name":
+                raise
+            which = f"{error}, but {atom.text!r} is {value.text}"
+            raise QuantityError(which, error.help) from None
+
+    return judged

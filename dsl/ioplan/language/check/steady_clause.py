@@ -1,0 +1,153 @@
+"""Checks `until steady … every …`: a write or a run that ends once it is steady."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+from ioplan.language.bind.matrix import cell_text
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.sweep import Sweep
+from ioplan.language.check.timing import Timing, amount_of, metric_of, only, steady_rule
+from ioplan.language.fields import count
+from ioplan.language.plan import Amount, Rounds, SteadyRule
+from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+
+BELONGS = ("at least", "at most", "over", "range", "slope")
+"""What nothing but `until steady` has."""
+
+
+class Until(NamedTuple):
+    """When it is steady, how often that is judged, and when to give up."""
+
+    rule: SteadyRule
+    every: Quantity
+    most: Amount
+
+
+def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
+    """What `until` says; `kinds` are what the most can be. None after errors."""
+    until = timing["until"]
+    metric = metric_of(until.words[0], (), scope)
+    most = amount_of(timing, "at most", scope, *kinds)
+    if until.condition:
+        scope.findings.error(
+            "'when' names a cell of a test's rounds; here it has no place",
+            until.condition.span,
+        )
+    if not until.atoms or "at most" not in timing:
+        scope.findings.error(
+            "'until steady' needs to know how often it is judged, and when to give up",
+            until.span,
+            "until steady iops every 1min, at most 4 passes",
+        )
+        return None
+    every = _every(timing, scope)
+    if metric is None or every is None or most is None:
+        return None
+    rule = steady_rule(timing, metric, scope)
+    least_passes = _least(timing, most, scope)
+    return Until(rule.model_copy(update={"least_passes": least_passes}), every, most)
+
+
+def _least(timing: Timing, most: Amount, scope: Scope) -> float:
+    """How many passes come before anything is judged."""
+    if "at least" not in timing:
+        return 0.0
+    atom = timing["at least"].atoms[0]
+    least = scope.closed().of_kind(atom, "'at least'", "passes")
+    if not isinstance(least, Quantity):
+        return 0.0
+    bound = most if isinstance(most, Quantity) and most.kind == "passes" else None
+    if bound and least.value >= bound.value:
+        scope.findings.error(
+            f"'at least' {least.text} leaves nothing of 'at most' {bound.text}",
+            atom.span,
+            "nothing is judged before 'at least'; raise 'at most'",
+        )
+    return float(least.value)
+
+
+def _every(timing: Timing, scope: Scope) -> Quantity | None:
+    atom = timing["until"].atoms[0]
+    every = scope.closed().of_kind(atom, "'every'", "time")
+    if not isinstance(every, Quantity):
+        return None
+    if not every.value:
+        scope.findings.error("'every' is more than 0", atom.span)
+        return None
+    return every
+
+
+def check_without(timing: Timing, scope: Scope) -> bool:
+    """Whether nothing is said that needs an `until`."""
+    said = [kind for kind in BELONGS if kind in timing]
+    for kind in said[:1]:
+        scope.findings.error(f"{kind!r} belongs to 'until steady'", timing[kind].span)
+    return not said
+
+
+MOST_ROUNDS = 100_000
+ROUNDS_TIMING = ("until", "at most", "over", "range", "slope")
+
+
+def rounds_of(node: tree.Rounds, sweep: Sweep) -> Rounds | None:
+    """The rounds, or None after errors."""
+    timing: Timing = {}
+    for clause in node.clauses:
+        if clause.kind in timing:
+            sweep.findings.error(f"{clause.kind!r} is said twice", clause.span)
+        timing.setdefault(clause.kind, clause)
+    only(timing, ROUNDS_TIMING, "rounds", sweep.scope)
+    return _rounds(node, timing, sweep)
+
+
+def _rounds(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
+    until, most = timing["until"], timing.get("at most")
+    if until.atoms:
+        sweep.findings.error(
+            "rounds are judged after each round; 'every' has no place here",
+            until.atoms[0].span,
+        )
+    if most is None:
+        sweep.findings.error(
+            "rounds need to know when to give up", node.span, "add: at most 25"
+        )
+        return None
+    at_most = _count(most, sweep)
+    when, usable = sweep.when(until.condition)
+    metric = sweep.metric(until.words[0], when)
+    if metric is None or at_most is None or not usable:
+        return None
+    rule = steady_rule(timing, metric, sweep.scope)
+    if at_most < rule.window:
+        sweep.findings.error(
+            f"{at_most} rounds cannot fill a window of {rule.window}", most.span
+        )
+    made = Rounds(rule=rule, when=when, at_most=at_most, text=node.span.one_line)
+    _check_tracked(made, until.span, sweep)
+    return made
+
+
+def _count(clause: tree.Clause, sweep: Sweep) -> int | None:
+    atom = clause.atoms[0]
+    quantity = sweep.scope.quantity(atom, "'at most'")
+    if quantity is None:
+        return None
+    return sweep.scope.parameters.guarded(
+        atom.span, lambda: count(quantity, "'at most'", MOST_ROUNDS)
+    )
+
+
+def _check_tracked(rounds: Rounds, span: Span, sweep: Sweep) -> None:
+    """One cell is tracked, and the plan says which."""
+    tracked = list(islice(sweep.matrix.cells(rounds.when), 2))
+    if len(tracked) < 2 or not sweep.whole:
+        return
+    sweep.findings.error(
+        "rounds track one cell; here they track several",
+        span,
+        f"name it: until steady {rounds.rule.metric} when {cell_text(tracked[0])}",
+    )

@@ -1,0 +1,305 @@
+"""Checks what only shows when a step's workload and its axes come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.stream_draft import merged
+from ioplan.language.fields import AXIS_FIELDS, slot
+from ioplan.language.plan import (
+    Axis,
+    CellValue,
+    RunTemplate,
+    StreamTemplate,
+    WorkloadTemplate,
+)
+from ioplan.language.syntax.source import Span
+
+RANDOM_ONLY = ("hotspots", "zipf", "pareto", "normal")
+
+
+def check_streams(
+    base: WorkloadTemplate,
+    override: StreamTemplate,
+    axes: tuple[Axis, ...],
+    where: Span,
+    scope: Scope,
+) -> None:
+    """All that a step may run: every workload of its axis, else its own."""
+    for template in alternatives(base, axes):
+        for stream in template.streams:
+            whole = merged(stream, override)
+            given = _given(stream.name, axes)
+            _check_complete(whole, given, template, where, scope)
+            _check_decided_once(whole, given, where, scope)
+            _check_pattern(whole, axes, where, scope)
+            _check_depth(whole, axes, where, scope)
+            _check_effect(stream, override, given, scope)
+
+
+def alternatives(
+    base: WorkloadTemplate, axes: tuple[Axis, ...]
+) -> Iterator[WorkloadTemplate]:
+    """The workloads that a `workload` axis takes, or the step's own."""
+    varied = [v.workload for v in _values("workload", "", axes) if v.workload]
+    yield from varied or [base]
+
+
+def stream_names(base: WorkloadTemplate, axes: tuple[Axis, ...]) -> set[str]:
+    """All stream names that may occur."""
+    return {s.name for w in alternatives(base, axes) for s in w.streams}
+
+
+def _given(stream: str, axes: tuple[Axis, ...]) -> set[str]:
+    """The fields that axes decide for a stream."""
+    names = (name.rpartition(".") for axis in axes for name in axis.names)
+    return {
+        field
+        for prefix, _, field in names
+        if prefix in ("", stream) and field in AXIS_FIELDS
+    }
+
+
+def _values(field: str, stream: str, axes: tuple[Axis, ...]) -> list[CellValue]:
+    """The values that axes give to a field of a stream."""
+    found: list[CellValue] = []
+    for axis in axes:
+        for position, name in enumerate(axis.names):
+            if name in (field, f"{stream}.{field}"):
+                found += [row[position] for row in axis.values]
+    return found
+
+
+def _check_complete(
+    stream: StreamTemplate,
+    given: set[str],
+    template: WorkloadTemplate,
+    where: Span,
+    scope: Scope,
+) -> None:
+    name = f"the workload {template.name!r}" if template.name else "the workload"
+    missing = _lacks(stream, given)
+    for what, example in missing:
+        scope.findings.missing(f"{name} has no {what}", where, where, example)
+    side = None if missing else _one_sided(stream, given)
+    if side:
+        scope.findings.error(
+            f"{name} says no sizes for its {side}s", where, f"add {side} sizes {{ … }}"
+        )
+
+
+def _lacks(stream: StreamTemplate, given: set[str]) -> list[tuple[str, str]]:
+    """What a stream has not been told, of what has no default: what, an example.
+
+    `given` are the fields that axes decide.
+    """
+    known = {slot(f) for f in (*stream.refs, *given)}
+    has = stream.attributes
+    missing: list[tuple[str, str]] = []
+    if "pattern" not in has and "pattern" not in known:
+        missing.append(("pattern", "random or sequential"))
+    if "size" not in known and not ("read_sizes" in has or "write_sizes" in has):
+        missing.append(("block size", "for example 4KiB"))
+    if "mix" not in known and "read_percent" not in has:
+        missing.append(("mix", "for example 100/0 to read, 0/100 to write"))
+    return missing
+
+
+def _one_sided(stream: StreamTemplate, given: set[str]) -> str | None:
+    """The direction whose sizes lack where only the other's were said."""
+    if "size" in {slot(f) for f in (*stream.refs, *given)}:
+        return None
+    has: dict[str, Any] = stream.attributes
+    reads = has.get("read_percent")
+    if {"read", "mix"} & {*stream.refs, *given}:
+        reads = None
+    writes = reads is None or reads < 100 or "trim_percent" in has or "trim" in given
+    if "write_sizes" not in has and writes:
+        return "write"
+    if "read_sizes" not in has and (reads is None or reads > 0):
+        return "read"
+    return None
+
+
+def _check_decided_once(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """A field is not left to a name and varied by itself."""
+    slots = {slot(field) for field in given}
+    for field, name in stream.refs.items():
+        if slot(field) in slots:
+            scope.findings.error(
+                f"{name!r} would decide {field!r}, which is varied by itself",
+                stream.spans.get(slot(field), where),
+                "vary one of them",
+            )
+
+
+def _check_pattern(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """A distribution of random I/O needs random I/O."""
+    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
+    open_kinds = [k for k in RANDOM_ONLY if k in stream.refs]
+    if sequential and ("distribution" in stream.attributes or open_kinds):
+        span = stream.spans.get("distribution", where)
+        scope.findings.error(
+            "where random I/O falls means nothing to a sequential workload",
+            span,
+            "make it random, or leave this out",
+        )
+
+
+def _check_depth(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """With several threads the plan says whose queue depth it means."""
+    if not any(threads > 1 for threads, _ in _depths(stream, axes)):
+        return
+    whose = stream.attributes.get("qd_scope")
+    said = "qd" in stream.spans or _values("qd", stream.name, axes)
+    if whose is None and said:
+        scope.findings.error(
+            "with more than one thread, say whose queue depth it is",
+            stream.spans.get("qd", where),
+            "qd 16 each (per thread), or: qd 16 total; an axis changes the number only",
+        )
+    if whose != "total":
+        return
+    for threads, qd in _depths(stream, axes):
+        if qd % threads:
+            scope.findings.error(
+                f"a total queue depth of {qd} does not divide by {threads} threads",
+                stream.spans.get("qd", where),
+            )
+            return
+
+
+def _depths(
+    stream: StreamTemplate, axes: tuple[Axis, ...]
+) -> Iterator[tuple[int, int]]:
+    """All pairs of threads and queue depth that may meet."""
+    concerned = [a for a in axes if _concerns(a, stream)]
+    for rows in product(*(axis.values for axis in concerned)):
+        fields: dict[str, Any] = dict(stream.attributes)
+        for axis, row in zip(concerned, rows, strict=True):
+            for name, value in zip(axis.names, row, strict=True):
+                fields.update(_decided(name, value, stream))
+        yield fields.get("threads", 1), fields.get("qd", 1)
+
+
+def _decided(name: str, value: CellValue, stream: StreamTemplate) -> dict[str, Any]:
+    if value.attributes is not None:
+        prefix = name.rpartition(".")[0]
+        return value.attributes if prefix in ("", stream.name) else {}
+    fields = [f for f, ref in stream.refs.items() if ref == name]
+    quantity = value.quantity
+    return {f: quantity.whole or 1 for f in fields if quantity and f in DEPTH}
+
+
+DEPTH = ("qd", "threads")
+
+
+def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
+    refs = {stream.refs.get(field) for field in DEPTH}
+    return any(n in refs or n.rpartition(".")[2] in DEPTH for n in axis.names)
+
+
+def _check_effect(
+    base: StreamTemplate, override: StreamTemplate, given: set[str], scope: Scope
+) -> None:
+    """Nothing is dropped silently: clauses about writing need something written.
+
+    A workload that says what it writes may well be run read-only.
+    """
+    stream = merged(base, override)
+    reads = stream.attributes.get("read_percent")
+    varied = {"read", "trim"} & given or {"read", "mix", "trim"} & set(stream.refs)
+    if reads != 100 or varied or stream.attributes.get("trim_percent"):
+        return
+    for field in ("data", "sync"):
+        said_here = field in override.spans or "mix" not in override.spans
+        if field in stream.spans and said_here:
+            scope.findings.error(
+                f"{field!r} means nothing to a workload that only reads",
+                stream.spans[field],
+                "leave it out, or add writes to the mix",
+            )
+
+
+HOSTS = "hosts"
+
+
+def check_placed(run: RunTemplate, templates: list[WorkloadTemplate], s: Scope) -> None:
+    """A run on hosts: all streams say theirs, and time ends it."""
+    for template in templates:
+        streams = [merged(stream, run.override) for stream in template.streams]
+        placed = [stream for stream in streams if _hosts(stream)]
+        if not placed:
+            continue
+        _check_all(streams, run.span, s)
+        _check_length(run, _place(placed[0], run.span), s)
+        _check_verify(streams, run.span, s)
+
+
+def check_unplaced(streams: tuple[StreamTemplate, ...], where: Span, s: Scope) -> None:
+    """A precondition is brought about by one host, whichever the lab has first."""
+    for stream in streams:
+        if _hosts(stream):
+            s.findings.error(
+                "a precondition's write is done by one host, the target's first",
+                _place(stream, where),
+                "leave the hosts out",
+            )
+
+
+def _hosts(stream: StreamTemplate) -> tuple[str, ...]:
+    found: tuple[str, ...] = stream.attributes.get(HOSTS, ())
+    return found
+
+
+def _place(stream: StreamTemplate, where: Span) -> Span:
+    """The clause, if it stands in what is being checked."""
+    span = stream.spans.get(HOSTS, where)
+    return span if span.source is where.source else where
+
+
+def _check_all(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
+    for stream in streams:
+        if not _hosts(stream):
+            s.findings.error(
+                f"the stream {stream.name!r} says no hosts, and others beside it do",
+                where,
+                "add to it: on hosts …",
+            )
+
+
+def _check_length(run: RunTemplate, place: Span, s: Scope) -> None:
+    """Bytes and passes are counted by each host for itself."""
+    if run.passes is not None or run.limit is not None:
+        s.findings.error(
+            "a run on hosts is ended by time, as each counts its bytes by itself",
+            place,
+            "for example: for 1min",
+        )
+
+
+def _check_verify(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
+    """A host knows what it has written itself."""
+    if len({host for stream in streams for host in _hosts(stream)}) == 1:
+        return
+    for stream in streams:
+        if stream.attributes.get("verify"):
+            s.findings.error(
+                "'verify' cannot know what other hosts have written",
+                _verify_span(stream, where),
+                "leave it out, or run on one host",
+            )
+
+
+def _verify_span(stream: StreamTemplate, where: Span) -> Span:
+    return stream.spans.get("verify", where)

@@ -1,0 +1,269 @@
+"""What a test varies, skips and runs: what its other statements are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ioplan.core.text import did_you_mean
+from ioplan.language.bind.bind import amount_of, workload_of
+from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
+from ioplan.language.check.axes import axis_of
+from ioplan.language.check.axis_names import Dimension, dimension, opened_by, values_of
+from ioplan.language.check.conditions import condition
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.stream_rules import stream_names
+from ioplan.language.check.timing import metric_of
+from ioplan.language.errors.collector import Findings
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Axis, Condition, RunTemplate
+from ioplan.language.syntax import tree
+from ioplan.workload import Rate, SizeShare, Stream
+
+BEYOND = 10
+"""So many I/Os must lie beyond a percentile."""
+FASTEST_NS = 1_000
+"""No I/O on a real device completes faster, so QD / 1 us bounds the IOPS."""
+
+
+def check_support(
+    metric: Metric,
+    node: tree.Expect,
+    runs: tuple[RunTemplate, ...],
+    cells: Iterable[Cell],
+    scope: Scope,
+) -> None:
+    """An error where a cell that is judged cannot have enough I/Os."""
+    if metric.percent is None or not runs:
+        return
+    needed = round(BEYOND / (1 - metric.percent / 100))
+    for cell in cells:
+        possible = max(_most_ios(run, cell, metric) for run in runs)
+        if possible < needed:
+            where = f" where {cell_text(cell)}" if cell else ""
+            scope.findings.error(
+                f"{metric.name} needs {needed:_} I/Os, and the run can have "
+                f"{int(possible):_} at most{where}",
+                node.metric.span,
+                "run longer, or expect a lower percentile",
+            )
+            return
+
+
+def _most_ios(run: RunTemplate, cell: Cell, metric: Metric) -> float:
+    """An upper bound of a run's I/Os; unbounded where no time limits it."""
+    run_ns = _run_ns(run, cell)
+    if run_ns is None:
+        return float("inf")
+    streams = workload_of(run.workload, run.override, cell).streams
+    return sum(
+        _share(stream, metric) * _most_per_s(stream) * run_ns / 1e9
+        for stream in streams
+        if metric.stream in (None, stream.name)
+    )
+
+
+def has_direction(run: RunTemplate, cell: Cell, metric: Metric) -> bool:
+    """Whether a run has I/O of the metric's direction, in its stream if it has one."""
+    return any(
+        _share(stream, metric) > 0
+        for stream in workload_of(run.workload, run.override, cell).streams
+        if metric.stream in (None, stream.name)
+    )
+
+
+def _run_ns(run: RunTemplate, cell: Cell) -> float | None:
+    return None if run.run is None else float(amount_of(run.run, cell).value)
+
+
+def _share(stream: Stream, metric: Metric) -> float:
+    """Which part of a stream's I/Os a metric counts."""
+    trims = stream.trim_percent / 100
+    reads = (1 - trims) * stream.read_percent / 100
+    shares = {"read": reads, "write": 1 - trims - reads, "trim": trims}
+    return shares[metric.direction] if metric.direction else 1.0
+
+
+def _most_per_s(stream: Stream) -> float:
+    depth = stream.qd * stream.threads * 1e9 / FASTEST_NS
+    return min(depth, _rate_per_s(stream.rate, stream)) if stream.rate else depth
+
+
+def _rate_per_s(rate: Rate, stream: Stream) -> float:
+    if rate.bytes_per_s is None:
+        return rate.iops or float("inf")
+    sizes: tuple[SizeShare, ...] = (*stream.read_sizes, *stream.write_sizes)
+    return rate.bytes_per_s / min(share.size_bytes for share in sizes)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells of a test and the runs in them, as far as they are known.
+
+    `complete` tells that axes and steps are free of errors, so that runs can be
+    bound.
+    """
+
+    scope: Scope
+    dimensions: tuple[Dimension, ...]
+    matrix: Matrix
+    runs: tuple[RunTemplate, ...] = ()
+    complete: bool = False
+
+    @property
+    def findings(self) -> Findings:
+        """Where errors go."""
+        return self.scope.findings
+
+    @property
+    def names(self) -> list[str]:
+        """What is varied, rightly or wrongly."""
+        return [what.name for what in self.dimensions]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the matrix is known, so that its cells can be judged."""
+        return not self.scope.open.broken and self.matrix.size <= MOST_CELLS
+
+    @cached_property
+    def streams(self) -> set[str]:
+        """All streams that any run may have."""
+        axes = self.matrix.axes
+        return {n for run in self.runs for n in stream_names(run.workload, axes)}
+
+    def check_varied(self, word: tree.Word, *others: str) -> None:
+        """A name is varied, or one of those that mean something here anyway."""
+        known = [*self.names, *others]
+        if word.text not in known:
+            self.findings.unknown(
+                word.text,
+                f"{word.text!r} is not varied in this test"
+                f"{did_you_mean(word.text, known)}",
+                word.span,
+                f"here may stand: {', '.join(known)}",
+            )
+
+    def when(
+        self, node: tree.Condition | None, may_miss: bool = False
+    ) -> tuple[Condition | None, bool]:
+        """A condition, and whether it is right; no condition is.
+
+        Unless it `may_miss`, at least one cell has to meet it.
+        """
+        if node is None:
+            return None, True
+        before = self.findings.noted
+        made = condition(node, self.matrix.axes, self.scope)
+        if made and self.findings.noted == before and not may_miss:
+            self._check_met(made, node)
+        return made, made is not None
+
+    def _check_met(self, when: Condition, node: tree.Condition) -> None:
+        """A condition that no cell meets is a slip of the pen."""
+        if self.whole and not any(True for _ in self.matrix.cells(when)):
+            self.findings.error("no cell of this test meets the condition", node.span)
+
+    def metric(self, word: tree.Word, when: Condition | None) -> Metric | None:
+        """A metric, of a stream and a direction that there are."""
+        metric = metric_of(word, tuple(self.streams), self.scope)
+        if metric and metric.stream:
+            self.check_stream(metric.stream, word, when)
+        if metric and self.whole and not self._has(metric, when):
+            self.findings.error(
+                f"no run of this test has {metric.direction}s to measure",
+                word.span,
+            )
+            return None
+        return metric
+
+    def _has(self, metric: Metric, when: Condition | None) -> bool:
+        """Whether any run that is meant has I/O of the metric's direction."""
+        if metric.direction is None or not self.complete:
+            return True
+        cells = self.matrix.cells(when)
+        return any(
+            has_direction(run, cell, metric) for cell in cells for run in self.runs
+        )
+
+    def check_stream(
+        self, stream: str, word: tree.Word, when: Condition | None
+    ) -> None:
+        """A stream that is named exists in every cell that is meant."""
+        if stream not in self.streams:
+            near = did_you_mean(stream, self.streams)
+            message = f"there is no stream {stream!r} in this test{near}"
+            self.findings.unknown(stream, message, word.span)
+        elif self.whole:
+            lacking = self._lacking(stream, when)
+            if lacking is not None:
+                self.findings.error(
+                    f"the workload {lacking!r} has no stream {stream!r}",
+                    word.span,
+                    f"leave its cells out: when workload != {lacking}",
+                )
+
+    def _lacking(self, stream: str, when: Condition | None) -> str | None:
+        """The varied workload of a cell that lacks a stream."""
+        lacking = {
+            value.text
+            for value in values_of("workload", self.matrix.axes)
+            if value.workload and stream not in {s.name for s in value.workload.streams}
+        }
+        cells = self.matrix.cells(when) if lacking else iter(())
+        found = (cell["workload"].text for cell in cells)
+        return next((name for name in found if name in lacking), None)
+
+
+def sweep_of(varies: list[tree.Vary], scope: Scope) -> Sweep:
+    """What a test varies; nothing is skipped yet, and no run is known."""
+    axes = _axes(varies, scope)
+    opened = opened_by(axes, varies, scope)
+    if opened.params:  # the varied workloads may depend on them
+        axes = _axes(varies, replace(scope, open=opened, elsewhere=True))
+    dimensions = tuple(dimension(word) for vary in varies for word in vary.names)
+    _check_decided_once(dimensions, scope.findings)
+    return Sweep(replace(scope, open=opened), dimensions, Matrix(axes))
+
+
+def _axes(varies: list[tree.Vary], scope: Scope) -> tuple[Axis, ...]:
+    axes = (axis_of(vary, scope) for vary in varies)
+    return tuple(axis for axis in axes if axis)
+
+
+def _check_decided_once(dimensions: Iterable[Dimension], findings: Findings) -> None:
+    seen: list[Dimension] = []
+    for what in dimensions:
+        same = [d for d in seen if d.decides(what)]
+        if same:
+            _decided_twice(same[0], what, findings)
+        seen.append(what)
+
+
+def _decided_twice(earlier: Dimension, what: Dimension, findings: Findings) -> None:
+    if earlier.name == what.name:
+        findings.error(f"{what.name!r} is varied twice", what.word.span)
+        return
+    findings.error(
+        f"{what.name!r} varies what {earlier.name!r} varies already",
+        what.word.span,
+        "name the stream in both, or in neither",
+    )
+
+
+def _by_param(node: tree.Condition, sweep: Sweep) -> bool:
+    """Whether a param decides what is left out, which may then be nothing."""
+    if isinstance(node, tree.Junction):
+        return any(_by_param(part, sweep) for part in node.parts)
+    value = node.value
+    return isinstance(value, tree.Atom) and sweep.scope.param(value.text) is not None
+
+
+def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
+    """The sweep without the cells that are skipped."""
+    made = [sweep.when(s.condition, _by_param(s.condition, sweep))[0] for s in skips]
+    matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
+    left = replace(sweep, matrix=matrix)
+    if left.whole and not any(True for _ in matrix.cells()):
+        sweep.findings.error("no cell of this test is left", skips[-1].span)
+    return left

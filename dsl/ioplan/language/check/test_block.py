@@ -1,0 +1,221 @@
+"""Checks tests: what varies, the steps, what must hold, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from ioplan.core.text import did_you_mean
+from ioplan.language.check.outputs import charts_of, expectations_of
+from ioplan.language.check.preconditions import precondition
+from ioplan.language.check.run_steps import StepChecker, check_size, flat
+from ioplan.language.check.scope import Open, Scope
+from ioplan.language.check.steady_clause import rounds_of
+from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_rules import alternatives
+from ioplan.language.check.sweep import Sweep, skipping, sweep_of
+from ioplan.language.check.timing import split
+from ioplan.language.check.workloads import workload
+from ioplan.language.errors.collector import Findings
+from ioplan.language.errors.hints import FIO_WORDS
+from ioplan.language.fields import AXIS_FIELDS
+from ioplan.language.plan import (
+    After,
+    Amount,
+    IdleTemplate,
+    Ref,
+    RepeatTemplate,
+    RunTemplate,
+    StepTemplate,
+    Test,
+)
+from ioplan.language.syntax import tree
+
+
+def after_of(
+    node: tree.After, sweep: Sweep, has_rounds: bool, time_scale: float
+) -> After | None:
+    """The precondition and its place, or None after errors."""
+    words = [node.name, *([node.then] if node.then else [])]
+    made = [precondition(word, sweep.scope, time_scale) for word in words]
+    if node.before_each:
+        _check_each(node.before_each, sweep, has_rounds)
+    for word in words:
+        _check_fixed(word, sweep)
+    states = [one for one in made if one]
+    if len(states) < len(words):
+        return None
+    return After(
+        precondition=states[0],
+        then=states[1] if node.then else None,
+        before_each=node.before_each.text if node.before_each else None,
+    )
+
+
+def _check_each(word: tree.Word, sweep: Sweep, has_rounds: bool) -> None:
+    sweep.check_varied(word, "run", "round")
+    if word.text == "round" and not has_rounds:
+        sweep.findings.error("this test has no rounds", word.span)
+
+
+def _check_fixed(word: tree.Word, sweep: Sweep) -> None:
+    """A state is one state: no axis decides what a precondition does."""
+    for name in _depends(word.text, sweep.scope):
+        sweep.findings.error(
+            f"the precondition {word.text!r} uses {name!r}, which this test varies",
+            word.span,
+            "a precondition is the same for all cells",
+        )
+
+
+def _depends(name: str, scope: Scope) -> list[str]:
+    """The axes of a test that a precondition would depend on."""
+    opened = Open(params=scope.open.params, names=scope.open.names)
+    if opened.params:
+        with scope.findings.unsaid():
+            _touch_all(name, Scope(scope.module, scope.parameters, opened), set())
+    return sorted(opened.used)
+
+
+def _touch_all(name: str, scope: Scope, seen: set[int]) -> None:
+    found = scope.module.find(name)
+    if not found or not isinstance(found[0], tree.Precondition) or id(found[0]) in seen:
+        return
+    seen.add(id(found[0]))
+    inside = scope.within(found[1])
+    for step in found[0].steps:
+        if isinstance(step, tree.Named):
+            _touch_all(step.name.text, inside, seen)
+        elif isinstance(step, tree.Idle):
+            inside.amount(step.pause)
+        elif isinstance(step, tree.Write):
+            _touch(step, inside)
+
+
+def _touch(step: tree.Write, scope: Scope) -> None:
+    clauses, timing = split(step.spec, scope)
+    workload(clauses, step.spec, scope)
+    for clause in timing.values():
+        for atom in clause.atoms:
+            scope.amount(atom)
+
+
+def note_used(steps: list[StepTemplate], sweep: Sweep) -> None:
+    """A name that a definition uses and a step overrides decides nothing."""
+    if sweep.complete:
+        amounts = (*_amounts(steps), *(a for run in sweep.runs for a in _timing(run)))
+        names = {amount.name for amount in amounts if isinstance(amount, Ref)}
+        sweep.scope.open.used = names | {
+            name for run in sweep.runs for name in _refs(run, sweep)
+        }
+
+
+def _amounts(steps: list[StepTemplate]) -> Iterator[Amount]:
+    for step in flat(steps):
+        if isinstance(step, IdleTemplate):
+            yield step.pause
+        elif isinstance(step, RepeatTemplate):
+            yield step.times
+
+
+def _timing(run: RunTemplate) -> tuple[Amount | None, ...]:
+    return run.run, run.limit, run.passes, run.warmup
+
+
+def _refs(run: RunTemplate, sweep: Sweep) -> Iterator[str]:
+    for template in alternatives(run.workload, sweep.matrix.axes):
+        for stream in template.streams:
+            yield from merged(stream, run.override).refs.values()
+
+
+def check_used(sweep: Sweep) -> None:
+    """An axis that nothing uses is a slip of the pen."""
+    for what in sweep.dimensions:
+        if what.field is None and what.name not in sweep.scope.open.used:
+            _unused(what.word, sweep)
+        elif what.stream:
+            sweep.check_stream(what.stream, what.word, None)
+
+
+def _unused(word: tree.Word, sweep: Sweep) -> None:
+    meant = FIO_WORDS.get(word.text, "").partition(" ")[0]
+    here = meant in AXIS_FIELDS
+    near = "" if here else did_you_mean(word.text, AXIS_FIELDS)
+    sweep.findings.unknown(
+        word.text,
+        f"no step uses {word.text!r}, and no field has that name{near}",
+        word.span,
+        f"write: vary {meant} in …" if here else f"fields: {' '.join(AXIS_FIELDS)}",
+    )
+
+
+Node = TypeVar("Node", bound=tree.Node)
+
+
+def checked(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
+    """The checked test, or None after errors."""
+    findings = scope.findings
+    before = findings.noted
+    sweep = sweep_of(_all(tree.Vary, node), scope)
+    checker = StepChecker(sweep)
+    steps = checker.steps(s for s in node.statements if isinstance(s, tree.Step))
+    check_size(steps, sweep, node.title.span)
+    sweep = skipping(sweep, _all(tree.Skip, node))
+    complete = findings.noted == before
+    sweep = replace(sweep, runs=tuple(checker.runs), complete=complete)
+    note_used(steps, sweep)
+    made = _test(node, sweep, steps, time_scale)
+    check_used(sweep)
+    _check_runs(node, findings)
+    return made if findings.noted == before else None
+
+
+def _test(
+    node: tree.Test, sweep: Sweep, steps: list[StepTemplate], time_scale: float
+) -> Test:
+    """The test, right or wrong."""
+    has_rounds = bool(_all(tree.Rounds, node))
+    after = _one(tree.After, "after", node, sweep.findings)
+    start = after and after_of(after, sweep, has_rounds, time_scale)
+    rounds = _one(tree.Rounds, "rounds", node, sweep.findings)
+    if rounds and any(run.rule for run in sweep.runs):
+        sweep.findings.error(
+            "either the rounds or a run goes on until steady, not both", rounds.span
+        )
+    return Test.model_construct(
+        title=node.title.text,
+        after=start,
+        axes=sweep.matrix.axes,
+        steps=tuple(steps),
+        skip=sweep.matrix.skips,
+        rounds=rounds and rounds_of(rounds, sweep),
+        expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
+        charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
+        text=node.span.text,
+    )
+
+
+def _all(kind: type[Node], node: tree.Test) -> list[Node]:
+    """The statements of a kind."""
+    return [s for s in node.statements if isinstance(s, kind)]
+
+
+def _one(
+    kind: type[Node], keyword: str, node: tree.Test, findings: Findings
+) -> Node | None:
+    """The statement of a kind of which there is one at most."""
+    found = _all(kind, node)
+    for extra in found[1:]:
+        findings.error(f"a test has one {keyword!r} at most", extra.span)
+    return found[0] if found else None
+
+
+def _check_runs(node: tree.Test, findings: Findings) -> None:
+    if not any(isinstance(step, tree.Run) for step in flat(node.statements)):
+        findings.missing(
+            "the test runs nothing",
+            node.title.span,
+            node.span,
+            "add for example: run random 4KiB 100/0 for 1min",
+        )

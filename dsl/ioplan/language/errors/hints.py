@@ -1,0 +1,244 @@
+"""A syntax error in words, with what may stand there instead."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ioplan.core.text import did_you_mean, nearest
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.errors.recovery import Stop, line_start
+from ioplan.language.quantity import QuantityError, parse
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
+from ioplan.language.syntax.source import Source, Span, without_comments
+
+FIO_WORDS = {
+    "iodepth": "qd 32",
+    **dict.fromkeys(("bs", "blocksize"), "size 4KiB"),
+    **dict.fromkeys(("numjobs", "jobs"), "threads 4"),
+    "runtime": "for 30s",
+    "ramp_time": "warmup 5s",
+    **dict.fromkeys(("rw", "readwrite", "randrw"), "random 4KiB 70/30"),
+    "randread": "random 4KiB 100/0",
+    "randwrite": "random 4KiB 0/100",
+    "rwmixread": "read 70%",
+    "rate_iops": "rate 1_000 iops",
+    "loops": "2 passes, or repeat 3 { run … }",
+}
+"""Each with an example of what is written in its place."""
+
+
+def written_here(word: str) -> str:
+    """What to write in place of a word of fio's, or nothing."""
+    example = FIO_WORDS.get(word)
+    return f"{word} is written here: {example}" if example else ""
+
+
+CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
+ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*\Z")
+SPEC_START = re.compile(r"(?:run|write|workload)\b|\w+\s*=")
+CLOSED = re.compile(r"\{[^{}]*\}")
+HEAD = re.compile(
+    r"\b(random|sequential)(?:\s+([\d._]+\s*[A-Za-z]+))?(?:\s+\d+\s*/\s*\d+)?\s+\Z"
+)
+DIRECTION = re.compile(r"(reads?|writes?)\b(?!\s*\d+\s*%)(?:\s+(\d\w*))?")
+VALUE = re.compile(r"=\s*([\w.%/]+)")
+MIX = re.compile(r"\s+\d+\s*/\s*\d+")
+NAMES = {"BOUND", "NAME", "SETTING"}
+
+
+def slip(stop: Stop) -> Diagnostic | None:
+    """What to say of an error that is one of these."""
+    return (
+        _assigned(stop)
+        or _direction(stop)
+        or _named(stop)
+        or _unknown_clause(stop)
+        or _fio_word(stop)
+        or _no_comma(stop)
+    )
+
+
+def _assigned(stop: Stop) -> Diagnostic | None:
+    """`qd=8`, `iodepth=8`: the word before the = is what is wrong."""
+    before = ASSIGNED.search(stop.text, 0, stop.start)
+    if stop.word != "=" or not before:
+        return None
+    word, span = before[1], stop.span(before.start(1), stop.start)
+    if word in FIO_WORDS:
+        return _no_clause(word, span)
+    if word not in CLAUSE_WORDS:
+        return None
+    value = VALUE.match(stop.text, stop.start)
+    help = f"write: {word} {value[1] if value else '…'}"
+    return Diagnostic("a clause has no =", stop.span(stop.start, stop.end), help)
+
+
+def _direction(stop: Stop) -> Diagnostic | None:
+    """`random read 4KiB`."""
+    head = HEAD.search(stop.text, 0, stop.start)
+    found = DIRECTION.match(stop.text, stop.start)
+    if not head or not found:
+        return None
+    mix = "100/0" if found[1].startswith("read") else "0/100"
+    return Diagnostic(
+        f"{stop.word!r} cannot stand here",
+        stop.span(stop.start, stop.end),
+        f"write reads/writes: {head[1]} {head[2] or found[2] or '4KiB'} {mix}",
+    )
+
+
+def _named(stop: Stop) -> Diagnostic | None:
+    """`random block 100/0`: what stands in the head has no name."""
+    head, word = HEAD.search(stop.text, 0, stop.start), re.escape(stop.word)
+    bound = re.search(rf"\b(?:param|vary)\s+{word}\s+(?:=|in)\s*([^\s,]+)", stop.text)
+    clause = _clause_of(bound[1]) if bound else None
+    if not head or clause is None:
+        return None
+    mix = MIX.match(stop.text, stop.end)
+    written = f"{head[0].strip()}{mix[0] if mix else ''}, {clause}{stop.word}"
+    message = f"a name such as {stop.word!r} needs a comma before it"
+    return Diagnostic(message, stop.span(stop.start, stop.end), f"write: {written}")
+
+
+def _clause_of(value: str) -> str | None:
+    """What stands before a name of such a value."""
+    try:
+        return {"size": "size ", "mix": "", "number": "qd "}.get(parse(value).kind)
+    except QuantityError:
+        return None
+
+
+def _unknown_clause(stop: Stop) -> Diagnostic | None:
+    """A word with a value behind it is a clause, if there is one of that name."""
+    before = CLAUSE_START.search(stop.text, 0, stop.start)
+    if not before or before[1] in CLAUSE_WORDS or not stop.word[:1].isalnum():
+        return None
+    return _no_clause(before[1], stop.span(before.start(1), before.end(1)))
+
+
+def _no_clause(word: str, span: Span) -> Diagnostic:
+    here = written_here(word)
+    near = "" if here else did_you_mean(word, CLAUSE_WORDS)
+    help = here or f"clauses: {' '.join(CLAUSE_WORDS)}"
+    return Diagnostic(f"there is no clause {word!r}{near}", span, help)
+
+
+def _fio_word(stop: Stop) -> Diagnostic | None:
+    if stop.word not in FIO_WORDS or stop.accepted & NAMES:
+        return None
+    return _no_clause(stop.word, stop.span(stop.start, stop.end))
+
+
+def _no_comma(stop: Stop) -> Diagnostic | None:
+    row = stop.text[line_start(stop.text, stop.start) : stop.start]
+    before = CLOSED.sub("", row).rpartition("{")[2].strip()
+    if stop.word not in CLAUSE_WORDS or not SPEC_START.match(before):
+        return None
+    if before[-1] in ",}":
+        return None
+    span = stop.span(stop.start, stop.end)
+    message = f"there is no comma before {stop.word!r}"
+    return Diagnostic(message, span, f"write: , {stop.word} …")
+
+
+WORD_END = r"\b"
+PLAIN = {
+    "BOUND": "a name and '='",
+    "SETTING": "a name and '='",
+    "_ON_FAILURE": "'on failure'",
+    "_ON_HOSTS": "'on hosts'",
+    "NAME": "a name",
+    "QUANTITY": "a quantity",
+    "MIX": "a mix such as 70/30",
+    "STRING": 'a "text"',
+    "OPERATOR": "a comparison such as <",
+    "READ_SIZES": "'read sizes'",
+    "WRITE_SIZES": "'write sizes'",
+    "DATA": "'random', 'zeros'",
+    "FIELD": "'read', 'size', 'trim'",
+    "$END": "the end of the file",
+}
+
+
+def too_deep(source: Source) -> Diagnostic:
+    """What to say of a text whose blocks or conditions no stack can hold."""
+    where = Span(source, 0, min(1, len(source.text)))
+    return Diagnostic(
+        "the plan is nested too deeply",
+        where,
+        "nest fewer blocks, brackets and definitions",
+    )
+
+
+def diagnose(stop: Stop) -> Diagnostic:
+    """What is wrong where the parser stopped."""
+    if stop.in_open_block:
+        return _not_closed(stop)
+    if stop.at_end or stop.after_unfinished:
+        what = "the text" if stop.at_end else "this"
+        help = _may_stand(_expected(stop))
+        return Diagnostic(f"{what} ends too early", _last(stop), help)
+    span = stop.span(stop.start, stop.end)
+    if stop.word.startswith('"') and stop.word.count('"') == 1:
+        return Diagnostic('a text has no closing "', span, 'end it with " on its line')
+    return slip(stop) or _misplaced(stop.word, span, _expected(stop))
+
+
+def _not_closed(stop: Stop) -> Diagnostic:
+    if stop.at_end:
+        last = _last(stop)
+        return Diagnostic("a block is not closed", last, "put a } at the end")
+    span = stop.span(stop.start, stop.end)
+    message = f"the block before {_shown(span.text)} is not closed"
+    return Diagnostic(message, span, "put a } before it")
+
+
+def _last(stop: Stop) -> Span:
+    """The last character before the error, or of the whole text."""
+    source = stop.source
+    before = stop.text[: stop.start]
+    whole = without_comments(source.text) if stop.at_end else before
+    last = len(whole.rstrip())
+    return Span(source, max(0, last - 1), last)
+
+
+def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
+    if expected == [PLAIN["BOUND"]] and word[:1].isalpha():
+        return Diagnostic(f"there is no = behind {word!r}", span, f"{word} = …")
+    names = {PLAIN["BOUND"], PLAIN["NAME"]}
+    if word[:1].isdigit() and {*expected} <= names:
+        return Diagnostic(
+            f"{word!r} is not a name", span, "a name begins with a letter"
+        )
+    keywords = [name[1:-1] for name in expected if name.startswith("'")]
+    meant = nearest(word, keywords) if word[:1].isalpha() else None
+    hint = f", did you mean {meant!r}?" if meant else ""
+    message = f"{_shown(word)} cannot stand here{hint}"
+    return Diagnostic(message, span, _may_stand(expected))
+
+
+def _shown(word: str) -> str:
+    return repr(word if len(word) <= 30 else word[:27] + "…")
+
+
+def _may_stand(expected: list[str]) -> str:
+    words = ", ".join(expected[:12]) + (", …" if len(expected) > 12 else "")
+    return f"here may stand: {words}"
+
+
+def _expected(stop: Stop) -> list[str]:
+    """What may stand there, keywords in quotes first."""
+    shown = {_terminal(name) for name in stop.accepted}
+    return sorted(shown, key=lambda text: (not text.startswith("'"), text))
+
+
+@cache
+def _terminal(name: str) -> str:
+    """A terminal of the grammar as a person would write it."""
+    if name in PLAIN:
+        return PLAIN[name]
+    for terminal in grammar().terminals:
+        if terminal.name == name:
+            return f"'{terminal.pattern.value.removesuffix(WORD_END)}'"
+    return name

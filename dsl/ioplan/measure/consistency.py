@@ -1,0 +1,124 @@
+"""Checks of a run's figures against each other.
+
+A backend that miscounts must not pass unseen: an error means that figures of
+the run contradict each other, a warning that something is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from ioplan.measure.histogram import Histogram, bucket_range
+from ioplan.measure.tally import StreamTally, Tally
+from ioplan.records.record import Interval
+
+MEAN_PERCENT = 1.0
+"""A bucket's middle is within 0.4 % of its values, so 1 % is no rounding."""
+ROUNDING = 1e-6
+"""What adding up squares as floats may lose, as a share of the sum."""
+
+
+@dataclass(frozen=True)
+class Inconsistency:
+    """A contradiction, and the stream and direction that it is in."""
+
+    level: Literal["warning", "error"]
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}" if self.where else self.text
+
+
+def tally_faults(where: str, tally: Tally) -> list[Inconsistency]:
+    """What is wrong within one direction of one stream."""
+    checks = (*_number_faults(tally), *_histogram_faults(tally, tally.histogram()))
+    faults = [Inconsistency("error", where, text) for text in checks]
+    if tally.ios and not tally.histogram().total:
+        text = "the backend gave no latency histogram, so there are no percentiles"
+        faults.append(Inconsistency("warning", where, text))
+    return faults
+
+
+def _number_faults(tally: Tally) -> Iterator[str]:
+    if min(tally.ios, tally.bytes, tally.errors, tally.min_ns, tally.sum_ns) < 0:
+        yield "a count is negative"
+    if tally.min_ns > tally.max_ns:
+        yield (
+            f"the smallest latency, {tally.min_ns} ns, exceeds "
+            f"the largest, {tally.max_ns} ns"
+        )
+    elif not tally.ios * tally.min_ns <= tally.sum_ns <= tally.ios * tally.max_ns:
+        yield "the mean latency lies outside the smallest and the largest"
+    if not tally.ios and (tally.bytes or tally.sum_ns):
+        yield "bytes or latencies were counted, but no I/O"
+    if tally.ios and not tally.bytes:
+        yield f"{tally.ios} I/Os moved no byte"
+    if tally.ios * tally.sum_sq_ns2 < tally.sum_ns**2 * (1 - ROUNDING):
+        yield "the sum of squared latencies is smaller than the mean allows"
+
+
+def _histogram_faults(tally: Tally, histogram: Histogram) -> Iterator[str]:
+    total = histogram.total
+    if not total:
+        return
+    if total != tally.ios:
+        yield f"the histogram counts {total} latencies, but {tally.ios} I/Os completed"
+        return
+    yield from _mean_faults(tally.sum_ns / tally.ios, histogram.mean_ns())
+    lowest, _ = bucket_range(int(histogram.index[-1]), histogram.bits)
+    _, highest = bucket_range(int(histogram.index[0]), histogram.bits)
+    if lowest > tally.max_ns or highest <= tally.min_ns:
+        yield "the histogram reaches beyond the smallest or the largest latency"
+
+
+def _mean_faults(exact_ns: float, binned_ns: float) -> Iterator[str]:
+    if abs(binned_ns - exact_ns) > exact_ns * MEAN_PERCENT / 100:
+        yield (
+            f"the histogram's mean, {binned_ns:.0f} ns, is more than "
+            f"{MEAN_PERCENT:g} % from the exact mean, {exact_ns:.0f} ns"
+        )
+
+
+def time_faults(series: Sequence[Interval], run_ns: int) -> list[Inconsistency]:
+    """What is wrong with the times of the series."""
+    faults = []
+    if any(after.t_s <= before.t_s for before, after in pairwise(series)):
+        faults.append("the intervals are not in the order of time")
+    if run_ns <= 0 and any(sum(point.ios.values()) for point in series):
+        faults.append("I/Os completed in no time")
+    return [Inconsistency("error", "", text) for text in faults]
+
+
+def missing_in_series(
+    seen: dict[str, StreamTally], final: dict[str, StreamTally]
+) -> list[Inconsistency]:
+    """Where the intervals do not add up to the result."""
+    return [
+        Inconsistency("warning", where, f"the series has {a} {noun}, the result {b}")
+        for where, ours, theirs in _pairs(seen, final)
+        for noun, a, b in (
+            ("I/Os", ours.ios, theirs.ios),
+            ("bytes", ours.bytes, theirs.bytes),
+            ("errors", ours.errors, theirs.errors),
+        )
+        if a != b
+    ]
+
+
+def _pairs(
+    seen: dict[str, StreamTally], final: dict[str, StreamTally]
+) -> Iterable[tuple[str, Tally, Tally]]:
+    """Each direction of each stream on either side; nothing counts as zeros."""
+    none = Tally()
+    for name in dict.fromkeys((*final, *seen)):
+        ours, theirs = (side.get(name, StreamTally(name)) for side in (seen, final))
+        for direction in dict.fromkeys((*theirs.directions, *ours.directions)):
+            yield (
+                f"{name} {direction}",
+                ours.directions.get(direction, none),
+                theirs.directions.get(direction, none),
+            )

@@ -1,0 +1,60 @@
+"""A progress event as a point of the series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ioplan.job import SECOND_NS, Counts, Progress
+from ioplan.measure.histogram import Histogram
+from ioplan.measure.tally import READ_WRITE, clamp
+from ioplan.records.record import Interval
+from ioplan.workload import Direction
+
+PERCENTS = (50.0, 99.0, 99.9)
+
+Bins = Sequence[dict[Direction, Histogram]]
+"""The histograms of an event's streams, in the order of the streams."""
+
+
+def interval(progress: Progress, bins: Bins) -> Interval:
+    """The point of one interval over all streams."""
+    parts = [item for s in progress.streams for item in s.directions.items()]
+    measured = [part for direction, part in parts if direction in READ_WRITE]
+    measured = [part for part in measured if part.ios]
+    p50_ns, p99_ns, p99_9_ns = _percentiles_ns(measured, bins)
+    ios = sum(part.ios for part in measured)
+    return Interval(
+        t_s=progress.t_ns / SECOND_NS,
+        length_s=progress.interval_ns / SECOND_NS,
+        ios=_sums((direction, part.ios) for direction, part in parts),
+        bytes=_sums((direction, part.bytes) for direction, part in parts),
+        errors=sum(part.errors for _, part in parts),
+        mean_ns=_mean_ns(sum(part.sum_ns for part in measured), ios),
+        p50_ns=p50_ns,
+        p99_ns=p99_ns,
+        p99_9_ns=p99_9_ns,
+        max_ns=max((part.max_ns for part in measured), default=0),
+    )
+
+
+def _sums(pairs: Iterable[tuple[Direction, int]]) -> dict[Direction, int]:
+    sums: dict[Direction, int] = {}
+    for direction, number in pairs:
+        sums[direction] = sums.get(direction, 0) + number
+    return sums
+
+
+def _mean_ns(sum_ns: int, ios: int) -> float | None:
+    """The mean to 1/16 ns: a binary fraction takes half the room in the store."""
+    return round(16 * sum_ns / ios) / 16 if ios else None
+
+
+def _percentiles_ns(measured: list[Counts], bins: Bins) -> Sequence[float | None]:
+    """Percentiles of reads and writes together; None without a latency."""
+    parts = [by[d] for by in bins for d in READ_WRITE if d in by]
+    whole = Histogram.merged(parts)
+    if not measured or not whole.total:
+        return (None,) * len(PERCENTS)
+    low_ns = min(part.min_ns for part in measured)
+    high_ns = max(part.max_ns for part in measured)
+    return [clamp(p, low_ns, high_ns) for p in whole.percentiles_ns(PERCENTS)]

@@ -1,0 +1,188 @@
+"""From the events of one run to its results. Pure: it reads no clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioplan.job import (
+    Cpu,
+    Event,
+    Failure,
+    Progress,
+    Result,
+    Started,
+    StreamCounts,
+)
+from ioplan.measure.consistency import (
+    Inconsistency,
+    missing_in_series,
+    tally_faults,
+    time_faults,
+)
+from ioplan.measure.histogram import Histogram
+from ioplan.measure.interval import interval
+from ioplan.measure.tally import READ_WRITE, StreamTally, Tally
+from ioplan.records.record import (
+    DirectionResult,
+    Interval,
+    RunDetail,
+    StoredHistogram,
+    StreamResult,
+)
+from ioplan.workload import DIRECTIONS, Direction
+
+Streams = dict[str, StreamTally]
+
+
+class Measurement:
+    """The results of one run, as far as its events have come.
+
+    When the backend dies before its Result, the progress seen so far stands for
+    it: what was measured is kept. Figures are made when they are asked for.
+    """
+
+    def __init__(self) -> None:
+        self.started: Started | None = None
+        self.result: Result | None = None
+        self.failure: Failure | None = None
+        self._series: list[Interval] = []
+        self._last_t_ns = 0
+        self._seen: Streams = {}
+        self._final: Streams = {}
+        self._bad_bins: list[Inconsistency] = []
+
+    def add(self, event: Event) -> Interval | None:
+        """Take an event; returns the point of the series that it makes, if any."""
+        match event:
+            case Progress(warmup=False):
+                return self._add_progress(event)
+            case Result():
+                self.result = event
+                self._final = {}
+                self._add_streams(self._final, event.streams)
+            case Started():
+                self.started = event
+            case Failure():
+                self.failure = event
+        return None
+
+    def _add_progress(self, event: Progress) -> Interval:
+        bins = self._add_streams(self._seen, event.streams)
+        point = interval(event, bins)
+        self._series.append(point)
+        self._last_t_ns = event.t_ns
+        return point
+
+    def _add_streams(
+        self, into: Streams, streams: tuple[StreamCounts, ...]
+    ) -> list[dict[Direction, Histogram]]:
+        """Add each stream to its tally; returns the histograms, by stream."""
+        all_bins = [self._histograms(stream) for stream in streams]
+        for stream, bins in zip(streams, all_bins, strict=True):
+            into.setdefault(stream.name, StreamTally(stream.name)).add(stream, bins)
+        return all_bins
+
+    def _histograms(self, stream: StreamCounts) -> dict[Direction, Histogram]:
+        return {
+            direction: self._histogram(f"{stream.name} {direction}", part.bins)
+            for direction, part in stream.directions.items()
+        }
+
+    def _histogram(self, where: str, bins: tuple[int, ...]) -> Histogram:
+        """Bins that make no sense are reported, and do not end the run."""
+        try:
+            return Histogram.of(bins)
+        except (ValueError, OverflowError) as error:
+            self._bad_bins.append(Inconsistency("error", where, str(error)))
+            return Histogram.of(())
+
+    @property
+    def _totals(self) -> Streams:
+        return self._seen if self.result is None else self._final
+
+    @property
+    def complete(self) -> bool:
+        """Whether the backend gave its Result."""
+        return self.result is not None
+
+    @property
+    def run_ns(self) -> int:
+        """Measured time; without a Result, up to the last progress."""
+        if self.result is not None:
+            return self.result.run_ns
+        return self._last_t_ns
+
+    @property
+    def series(self) -> tuple[Interval, ...]:
+        """The points so far."""
+        return tuple(self._series)
+
+    @property
+    def streams(self) -> tuple[StreamResult, ...]:
+        """The results by stream."""
+        return tuple(s.result(self.run_ns) for s in self._totals.values())
+
+    @property
+    def directions(self) -> dict[Direction, DirectionResult]:
+        """The results by direction, over all streams."""
+        return {
+            direction: Tally.merged(parts).result(self.run_ns)
+            for direction in DIRECTIONS
+            if (parts := self._tallies(direction))
+        }
+
+    @property
+    def total(self) -> DirectionResult:
+        """Reads and writes of all streams."""
+        parts = [tally for d in READ_WRITE for tally in self._tallies(d)]
+        return Tally.merged(parts).result(self.run_ns)
+
+    def _tallies(self, direction: Direction) -> list[Tally]:
+        streams = self._totals.values()
+        return [s.directions[direction] for s in streams if direction in s.directions]
+
+    @property
+    def detail(self) -> RunDetail:
+        """A histogram for each stream and direction, and the series."""
+        return RunDetail(
+            histograms=tuple(
+                _stored(stream.name, direction, tally.histogram())
+                for stream in self._totals.values()
+                for direction, tally in stream.directions.items()
+            ),
+            series=self.series,
+        )
+
+    @property
+    def cpu(self) -> Cpu:
+        """CPU time of the load generator; nothing without a Result."""
+        return self.result.cpu if self.result else Cpu()
+
+    @property
+    def cpu_percent(self) -> float:
+        """CPU use in percent of one core."""
+        used_ns = self.cpu.user_ns + self.cpu.system_ns
+        return 100 * used_ns / self.run_ns if self.run_ns > 0 else 0.0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The backend's own facts; later ones replace earlier ones."""
+        before = self.started.facts if self.started else {}
+        return before | (self.result.facts if self.result else {})
+
+    def inconsistencies(self) -> list[Inconsistency]:
+        """Where the figures contradict each other. Empty for a sound run."""
+        found = list(self._bad_bins)
+        for stream in self._totals.values():
+            for direction, tally in stream.directions.items():
+                found += tally_faults(f"{stream.name} {direction}", tally)
+        found += time_faults(self._series, self.run_ns)
+        if self.result is not None and self._series:
+            found += missing_in_series(self._seen, self._final)
+        return found
+
+
+def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:
+    return StoredHistogram(
+        stream=stream, direction=direction, bits=part.bits, bins=part.bins()
+    )

@@ -1,0 +1,208 @@
+"""The value of a metric over one run or over several runs of one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Protocol
+
+from ioplan.language.metric import Metric
+from ioplan.measure.histogram import Histogram
+from ioplan.measure.tally import clamp
+from ioplan.records.record import BEYOND, DirectionResult, RunDetail, StreamResult
+from ioplan.records.telemetry import Telemetry
+from ioplan.workload import DIRECTIONS, Direction
+
+
+class Measured(Protocol):
+    """What a metric needs of a run: a record has it, and a part of a run."""
+
+    @property
+    def run_s(self) -> float: ...
+    @property
+    def cpu_percent(self) -> float: ...
+    @property
+    def telemetry(self) -> Telemetry | None: ...
+    @property
+    def total(self) -> DirectionResult: ...
+    @property
+    def directions(self) -> dict[Direction, DirectionResult]: ...
+    @property
+    def streams(self) -> tuple[StreamResult, ...]: ...
+
+
+READ: dict[str, Callable[[Telemetry], float | None]] = {
+    "system_cpu": lambda found: found.system_cpu_percent,
+    "stack_cpu": lambda found: found.stack_cpu_percent,
+    "watts": lambda found: found.watts,
+    "temperature": lambda found: found.temperature_max_celsius,
+}
+"""What telemetry has of a run."""
+PER = {
+    "iops_per_cpu": ("iops", "cpu"),
+    "iops_per_system_cpu": ("iops", "system_cpu"),
+    "iops_per_stack_cpu": ("iops", "stack_cpu"),
+    "iops_per_watt": ("iops", "watts"),
+    "bandwidth_per_watt": ("bandwidth", "watts"),
+}
+"""One metric over another."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A run, or a part of one, with its histograms."""
+
+    record: Measured
+    detail: RunDetail
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value, or why there is none that can be believed."""
+
+    value: float | None
+    why: str = ""
+
+
+def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """The metric over all samples together: sums are added, histograms merged."""
+    if metric.name in READ:
+        return _read(metric, samples)
+    if metric.percent is not None:
+        return _percentile(metric, samples)
+    if metric.name == "cpu":
+        return _cpu(samples)
+    if metric.name in PER:
+        return _per(metric, samples)
+    if metric.name == "errors":
+        return _errors(metric, samples)
+    if metric.name in ("iops", "bandwidth"):
+        return _rate(metric, samples)
+    return _latency(metric.name, all_scoped(metric, samples))
+
+
+def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
+    """The results that a metric looks at: a stream, a direction, both or all."""
+    parts = [
+        (stream.total, stream.directions)
+        for stream in record.streams
+        if metric.stream in (None, stream.name)
+    ]
+    if metric.stream is None:
+        parts = [(record.total, record.directions)]
+    if metric.direction is None:
+        return [total for total, _ in parts]
+    return [found[metric.direction] for _, found in parts if metric.direction in found]
+
+
+def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
+    """The same of several runs."""
+    return [r for sample in samples for r in scoped(metric, sample.record)]
+
+
+def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """Unlike all other figures, of trims as well."""
+    asked = [metric.direction] if metric.direction else DIRECTIONS
+    each = [metric.model_copy(update={"direction": direction}) for direction in asked]
+    found = [result for one in each for result in all_scoped(one, samples)]
+    return Figure(float(sum(result.errors for result in found)))
+
+
+def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """I/Os or bytes of all runs over the time of all runs."""
+    run_s = sum(_time_s(metric.stream, sample.record) for sample in samples)
+    if not run_s:
+        return Figure(None, "nothing was measured")
+    results = all_scoped(metric, samples)
+    amount = sum(r.ios if metric.name == "iops" else r.bytes for r in results)
+    return Figure(amount / run_s)
+
+
+def _time_s(stream: str | None, record: Measured) -> float:
+    """A stream's own time, where it is known."""
+    own = (one.run_s for one in record.streams if one.name == stream)
+    return next(own, None) or record.run_s
+
+
+def _cpu(samples: Sequence[Sample]) -> Figure:
+    run_s = sum(sample.record.run_s for sample in samples)
+    if not run_s:
+        return Figure(None, "nothing was measured")
+    used = sum(s.record.cpu_percent * s.record.run_s for s in samples) / run_s
+    return Figure(used)
+
+
+def _read(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """The mean over the time of all runs; of temperatures the highest."""
+    runs = [sample.record for sample in samples if sample.record.run_s]
+    read = READ[metric.name]
+    found = [read(one.telemetry) if one.telemetry else None for one in runs]
+    known = [value for value in found if value is not None]
+    if not known or len(known) < len(runs):
+        return Figure(None, "nothing measured it")
+    if metric.name == "temperature":
+        return Figure(max(known))
+    run_s = [one.run_s for one in runs]
+    return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
+
+
+def _per(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """What is done for each percent of one CPU, or for each watt."""
+    made, used_up = PER[metric.name]
+    used = figure(Metric(name=used_up), samples)
+    if used.value is None:
+        return used
+    if not used.value:
+        return Figure(None, "no CPU time was measured")
+    rate = _rate(Metric(name=made), samples).value or 0.0
+    return Figure(rate / used.value)
+
+
+def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:
+    parts = [(r.ios, r.latency) for r in results if r.latency and r.ios]
+    if not parts:
+        return Figure(None, "no I/O completed")
+    total = sum(ios for ios, _ in parts)
+    mean = sum(ios * latency.mean_ns for ios, latency in parts) / total
+    if name == "mean":
+        return Figure(mean)
+    if name == "min":
+        return Figure(float(min(latency.min_ns for _, latency in parts)))
+    if name == "max":
+        return Figure(float(max(latency.max_ns for _, latency in parts)))
+    squares = sum(
+        ios * (latency.stddev_ns**2 + (latency.mean_ns - mean) ** 2)
+        for ios, latency in parts
+    )
+    return Figure(sqrt(squares / total))
+
+
+def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    histogram = merged(metric, samples)
+    percent = metric.percent
+    assert percent is not None
+    if not histogram.total:
+        return Figure(None, "no latency was counted")
+    if histogram.beyond(percent) < BEYOND:
+        needed = round(BEYOND / (1 - percent / 100))
+        return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
+    found = [r.latency for r in all_scoped(metric, samples) if r.latency]
+    low_ns = min(latency.min_ns for latency in found)
+    high_ns = max(latency.max_ns for latency in found)
+    return Figure(clamp(histogram.percentile_ns(percent), low_ns, high_ns))
+
+
+def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
+    """The histograms that a metric looks at, added up. Trims only if asked for."""
+    return Histogram.merged(
+        Histogram.of(stored.bins, stored.bits)
+        for sample in samples
+        for stored in sample.detail.histograms
+        if metric.stream in (None, stored.stream)
+        and _wanted(stored.direction, metric.direction)
+    )
+
+
+def _wanted(direction: str, asked: str | None) -> bool:
+    return direction == asked if asked else direction != "trim"

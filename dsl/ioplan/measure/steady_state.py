@@ -1,0 +1,160 @@
+"""Steady state, as SNIA's Performance Test Specification (PTS 2.0) defines it.
+
+Over the last `window` values: (largest - smallest) / mean is within the range
+limit, and the least-squares line rises or falls over the whole window by no more
+than the slope limit: |slope| x (window - 1) / mean. The slope of one step is not
+what is limited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ioplan.job import SECOND_NS, Job, Progress
+from ioplan.language.plan import SteadyRule
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.planner.jobs import pass_bytes
+from ioplan.records.record import DirectionResult, Steady, StreamResult
+from ioplan.records.telemetry import Telemetry
+from ioplan.workload import Direction
+
+TOLERANCE = 1e-9
+"""In percent; a limit that is met exactly is met."""
+
+
+def least_squares_slope(values: Sequence[float]) -> float:
+    """The slope per step of the least-squares line through equidistant values."""
+    n = len(values)
+    middle, mean = (n - 1) / 2, sum(values) / n
+    above = sum((i - middle) * (v - mean) for i, v in enumerate(values))
+    return above / sum((i - middle) ** 2 for i in range(n))
+
+
+def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
+    """Judge the last values; `why` tells what is missing."""
+    last = figures[-rule.window :]
+    window = tuple(one.value or 0.0 for one in last)
+    mean = sum(window) / len(window) if window else 0.0
+    slope = least_squares_slope(window) if len(window) > 1 else 0.0
+    range_percent, slope_percent = _figures(window, mean, slope)
+    why = next((one.why for one in last if one.value is None), "")
+    why = why or _why(rule, len(window), mean, range_percent, slope_percent)
+    return Steady(
+        metric=str(rule.metric),
+        unit=rule.metric.unit,
+        values=window,
+        mean=mean,
+        slope=slope,
+        range_percent=range_percent,
+        slope_percent=slope_percent,
+        range_limit_percent=rule.range_percent,
+        slope_limit_percent=rule.slope_percent,
+        window=rule.window,
+        reached=not why,
+        why=why,
+    )
+
+
+def _figures(window: Sequence[float], mean: float, slope: float) -> tuple[float, float]:
+    if len(window) < 2 or not mean:
+        return 0.0, 0.0
+    spread = (max(window) - min(window)) / mean * 100
+    excursion = abs(slope) * (len(window) - 1) / mean * 100
+    return spread, excursion
+
+
+def _why(
+    rule: SteadyRule, n: int, mean: float, range_percent: float, slope_percent: float
+) -> str:
+    if n < rule.window:
+        return f"{n} of {rule.window} values so far"
+    if not mean:
+        return f"{rule.metric} is 0"
+    missing = []
+    if range_percent > rule.range_percent + TOLERANCE:
+        missing.append(f"range {range_percent:.1f} % > {rule.range_percent:g} %")
+    if slope_percent > rule.slope_percent + TOLERANCE:
+        missing.append(f"slope {slope_percent:.1f} % > {rule.slope_percent:g} %")
+    return ", ".join(missing)
+
+
+def judge_of(
+    rule: SteadyRule | None,
+    every_ns: int | None,
+    job: Job,
+    told: Callable[[Steady, int], None],
+) -> SteadyWatch | None:
+    """Who judges a run that goes on until it is steady; nobody judges another."""
+    if not rule or not every_ns:
+        return None
+    return SteadyWatch(rule, every_ns, told, pass_bytes(job))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a run, with what a metric needs."""
+
+    run_s: float
+    total: DirectionResult
+    directions: dict[Direction, DirectionResult]
+    streams: tuple[StreamResult, ...]
+    cpu_percent: float = 0.0
+    telemetry: Telemetry | None = None
+
+
+class SteadyWatch:
+    """Collects intervals into windows of `every_ns`, and their values.
+
+    A window ends with the interval that comes nearest to its length. Those that
+    begin before the rule's least passes are over do not count.
+    """
+
+    def __init__(
+        self,
+        rule: SteadyRule,
+        every_ns: int,
+        told: Callable[[Steady, int], None],
+        pass_bytes: int = 1,
+    ) -> None:
+        self.rule, self.every_ns, self.told = rule, every_ns, told
+        self.pass_bytes, self.moved_bytes = pass_bytes, 0
+        self.values: list[Figure] = []
+        self.last = assess(rule, ())
+        self._begin()
+
+    def _begin(self) -> None:
+        self.part, self.part_ns = Measurement(), 0
+
+    def add(self, progress: Progress) -> bool:
+        """Take an interval; True once the values are steady."""
+        if progress.warmup:
+            return False
+        self.part.add(progress)
+        self.part_ns += progress.interval_ns
+        if self.part_ns + progress.interval_ns // 2 < self.every_ns:
+            return False
+        self.last = self._judged()
+        self.told(self.last, len(self.values))
+        self._begin()
+        return self.last.reached
+
+    def _judged(self) -> Steady:
+        """What the window that has ended adds to."""
+        passes = self.moved_bytes / self.pass_bytes
+        self.moved_bytes += sum(one.bytes for one in self.part.directions.values())
+        if passes >= self.rule.least_passes:
+            self.values.append(self._value())
+            return assess(self.rule, self.values)
+        why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
+        return assess(self.rule, ()).model_copy(update={"why": why})
+
+    def _value(self) -> Figure:
+        part = Part(
+            self.part_ns / SECOND_NS,
+            self.part.total,
+            self.part.directions,
+            self.part.streams,
+        )
+        return figure(self.rule.metric, [Sample(part, self.part.detail)])

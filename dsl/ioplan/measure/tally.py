@@ -1,0 +1,175 @@
+"""Counts added up over intervals, directions or streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+
+from ioplan.job import SECOND_NS, Counts, StreamCounts
+from ioplan.measure.histogram import Histogram, bucket_count
+from ioplan.records.record import (
+    BEYOND,
+    PERCENTILES,
+    DirectionResult,
+    Latency,
+    Percentile,
+    StreamResult,
+)
+from ioplan.workload import Direction
+
+READ_WRITE: tuple[Direction, ...] = ("read", "write")
+"""What a total is made of. A trim moves no data, so its latency would mislead."""
+
+
+def moved(
+    amounts: Mapping[Direction, int], directions: Iterable[Direction] = READ_WRITE
+) -> int:
+    """The sum of I/Os or bytes by direction; of reads and writes if none is named."""
+    return sum(amounts.get(direction, 0) for direction in directions)
+
+
+@dataclass
+class Tally:
+    """Exact sums of any number of counts, and the sum of their histograms."""
+
+    ios: int = 0
+    bytes: int = 0
+    errors: int = 0
+    min_ns: int = 0
+    max_ns: int = 0
+    sum_ns: int = 0
+    sum_sq_ns2: float = 0.0
+    # dense: adding 300 bins to it costs a tenth of merging two sparse ones
+    _buckets: np.ndarray[tuple[int], np.dtype[np.int64]] = field(
+        default_factory=lambda: np.zeros(bucket_count(), dtype=np.int64), repr=False
+    )
+
+    @classmethod
+    def merged(cls, parts: Iterable[Tally]) -> Tally:
+        """The sum of tallies."""
+        whole = cls()
+        for part in parts:
+            whole.add(part, part.histogram())
+        return whole
+
+    def add(self, counts: Counts | Tally, histogram: Histogram) -> None:
+        """Add counts, whose bins are `histogram`."""
+        self._add_extremes(counts)
+        self.ios += counts.ios
+        self.bytes += counts.bytes
+        self.errors += counts.errors
+        self.sum_ns += counts.sum_ns
+        self.sum_sq_ns2 += counts.sum_sq_ns2
+        self._buckets[histogram.index] += histogram.count
+
+    def _add_extremes(self, counts: Counts | Tally) -> None:
+        if not counts.ios:
+            return  # its minimum of 0 means that there is none
+        self.min_ns = min(self.min_ns, counts.min_ns) if self.ios else counts.min_ns
+        self.max_ns = max(self.max_ns, counts.max_ns)
+
+    def histogram(self) -> Histogram:
+        """The sum of the histograms."""
+        index = self._buckets.nonzero()[0]
+        return Histogram(index, self._buckets[index])
+
+    def result(self, run_ns: int) -> DirectionResult:
+        """The figures of a measured time."""
+        per_s = SECOND_NS / run_ns if run_ns > 0 else 0.0
+        return DirectionResult(
+            ios=self.ios,
+            bytes=self.bytes,
+            errors=self.errors,
+            iops=self.ios * per_s,
+            bandwidth_bytes_per_s=self.bytes * per_s,
+            latency=self._latency() if self.ios else None,
+        )
+
+    def _latency(self) -> Latency:
+        return Latency(
+            mean_ns=self.sum_ns / self.ios,
+            min_ns=self.min_ns,
+            max_ns=self.max_ns,
+            stddev_ns=self.stddev_ns(),
+            percentiles=self._percentiles(),
+        )
+
+    def stddev_ns(self) -> float:
+        """The deviation of the population; 0 when nothing completed.
+
+        The difference of two large sums may come out negative, or too large.
+        No deviation exceeds half the range (Popoviciu).
+        """
+        if not self.ios:
+            return 0.0
+        square_ns2 = self.sum_sq_ns2 - self.sum_ns * self.sum_ns / self.ios
+        half_range_ns = max(0, self.max_ns - self.min_ns) / 2
+        return min(sqrt(max(0.0, square_ns2) / self.ios), half_range_ns)
+
+    def _percentiles(self) -> tuple[Percentile, ...]:
+        """None when the backend counted no latencies."""
+        histogram = self.histogram()
+        if not histogram.total:
+            return ()
+        return tuple(
+            Percentile(
+                percent=percent,
+                latency_ns=clamp(latency_ns, self.min_ns, self.max_ns),
+                supported=histogram.beyond(percent) >= BEYOND,
+            )
+            for percent, latency_ns in zip(
+                PERCENTILES, histogram.percentiles_ns(PERCENTILES), strict=True
+            )
+        )
+
+
+@dataclass
+class StreamTally:
+    """One stream's tallies by direction."""
+
+    name: str
+    run_ns: int | None = None
+    directions: dict[Direction, Tally] = field(default_factory=dict)
+    sync_ios: int = 0
+    backlog_ios: int = 0
+    verified_bytes: int = 0
+    verify_errors: int = 0
+
+    def add(self, counts: StreamCounts, bins: dict[Direction, Histogram]) -> None:
+        """Add an interval or a whole run."""
+        for direction, part in counts.directions.items():
+            self.directions.setdefault(direction, Tally()).add(part, bins[direction])
+        self.run_ns = counts.run_ns
+        self.sync_ios += counts.sync_ios
+        self.backlog_ios = counts.backlog_ios  # a level, not a sum
+        self.verified_bytes += counts.verified_bytes
+        self.verify_errors += counts.verify_errors
+
+    def read_write(self) -> list[Tally]:
+        """What the total is made of."""
+        return [self.directions[d] for d in READ_WRITE if d in self.directions]
+
+    def result(self, run_ns: int) -> StreamResult:
+        """The figures of its own measured time, or else of the run's."""
+        run_ns = self.run_ns or run_ns
+        return StreamResult(
+            name=self.name,
+            run_s=self.run_ns / SECOND_NS if self.run_ns else None,
+            directions={d: t.result(run_ns) for d, t in self.directions.items()},
+            total=Tally.merged(self.read_write()).result(run_ns),
+            sync_ios=self.sync_ios,
+            backlog_ios=self.backlog_ios,
+            verified_bytes=self.verified_bytes,
+            verify_errors=self.verify_errors,
+        )
+
+
+def clamp(value: float, low: float, high: float) -> float:
+    """The value, or the limit that it crosses.
+
+    A bucket's middle may lie beyond the extremes, which are exact.
+    """
+    return float(max(low, min(value, high)))

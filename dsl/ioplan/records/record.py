@@ -1,0 +1,205 @@
+"""The record of one run: what was asked, on what, by what, and what came out.
+
+Every backend's run becomes this one schema. Figures carry their unit in the
+name; what each one means stands in its `description`, and so in the JSON Schema.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ioplan.core.model import Figures, Model, described
+from ioplan.job import Cpu, Job
+from ioplan.records.telemetry import Telemetry, TelemetryPoint
+from ioplan.workload import Direction, Workload
+
+SCHEMA_VERSION = 1
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+BEYOND = 10
+"""Samples that must lie beyond a percentile before it can be believed."""
+
+Status = Literal["ok", "failed", "interrupted"]
+
+
+class Percentile(Figures):
+    """One percentile of completion latency, derived from the stored histogram."""
+
+    percent: float
+    latency_ns: float
+    supported: bool = described(f"at least {BEYOND} samples lie beyond it")
+
+
+class Latency(Figures):
+    """Completion latency. Mean, extremes and deviation are exact."""
+
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    stddev_ns: float = described("of the population")
+    percentiles: tuple[Percentile, ...]
+
+
+class DirectionResult(Figures):
+    """What one direction of a stream, or of all streams, did."""
+
+    ios: int = described("completed I/Os, without failed ones")
+    bytes: int
+    errors: int = described("failed or short I/Os; their latency is not counted")
+    iops: float = described("ios / measured time")
+    bandwidth_bytes_per_s: float
+    latency: Latency | None = described("absent when nothing completed")
+
+
+class StreamResult(Model):
+    """What one stream did, by direction and in total."""
+
+    name: str
+    run_s: float | None = described(
+        "the stream's own measured time, which its rates are over; none if it is only "
+        "known of the run",
+        default=None,
+    )
+    directions: dict[Direction, DirectionResult]
+    total: DirectionResult = described("reads and writes together, without trims")
+    sync_ios: int = described("flushes", default=0)
+    backlog_ios: int = described(
+        "I/Os of a rated stream whose start was due and that had not completed "
+        "at the end",
+        default=0,
+    )
+    verified_bytes: int = 0
+    verify_errors: int = 0
+
+
+class Interval(Figures):
+    """One point of the series."""
+
+    t_s: float = described("end of the interval, since the measured part began")
+    length_s: float
+    ios: dict[Direction, int] = described("completed I/Os of all streams")
+    bytes: dict[Direction, int]
+    errors: int = described("of all directions")
+    mean_ns: float | None = described("of reads and writes; absent without any")
+    p50_ns: float | None = described("of reads and writes, from the histogram")
+    p99_ns: float | None
+    p99_9_ns: float | None
+    max_ns: int = described("of reads and writes; 0 without any")
+
+
+class Steady(Figures):
+    """A steady-state assessment: the window, and what is missing."""
+
+    metric: str
+    unit: str = described("of the values", default="")
+    values: tuple[float, ...] = described("the window, oldest first")
+    mean: float
+    slope: float = described(
+        "of the least-squares line, per value; in the middle of the window the line "
+        "is at the mean",
+        default=0.0,
+    )
+    range_percent: float = described("(largest - smallest) / mean")
+    slope_percent: float = described("|least-squares slope| x (n - 1) / mean")
+    range_limit_percent: float
+    slope_limit_percent: float
+    window: int
+    reached: bool
+    why: str = described("empty when reached, else what is not yet so")
+
+
+class Verdict(Figures):
+    """Whether an expectation held."""
+
+    expectation: str = described("the line of the plan")
+    outcome: Literal["held", "failed", "undecided", "no baseline"]
+    actual: float | None = described("in the unit of `unit`")
+    limit: float | None
+    unit: str
+    why: str = ""
+
+
+class Preparation(Model):
+    """The state that a run was asked to start from."""
+
+    name: str
+    digest: str = described("identifies what the precondition does")
+
+
+class Asked(Model):
+    """What was asked: the place in the plan and the whole workload."""
+
+    plan: str
+    plan_file: str
+    profile: str = described("the plan's set of values", default="full")
+    test: str
+    cell: dict[str, str] = described("axis to value, as the plan writes it")
+    kind: Literal["run", "prepare"]
+    step: int = described("which step of the test, from 0")
+    round: int = described("from 1; 0 outside rounds", default=0)
+    iteration: int = described("of a repeat, from 1; 0 outside one", default=0)
+    after: Preparation | None = None
+    workload: Workload
+    job: Job
+
+
+class BackendFacts(Model):
+    """What did the I/O."""
+
+    name: str
+    version: str
+    mode: str = ""
+    reason: str = ""
+    facts: dict[str, Any] = Field(default_factory=dict)
+
+
+class RunRecord(Figures):
+    """One run."""
+
+    schema_version: Literal[1] = 1
+    session: str
+    seq: int = described("order within the session, from 1")
+    run_id: str = described("digest of what the run does")
+    status: Status
+    cause: str = described("why the run is not ok, one word", default="")
+    message: str = described("the same for a person", default="")
+    ioplan: str
+    asked: Asked
+    backend: BackendFacts
+    target: dict[str, Any]
+    host: dict[str, Any]
+    started_at: str = described("UTC, ISO 8601")
+    ended_at: str
+    run_s: float = described("measured time, without warm-up")
+    streams: tuple[StreamResult, ...]
+    directions: dict[Direction, DirectionResult] = described("over all streams")
+    total: DirectionResult = described("reads and writes of all streams")
+    cpu: Cpu
+    cpu_percent: float = described("of one core, load generator only")
+    steady: Steady | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    telemetry: Telemetry | None = described(
+        "of machine and drive; absent in virtual time", default=None
+    )
+    warnings: tuple[str, ...] = ()
+    substitutions: tuple[str, ...] = described(
+        "what the backend did in place of what was asked", default=()
+    )
+
+
+class StoredHistogram(Model):
+    """A latency histogram as it is stored."""
+
+    stream: str
+    direction: Direction
+    bits: int
+    bins: Annotated[tuple[int, ...], Field(description="index, count, index, count, …")]
+
+
+class RunDetail(Model):
+    """What is kept beside a record because it is large."""
+
+    histograms: tuple[StoredHistogram, ...] = ()
+    series: tuple[Interval, ...] = ()
+    telemetry: tuple[TelemetryPoint, ...] = ()

@@ -1,0 +1,82 @@
+"""One invocation of a plan: what all of its runs have in common."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ioplan import __version__
+from ioplan.core.model import Model, described
+
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Without the letters and digits that people confuse."""
+
+SessionStatus = Literal["running", "ok", "failed", "interrupted"]
+
+
+def new_session_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, such as 20261121-054512-k3f9."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    suffix = "".join(secrets.choice(ALPHABET) for _ in range(4))
+    return f"{moment:%Y%m%d-%H%M%S}-{suffix}"
+
+
+class Session(Model):
+    """A plan that was started, and how far it came."""
+
+    id: str = described(
+        "sorts by time; also names a folder, so nothing else may be in it",
+        default_factory=new_session_id,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+    )
+    plan: str = described("the plan's name")
+    plan_file: str = ""
+    plan_text: str = described("the plan as it was run", default="")
+    started_at: str = described("UTC, ISO 8601")
+    ended_at: str | None = None
+    status: SessionStatus = "running"
+    backend: str
+    target: str
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="what the plan was called with"
+    )
+    host: dict[str, Any] = Field(
+        default_factory=dict, description="facts of the host that it was started on"
+    )
+    ioplan: str = described("version", default=__version__)
+
+
+EventKind = Literal["resumed", "edited", "state", "purged", "failed"]
+
+
+class SessionEvent(Model):
+    """One thing that happened."""
+
+    at: str = described("UTC, ISO 8601")
+    kind: EventKind
+    text: str = described("for a person; of `edited`, the plan as it was before")
+
+
+class KnownState(Model):
+    """The last state that a session has brought a target into."""
+
+    target: str = described("identifies the target, not its path")
+    path: tuple[str, ...] = described(
+        "digests of the steps that led to it; empty when it was written to since"
+    )
+    name: str = described("of the precondition", default="")
+    evidence: dict[str, str] = described(
+        "figures that change when anything writes to the target", default={}
+    )
+    session: str
+    at: str = described("UTC, ISO 8601")
+
+
+def state_row(state: KnownState) -> dict[str, Any]:
+    """A state's columns."""
+    row = state.model_dump()
+    return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}

@@ -1,0 +1,36 @@
+"""The records that count, where `resume` did something once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.records.record import RunRecord
+
+Place = tuple[object, ...]
+
+
+def standing(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """One for each place in the plan, in their order; preparations all stand.
+
+    Of what was asked there last (the plan may have been edited meanwhile) it is the
+    last finished one; without such a one, the last.
+    """
+    by_place: dict[Place, list[RunRecord]] = {}
+    for record in records:
+        by_place.setdefault(_place(record), []).append(record)
+    kept = {id(_last(found)) for found in by_place.values()}
+    return [record for record in records if id(record) in kept]
+
+
+def _place(record: RunRecord) -> Place:
+    asked = record.asked
+    if asked.kind != "run":
+        return record.session, record.seq
+    turn = asked.step, asked.round, asked.iteration
+    return record.session, asked.test, *turn, *sorted(asked.cell.items())
+
+
+def _last(records: list[RunRecord]) -> RunRecord:
+    asked_last = [r for r in records if r.run_id == records[-1].run_id]
+    finished = [record for record in asked_last if record.status == "ok"]
+    return (finished or asked_last)[-1]

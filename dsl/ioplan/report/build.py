@@ -1,0 +1,175 @@
+"""From the store to a report's document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ioplan.core.text import counted
+from ioplan.language.plan import CheckedPlan, Test
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.records.superseded import standing
+from ioplan.report.charts.charts import pictures
+from ioplan.report.charts.convergence import convergence
+from ioplan.report.charts.power import absent
+from ioplan.report.charts.tables import run_frame
+from ioplan.report.document import Document, Facts, Section
+from ioplan.report.header import pts_header, session_facts
+from ioplan.report.many_sessions import MOST_CARDS, some
+from ioplan.report.points import Spot, spots
+from ioplan.report.reader import Reader
+from ioplan.report.session_labels import labels
+from ioplan.report.terminal.tables import prepare_line
+from ioplan.report.verdicts import judged_lines, remarks, verdict
+from ioplan.store.store import Store
+
+DEFAULT_WINDOW = 5
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A session of the report, with its label, its records and its plan."""
+
+    session: Session
+    label: str
+    records: list[RunRecord]
+    plan: CheckedPlan | None
+
+    def of(self, test: str, *kinds: str) -> list[RunRecord]:
+        """The records of a test: its runs, or what prepared it."""
+        found = (r for r in self.records if r.asked.test == test)
+        return [r for r in found if r.asked.kind in kinds]
+
+
+def document(
+    store: Store,
+    sessions: Sequence[Session],
+    plans: Mapping[str, CheckedPlan | None],
+    made: str,
+) -> Document:
+    """The report of sessions; `plans` has each one's plan, where it is still one.
+
+    `made` says when and by what. Raises StoreError.
+    """
+    parts = _reported(store, sessions, plans)
+    reader = Reader(store)
+    titles = dict.fromkeys(r.asked.test for part in parts for r in part.records)
+    made_of = [_section(n, t, parts, reader) for n, t in enumerate(titles, start=1)]
+    everything = [record for part in parts for record in part.records]
+    return Document(
+        title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
+        made=made,
+        verdict=verdict([p.label for p in parts], sessions, everything),
+        sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
+        sections=tuple(made_of),
+        absent=absent(everything),
+    )
+
+
+def _reported(
+    store: Store,
+    sessions: Sequence[Session],
+    plans: Mapping[str, CheckedPlan | None],
+) -> list[Reported]:
+    records = [standing(list(store.records(session.id))) for session in sessions]
+    targets = [found[0].target if found else {} for found in records]
+    return [
+        Reported(session, label, found, plans.get(session.id))
+        for session, label, found in zip(
+            sessions, labels(sessions, targets), records, strict=True
+        )
+    ]
+
+
+def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> Section:
+    test = _test(title, parts)
+    runs = _by_label(title, parts, ("run",))
+    prepared = _by_label(title, parts, ("prepare",))
+    both = _by_label(title, parts, ("run", "prepare"))
+    at, window = spots(runs), _window(test, runs)
+    return Section(
+        id=f"test-{number}",
+        title=title,
+        plan_text=test.text if test else "",
+        judged=judged_lines(both),
+        remarks=remarks(both),
+        preparations=_preparations(prepared),
+        headers=tuple(_headers(title, parts)),
+        pictures=(
+            *pictures(test, at, reader, window),
+            *convergence(at, _preparation_spots(prepared)),
+        ),
+        runs=run_frame(at, reader, window),
+        counted=_counted(at, runs, window),
+    )
+
+
+def _test(title: str, parts: list[Reported]) -> Test | None:
+    """The test as the first session's plan has it."""
+    tests = [t for part in parts if part.plan for t in part.plan.tests]
+    return next((test for test in tests if test.title == title), None)
+
+
+def _by_label(
+    title: str, parts: list[Reported], kinds: tuple[str, ...]
+) -> dict[str, list[RunRecord]]:
+    """The records of a test in each session that has any."""
+    found = {part.label: part.of(title, *kinds) for part in parts}
+    return {label: records for label, records in found.items() if records}
+
+
+def _window(test: Test | None, runs: Mapping[str, Sequence[RunRecord]]) -> int:
+    """How many of the last rounds count: the window of the steady rule."""
+    if test and test.rounds:
+        return test.rounds.rule.window
+    steady = (r.steady.window for found in runs.values() for r in found if r.steady)
+    return next(steady, DEFAULT_WINDOW)
+
+
+def _preparations(prepared: Mapping[str, Sequence[RunRecord]]) -> tuple[str, ...]:
+    several = len(prepared) > 1
+    lines = [
+        f"{label}: {prepare_line(record)}" if several else prepare_line(record)
+        for label, records in prepared.items()
+        for record in records
+    ]
+    return some(lines) if len(prepared) > MOST_CARDS else tuple(lines)
+
+
+def _preparation_spots(prepared: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
+    """Each write that was to become steady stands by itself."""
+    return [
+        Spot({"session": label, "preparation": _name(record, number)}, [record])
+        for label, records in prepared.items()
+        for number, record in enumerate(r for r in records if r.steady)
+    ]
+
+
+def _name(record: RunRecord, number: int) -> str:
+    name = record.asked.after.name if record.asked.after else ""
+    return f"{name} {number + 1}" if number else name
+
+
+def _headers(title: str, parts: list[Reported]) -> list[Facts]:
+    found = (
+        pts_header(p.label, p.session, p.of(title, "run"), p.of(title, "prepare"))
+        for p in parts
+    )
+    return [header for header in found if header][:MOST_CARDS]
+
+
+def _counted(
+    at: list[Spot], runs: Mapping[str, Sequence[RunRecord]], window: int
+) -> str:
+    apart = {"session", "step"}
+    cells = {tuple((n, t) for n, t in s.place.items() if n not in apart) for s in at}
+    last = max((r.asked.round for found in runs.values() for r in found), default=0)
+    text = f"{counted(sum(map(len, runs.values())), 'run')} of "
+    text += counted(len(cells), "cell")
+    if len(runs) > 1:
+        text += f" in {len(runs)} sessions"
+    if last:
+        rounds = f"{counted(last, 'round')}; figures are of the last"
+        text += f", {rounds} {min(window, last)}"
+    return text

@@ -1,0 +1,88 @@
+"""The pictures of one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
+from ioplan.report.charts.defaults import charts_of
+from ioplan.report.charts.distribution import distributions
+from ioplan.report.charts.over_axis import over_axis, over_iops, over_rounds, over_two
+from ioplan.report.charts.over_time import bands_over_time, over_time
+from ioplan.report.charts.power import power_charts, without_power
+from ioplan.report.charts.request import Request, meanings, unit_of
+from ioplan.report.charts.sweep_summary import (
+    largest_notes,
+    largest_over_sweep,
+    saturation_notes,
+)
+from ioplan.report.charts.tables import listed
+from ioplan.report.document import Picture
+from ioplan.report.points import Spot, chosen
+from ioplan.report.reader import Reader
+
+Draw = Callable[[Request], Iterable[Picture]]
+
+ACROSS_TWO = ("heatmap", "table")
+BY_KIND: dict[str, Draw] = {
+    "percentiles": distributions,
+    "cumulative": distributions,
+    "histogram": distributions,
+    "bands": bands_over_time,
+}
+BY_AXIS: dict[str, Draw] = {
+    "time": over_time,
+    "bytes": over_time,
+    "round": over_rounds,
+    "iops": over_iops,
+}
+"""Lines, bars and points, by what they are drawn over."""
+
+
+def pictures(
+    test: Test | None, spots: list[Spot], reader: Reader, window: int
+) -> Iterator[Picture]:
+    """A picture or several for each chart; one without points says why."""
+    for chart in (*charts_of(test, spots), *power_charts(test, spots)):
+        request = Request(chart, chosen(spots, chart, test), reader, window)
+        if request.spots:
+            yield from _drawn(request)
+
+
+def _drawn(request: Request) -> Iterator[Picture]:
+    chart = request.chart
+    draw, told = _draw(chart), set[str]()
+    for picture in draw(request):
+        if without_power(picture):
+            continue
+        found = _notes(request, picture) if draw is over_axis else ()
+        notes = [note for note in found if note not in told]
+        told.update(notes)
+        notes += meanings(_metrics(chart, picture))
+        yield replace(picture, notes=(*picture.notes, *notes))
+    yield from largest_over_sweep(request)
+
+
+def _draw(chart: Chart) -> Draw:
+    """What draws a chart."""
+    over = chart.by[0] if chart.by else ""
+    if chart.kind in ACROSS_TWO:
+        return over_two if len(chart.by) > 1 else listed
+    if chart.kind == "scatter" and not over:
+        over = "time"
+    return BY_KIND.get(chart.kind) or BY_AXIS.get(over, over_axis)
+
+
+def _metrics(chart: Chart, picture: Picture) -> list[Metric]:
+    """The metrics of a chart that are in this picture."""
+    units = {column.unit for column in picture.frame.columns}
+    return [metric for metric in chart.metrics if unit_of(metric) in units]
+
+
+def _notes(request: Request, picture: Picture) -> tuple[str, ...]:
+    """What is read off a sweep, under the curve that it is read off."""
+    if picture.frame.column(picture.y).unit == "ns":
+        return largest_notes(request)
+    return saturation_notes(request, picture.frame.column(picture.y).unit)

@@ -1,0 +1,52 @@
+"""Charts of power and temperature, which appear where something measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Chart, Test
+from ioplan.measure.metrics import Sample, figure
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.report.charts.defaults import chart, suggested
+from ioplan.report.document import Picture
+from ioplan.report.points import Spot
+
+ABSENT = {
+    "watts": "Power was not measured: there are no charts of watts, or of IOPS or "
+    "throughput per watt.",
+    "temperature": "No temperature was measured.",
+}
+UNASKED = ("watts", "iops_per_watt", "temperature")
+METRICS = (*UNASKED, "bandwidth_per_watt")
+
+
+def power_charts(test: Test | None, spots: Sequence[Spot]) -> Iterable[Chart]:
+    """A chart of each figure that was measured and that no chart line names."""
+    records = [record for spot in spots for record in spot.records]
+    named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
+    for name in UNASKED:
+        if name not in named and _measured(name, records):
+            like = suggested(spots)[0]
+            over_time = like.by[:1] == ("time",)
+            kind = "lines" if over_time else "bars"
+            if not over_time or name != "iops_per_watt":
+                yield chart(kind, (name,), like.by, like.per)
+
+
+def without_power(picture: Picture) -> bool:
+    """Whether nothing measured what the picture is of, which is said elsewhere."""
+    units = {Metric(name=name).unit for name in METRICS}
+    columns = picture.frame.columns
+    return not picture.frame.rows and any(column.unit in units for column in columns)
+
+
+def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
+    """What no record has is said once."""
+    return tuple(t for name, t in ABSENT.items() if not _measured(name, records))
+
+
+def _measured(name: str, records: Iterable[RunRecord]) -> bool:
+    metric = Metric(name=name)
+    samples = (Sample(record, RunDetail()) for record in records)
+    return any(figure(metric, [sample]).value is not None for sample in samples)

@@ -1,0 +1,140 @@
+"""One chart that is asked for, with the runs that it is drawn of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ioplan.language.metric import PERCENTILE, Metric
+from ioplan.language.plan import Chart
+from ioplan.measure.metrics import PER
+from ioplan.report.document import Column, Scale
+from ioplan.report.points import Spot
+from ioplan.report.reader import Reader
+
+NAMES = {
+    "iops": "IOPS",
+    "bandwidth": "throughput",
+    "mean": "mean latency",
+    "min": "smallest latency",
+    "max": "largest latency",
+    "stddev": "deviation of latency",
+    "cpu": "CPU of the load generator",
+    "iops_per_cpu": "IOPS per % CPU of the load generator",
+    "system_cpu": "CPU of the whole system",
+    "iops_per_system_cpu": "IOPS per % CPU of the whole system",
+    "stack_cpu": "CPU of the storage stack only",
+    "iops_per_stack_cpu": "IOPS per % CPU of the storage stack only",
+    "watts": "power",
+    "iops_per_watt": "IOPS per watt",
+    "bandwidth_per_watt": "throughput per watt",
+}
+UNIT_NAMES = {
+    "ns": "latency",
+    "1/s": "IOPS",
+    "B/s": "throughput",
+    "%": "CPU",
+    "1/s per %": "IOPS per % CPU",
+}
+CPU_UNIT = "% of one CPU"
+"""What is measured in percent is CPU time: on 8 CPUs, 800 % is all of them."""
+MEANINGS = {
+    "cpu": "what the program that does the I/O used, in user mode and in the kernel",
+    "system_cpu": "all that was not idle, waiting for I/O or stolen, on all CPUs",
+    "stack_cpu": "system_cpu without what ioplan and its programs used in user mode: "
+    "kernel, drivers, interrupts",
+}
+"""What each CPU time is of."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A chart line, its spots, and how many rounds count at the end."""
+
+    chart: Chart
+    spots: list[Spot]
+    reader: Reader
+    window: int = 1
+
+    @property
+    def line(self) -> str:
+        """The plan's own words; empty where the axes decide."""
+        return self.chart.text
+
+    @property
+    def per(self) -> tuple[str, ...]:
+        """What is drawn as a line each."""
+        behind = self.chart.by[1:] if self.chart.kind in ("lines", "bars") else ()
+        return (*self.chart.per, *behind)
+
+    def by_unit(self) -> Iterator[tuple[str, list[Metric]]]:
+        """Metrics that can share an axis."""
+        for unit in dict.fromkeys(metric.unit for metric in self.chart.metrics):
+            yield unit, [m for m in self.chart.metrics if m.unit == unit]
+
+    def y_scale(self, otherwise: Scale = "linear") -> Scale:
+        """What the plan says of the y axis."""
+        return "log" if "log y" in self.chart.scales else otherwise
+
+    def x_scale(self, otherwise: Scale) -> Scale:
+        """What the plan says of the x axis."""
+        return "log" if "log x" in self.chart.scales else otherwise
+
+    @property
+    def when(self) -> str:
+        """The condition as the plan writes it, for a title."""
+        _, found, rest = self.line.partition(" when ")
+        return f" ({rest.partition(',')[0].strip()})" if found else ""
+
+
+def left_out(found: int, most: int) -> str:
+    """A note on curves that are too many to draw; empty where all are drawn."""
+    if found <= most:
+        return ""
+    return (
+        f"the first {most} of {found} curves are drawn: choose others with `when` in "
+        "the chart line"
+    )
+
+
+def metric_name(metric: Metric) -> str:
+    """A metric in a title: `read p99`, `IOPS of reader`."""
+    name = NAMES.get(metric.name, metric.name)
+    if metric.percent is not None:
+        name = f"{metric.name} latency"
+    of = f" of {metric.stream}" if metric.stream else ""
+    return f"{metric.direction or ''} {name}{of}".strip()
+
+
+def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """A line on each CPU time that metrics are of, or count IOPS by."""
+    names = dict.fromkeys(PER.get(m.name, (m.name,))[-1] for m in metrics)
+    return tuple(f"{name}: {MEANINGS[name]}" for name in names if name in MEANINGS)
+
+
+def unit_of(metric: Metric) -> str:
+    """The unit of a column."""
+    return CPU_UNIT if metric.unit == "%" else metric.unit
+
+
+def y_column(metrics: list[Metric]) -> Column:
+    """The column of the values of metrics of one unit."""
+    many = UNIT_NAMES.get(metrics[0].unit, "value")
+    title = metric_name(metrics[0]) if len(metrics) == 1 else many
+    return Column("y", title, unit_of(metrics[0]))
+
+
+def metrics_title(metrics: Sequence[Metric]) -> str:
+    """`IOPS`; `mean, p99 latency`."""
+    if len(metrics) == 1:
+        return capital(metric_name(metrics[0]))
+    many = UNIT_NAMES.get(metrics[0].unit, "")
+    if "CPU" in many:
+        return many  # the legend has their names, which are long
+    names = ", ".join(str(m) for m in metrics)
+    return capital(f"{names} {many}".strip())
+
+
+def capital(text: str) -> str:
+    """A title; `p99` keeps its small letter."""
+    return text if PERCENTILE.match(text) else text[:1].upper() + text[1:]

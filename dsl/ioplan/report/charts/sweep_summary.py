@@ -1,0 +1,102 @@
+"""Figures that a review adds to a sweep: the averaged maximum, the saturation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from ioplan.core.units import latency_text
+from ioplan.report.charts.axis import numbers
+from ioplan.report.charts.encoding import Place, Point, framed, together
+from ioplan.report.charts.request import Request
+from ioplan.report.document import Column, Picture, Value
+
+ENOUGH = 0.95
+"""Throughput is saturated where it first reaches this share of its largest."""
+RATES = ("iops", "bandwidth")
+LEAST = 3
+"""So many values make a sweep."""
+
+Curves = dict[tuple[tuple[str, str], ...], dict[float, tuple[str, float]]]
+
+
+def largest_over_sweep(request: Request) -> Iterator[Picture]:
+    """Bars of the largest latency, averaged over the sweep of the queue depth."""
+    points = _largest(request)
+    if len(points) < 2:
+        return
+    columns = (
+        Column("x", "", "text", ("",)),
+        Column("y", "largest latency, averaged", "ns"),
+    )
+    frame, channels = framed(points, columns, request.per, dashes=0)
+    yield Picture(
+        kind="bars",
+        title=f"Largest latency, averaged over the queue depths{request.when}",
+        line=request.line,
+        frame=frame,
+        x="x",
+        y="y",
+        channels=channels,
+        x_scale="names",
+        notes=("each queue depth of the sweep counts the same",),
+    )
+
+
+def largest_notes(request: Request) -> tuple[str, ...]:
+    """The same as a line, where there is only one such figure."""
+    points = _largest(request)
+    if len(points) != 1:
+        return ()
+    text = latency_text(float(points[0].values[1] or 0))
+    return (f"largest latency, averaged over the queue depths: {text}",)
+
+
+def _largest(request: Request) -> list[Point]:
+    by = request.chart.by[0] if request.chart.by else ""
+    metrics = [m for m in request.chart.metrics if m.name == "max"]
+    if by != "qd" or request.chart.kind not in ("lines", "bars"):
+        return []
+    return [
+        Point(dict(place), ("", fmean(value for _, value in curve.values())))
+        for metric in metrics
+        for place, curve in _curves(request, by, str(metric)).items()
+        if len(curve) >= LEAST
+    ]
+
+
+def saturation_notes(request: Request, unit: str) -> tuple[str, ...]:
+    """From which queue depth on throughput grows no more."""
+    by = request.chart.by[0] if request.chart.by else ""
+    names = [m for m in request.chart.metrics if m.unit == unit and m.name in RATES]
+    if by != "qd" or not names:
+        return ()
+    notes = []
+    for place, curve in _curves(request, by, str(names[0])).items():
+        if len(curve) < LEAST:
+            continue
+        most = max(value for _, value in curve.values())
+        at = next(
+            text for _, (text, value) in sorted(curve.items()) if value >= ENOUGH * most
+        )
+        where = together({n: t for n, t in place if n != "session"})
+        label = dict(place)["session"] + (f", {where}" if where else "")
+        notes.append(f"{label}: {100 * ENOUGH:g} % of the largest at QD {at}")
+    return tuple(notes) if len(notes) <= 6 else ()
+
+
+def _curves(request: Request, by: str, metric: str) -> Curves:
+    """Each place without the axis: number on it to its text and the figure."""
+    spots = [s for s in request.spots if by in s.place]
+    known = numbers(s.place[by] for s in spots)
+    found: Curves = {}
+    for spot in spots if known else ():
+        wanted = next(m for m in request.chart.metrics if str(m) == metric)
+        records = spot.last_window(request.window)
+        value: Value = request.reader.figure(wanted, records).value
+        rest: Place = {n: t for n, t in spot.place.items() if n != by}
+        text = spot.place[by]
+        if isinstance(value, float) and known:
+            curve = found.setdefault(tuple(rest.items()), {})
+            curve[known[0][text]] = (text, value)
+    return found

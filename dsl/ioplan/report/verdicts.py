@@ -1,0 +1,242 @@
+"""Verdicts, warnings and steady states as lines; the same thing is said once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from ioplan.core.text import counted
+from ioplan.core.units import time_text
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.report.document import Judged, Verdict
+from ioplan.report.many_sessions import MOST_CARDS, some
+from ioplan.report.terminal.tables import places_of, told_apart, verdict_lines
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+
+Found = list[tuple[RunRecord, str]]
+
+
+class Remark(NamedTuple):
+    """A word such as `warning`, the runs that it is about, and what is said."""
+
+    word: str
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.word}{self.where}: {self.text}"
+
+
+def remarks_of(records: Sequence[RunRecord]) -> list[Remark]:
+    """Each with its runs; those that differ in numbers only, at their worst."""
+    alike: dict[tuple[str, str], Found] = {}
+    for record in records:
+        for word, text in _said(record):
+            kind = text if word == record.status else NUMBER.sub("0", text)
+            alike.setdefault((word, kind), []).append((record, text))
+    extra = told_apart([r for r in records if r.asked.kind == "run"])
+    return [
+        _remark(word, found, len(records), extra) for (word, _), found in alike.items()
+    ]
+
+
+def _said(record: RunRecord) -> Iterator[tuple[str, str]]:
+    if record.status != "ok":
+        yield record.status, record.message or record.cause
+    for warning in record.warnings:
+        yield "warning", warning
+    for substitution in record.substitutions:
+        yield "done instead", substitution
+
+
+def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
+    worst, text = max(found, key=lambda one: _numbers(one[1]))
+    place = _place(worst, extra)
+    if total == 1 or not place:
+        return Remark(word, "", text)
+    runs = len({(r.session, r.seq) for r, _ in found})
+    if runs == 1:
+        return Remark(word, f" at {place}", text)
+    where = f" in {runs} of {total} runs"
+    differ = len({said for _, said in found}) > 1
+    return Remark(word, where + f", worst at {place}" * differ, text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text)]
+
+
+def _place(record: RunRecord, extra: list[str]) -> str:
+    """`read=65% round 1`: what tells a run from the others of its test."""
+    asked = record.asked
+    if asked.kind == "prepare":
+        return f"preparation {asked.after.name}" if asked.after else "preparation"
+    cell = [f"{axis}={value}" for axis, value in asked.cell.items()]
+    places = zip(extra, places_of(record, extra), strict=True)
+    return " ".join([*cell, *(f"{name} {value}" for name, value in places)])
+
+
+BAD_FIRST = ("failed", "undecided", "no baseline", "warning")
+WARNINGS = dict.fromkeys(("warning", "done instead"), "warning")
+MOST_LINES = 40
+MOST_MISSED = 5
+
+ByLabel = Mapping[str, Sequence[RunRecord]]
+
+
+def judged_lines(runs: ByLabel) -> tuple[Judged, ...]:
+    """The expectations of a test, with the session where there are several.
+
+    What held in many sessions is one line for all of them.
+    """
+    lines = [
+        Judged(outcome, _of(label, text, runs))
+        for label, records in runs.items()
+        for outcome, text in verdict_lines(records, limits=True)
+    ]
+    if len(runs) > MOST_CARDS:
+        everything = list(chain.from_iterable(runs.values()))
+        found = verdict_lines(everything, limits=True)
+        lines = [line for line in lines if line.outcome != "held"]
+        lines += [Judged(o, text) for o, text in found if o == "held"]
+    return _some(lines, "expectations")
+
+
+def remarks(runs: ByLabel) -> tuple[Judged, ...]:
+    """Failed runs, warnings and substitutions of a test, each with its runs.
+
+    Those of many sessions are one line for all of them.
+    """
+    if len(runs) > MOST_CARDS:
+        runs = {"": list(chain.from_iterable(runs.values()))}
+    lines = [
+        Judged(WARNINGS.get(remark.word, "failed"), _of(label, str(remark), runs))
+        for label, records in runs.items()
+        for remark in remarks_of(records)
+    ]
+    return _some(lines, "remarks")
+
+
+def _of(label: str, text: str, runs: ByLabel) -> str:
+    return f"{label}: {text}" if len(runs) > 1 else text
+
+
+def _some(lines: list[Judged], what: str) -> tuple[Judged, ...]:
+    """What is bad first, so that nothing bad is cut off unseen."""
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    lines = sorted(lines, key=lambda line: _badness(line.outcome))
+    rest = lines[MOST_LINES:]
+    more = Judged(rest[0].outcome, f"and {len(rest)} more {what}: ioplan show")
+    return (*lines[:MOST_LINES], more)
+
+
+def _badness(outcome: str) -> int:
+    return BAD_FIRST.index(outcome) if outcome in BAD_FIRST else len(BAD_FIRST)
+
+
+def verdict(
+    subjects: Sequence[str], sessions: Sequence[Session], records: Sequence[RunRecord]
+) -> Verdict:
+    """The first screen: what held, what was steady, what went wrong."""
+    outcomes = Counter(v.outcome for r in records for v in r.verdicts)
+    broken = sum(r.status == "failed" for r in records)
+    unmet = outcomes["failed"]
+    open_ = outcomes["undecided"] + outcomes["no baseline"]
+    points = (
+        Judged("none", f"On {', '.join(some(subjects))}"),
+        _measured(sessions, records, broken),
+        *_steadiness(records),
+        *_warned(records),
+    )
+    total = outcomes.total()
+    if broken or unmet:
+        lost = f"{unmet} of {total} expectations did not hold" if unmet else ""
+        fell = f"{counted(broken, 'run')} failed" if broken else ""
+        return Verdict("failed", _sentence(lost, fell), points)
+    if open_:
+        text = f"{open_} of {total} expectations could not be judged; the rest held"
+        return Verdict("undecided", text, points)
+    held = f"All {total} expectations held" if total > 1 else "The expectation held"
+    text = held if total else "Measured; the plan has no expectations"
+    if doubts := _doubts(sessions, records):
+        return Verdict("undecided", f"{text}, but {' and '.join(doubts)}", points)
+    return Verdict("held" if total else "none", text, points)
+
+
+def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[str]:
+    """What a reader must know before a good verdict."""
+    doubts = []
+    if any(session.status != "ok" for session in sessions):
+        doubts.append("not all of the plan has run")
+    if any(r.steady and not r.steady.reached for r in _last_assessed(records)):
+        doubts.append("steady state was not reached")
+    return doubts
+
+
+def _sentence(*parts: str) -> str:
+    text = ", and ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:]
+
+
+def _measured(
+    sessions: Sequence[Session], records: Sequence[RunRecord], broken: int
+) -> Judged:
+    spent = time_text(sum(record.run_s for record in records))
+    ended = Counter(s.status for s in sessions if s.status != "ok")
+    states = "".join(
+        f"; {counted(n, 'session')} {status}" for status, n in ended.items()
+    )
+    text = f"{counted(len(records), 'run')}, {spent} measured{states}"
+    return Judged("failed" if broken or ended else "held", text)
+
+
+def _last_assessed(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The last assessment of each test and preparation."""
+    last = {
+        (r.session, r.asked.test, r.asked.kind, r.asked.after and r.asked.after.name): r
+        for r in records
+        if r.steady
+    }
+    return list(last.values())
+
+
+def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    last = _last_assessed(records)
+    if not last:
+        yield Judged("none", "Steady state was not asked for")
+        return
+    missed = [r for r in last if r.steady and not r.steady.reached]
+    reached = len(last) - len(missed)
+    state: str = "failed" if missed else "held"
+    yield Judged(state, f"Steady state reached in {reached} of {len(last)} cases")
+    lines = Counter(f"{_what(r)}: {r.steady.why}" for r in missed if r.steady)
+    for text, count in list(lines.items())[:MOST_MISSED]:
+        times = f" ({count} times)" if count > 1 else ""
+        yield Judged("failed", f"Not steady: {text}{times}")
+
+
+def _what(record: RunRecord) -> str:
+    after = record.asked.after
+    if record.asked.kind == "run" or after is None:
+        return record.asked.test
+    return f"preparation {after.name}"
+
+
+def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    warned = sum(bool(r.warnings) for r in records)
+    swapped = sum(bool(r.substitutions) for r in records)
+    hosts = dict.fromkeys(w for r in records for w in r.host.get("warnings", ()))
+    if not warned and not swapped and not hosts:
+        yield Judged("held", "No warnings")
+    yield from (Judged("warning", f"The host distorts: {text}") for text in hosts)
+    if warned:
+        yield Judged("warning", f"Warnings in {counted(warned, 'run')}")
+    if swapped:
+        text = f"In {counted(swapped, 'run')} the backend did nearly what was asked"
+        yield Judged("warning", text)

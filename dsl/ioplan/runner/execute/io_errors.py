@@ -1,0 +1,48 @@
+"""I/Os that failed: counted wherever a backend tells of them, and put into words."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ioplan.job import Failure, Progress
+from ioplan.measure.measurement import Measurement
+
+DEVICE_ERROR = "device-error"
+LOOK = "see the kernel's log (dmesg) for the device's own words"
+
+
+def errors_in(progress: Progress) -> int:
+    """Failed I/Os of an interval, in the warm-up as well."""
+    return sum(
+        counts.errors
+        for stream in progress.streams
+        for counts in stream.directions.values()
+    )
+
+
+def device_error(target: str, seen: int, measurement: Measurement) -> Failure | None:
+    """The end of a run of which I/Os failed; `seen` are those of its intervals."""
+    counted = sum(part.errors for part in measurement.directions.values())
+    errors, first = max(seen, counted), measurement.facts.get("first_error")
+    if not errors:
+        return None
+    text = f"{target}: {errors} I/Os failed{_first(first)}; {LOOK}"
+    return Failure(cause=DEVICE_ERROR, message=text)
+
+
+def _first(error: Any) -> str:
+    """The first error, where the backend tells of it in its facts."""
+    if not isinstance(error, dict):
+        return ""
+    direction, size = error.get("direction", "I/O"), error.get("bytes", "?")
+    where = f"a {direction} of {size} bytes at offset {error.get('offset', '?')}"
+    return f", the first {where}: {_named(error)}"
+
+
+def _named(error: dict[str, Any]) -> str:
+    """EIO (Input/output error)."""
+    name, number = str(error.get("name", "an error")), error.get("errno")
+    if number == 0:
+        return f"{name}, fewer bytes than asked for"
+    return f"{name} ({os.strerror(number)})" if isinstance(number, int) else name

@@ -1,0 +1,87 @@
+"""How much of a job is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ioplan.job import SECOND_NS, Job, JobStream, Progress
+from ioplan.measure.steady_state import SteadyWatch
+from ioplan.records.record import Interval
+from ioplan.runner.observer import Watcher
+
+
+def share_done(job: Job, run_ns: int, moved_bytes: int) -> float:
+    """From 0 to 1: by time or by bytes, whichever is further."""
+    by_time = run_ns / job.run_ns if job.run_ns else 0.0
+    by_bytes = moved_bytes / max(1, _most_bytes(job)) if _by_bytes(job) else 0.0
+    return min(1.0, max(by_time, by_bytes))
+
+
+def _by_bytes(job: Job) -> bool:
+    return job.limit_bytes is not None or job.passes is not None
+
+
+def _most_bytes(job: Job) -> float:
+    """What the limits let the job move. The last bytes of a pass may fit no I/O."""
+    if job.limit_bytes is not None:
+        return job.limit_bytes
+    return (job.passes or 0) * sum(map(_covered_bytes, job.streams))
+
+
+def _covered_bytes(stream: JobStream) -> int:
+    sizes = (*stream.read_sizes, *stream.write_sizes)
+    left_out = stream.threads * max(size.size_bytes for size in sizes)
+    return stream.region_bytes - left_out
+
+
+class Showing:
+    """Passes the intervals of one run on, with the share that is done.
+
+    Where a run goes on until it is steady, `judge` says when.
+    """
+
+    def __init__(
+        self, job: Job, watcher: Watcher, judge: SteadyWatch | None = None
+    ) -> None:
+        self.job, self.watcher, self.judge = job, watcher, judge
+        self.moved_bytes = 0
+
+    def __call__(self, progress: Progress, interval: Interval | None) -> bool:
+        """Whether the run has gone on long enough."""
+        if interval:
+            self.moved_bytes += sum(interval.bytes.values())
+        run_ns = 0 if progress.warmup else progress.t_ns
+        share = share_done(self.job, run_ns, self.moved_bytes)
+        self.watcher.progress(progress, interval, share)
+        return self.judge is not None and self.judge.add(progress)
+
+
+MOST_JUMP_S = 1.0
+
+Clock = Callable[[], int]
+
+
+class Clocks:
+    """A moment on both clocks; they give ns."""
+
+    def __init__(
+        self, wall: Clock = time.time_ns, steady: Clock = time.monotonic_ns
+    ) -> None:
+        self.wall, self.steady = wall, steady
+        self.wall_ns, self.steady_ns = wall(), steady()
+
+    def jump(self) -> str:
+        """How far the date has moved against the durations since; empty if it has not.
+
+        Also a machine that slept shows so: its durations do not count the sleep.
+        """
+        passed_ns = self.steady() - self.steady_ns
+        jump_s = (self.wall() - self.wall_ns - passed_ns) / SECOND_NS
+        if abs(jump_s) <= MOST_JUMP_S:
+            return ""
+        return (
+            f"the system's clock moved by {jump_s:+.1f} s during the run: it was set, "
+            f"or the machine slept; durations and rates are by another clock and hold, "
+            f"dates do not"
+        )

@@ -1,0 +1,227 @@
+"""Sees to it that a run ends: by itself, by TERM, by KILL, or by being given up.
+
+The events of an execution are taken in a thread, one when it is asked for, so that
+whatever the backend hangs in, the runner does not. What survives SIGKILL hangs in
+the kernel; it is left behind, and said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from math import inf
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+from ioplan.backends import Execution
+from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
+from ioplan.runner.execute.event_reader import pump_of
+from ioplan.runner.execute.processes import Process, Stuck, descendants, unkillable
+
+HUNG, STUCK = "hung", "stuck"
+"""The causes of a run that had to be broken off, and of one that even so goes on."""
+LOOK_S = 0.25
+"""How often it is looked whether time is over."""
+LONGEST_LOOK_S = 4 * LOOK_S
+"""A look that took longer was none: ioplan itself was stopped or starved."""
+GAPS = 20
+"""Arrivals of a slow rate are due; so many of their mean gaps may pass without."""
+INTERVALS = 5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a run may do no I/O, and how long each way to end it may take.
+
+    `silence_s` is raised to five intervals, and to what a slow rate needs.
+    `overdue_s` is by the backend's own clock, which may be a virtual one.
+    """
+
+    silence_s: float = 30.0
+    overdue_s: float = 60.0
+    stop_s: float = 15.0
+    kill_s: float = 5.0
+
+
+class Phase(IntEnum):
+    """How the run is being ended."""
+
+    RUNNING = 0
+    ENDING = 1
+    KILLED = 2
+    GIVEN_UP = 3
+
+
+class Watchdog:
+    """An execution whose events come, or it ends. `stuck` is what it left behind."""
+
+    def __init__(
+        self, start: Callable[[], Execution], job: Job, limits: Limits
+    ) -> None:
+        """Raises what `start` raises."""
+        self.before = descendants()
+        self.execution, self.job, self.limits = start(), job, limits
+        self.silence_s = max(limits.silence_s, least_silence_s(job))
+        self.end_s = limits.overdue_s + planned_s(job)
+        self.phase, self.why = Phase.RUNNING, ""
+        self.told_s = self.silent_s = self.phase_s = 0.0
+        self.started: set[Process] = set()
+        self.stuck: tuple[Stuck, ...] = ()
+        self.pump = pump_of(self.execution)
+
+    def stop(self) -> None:
+        """End the I/O at once; the Result of what was done still comes."""
+        self._enter(Phase.ENDING)
+        self.execution.stop()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Events, until there are no more or the run is given up."""
+        self.pump.start()
+        while self.phase < Phase.GIVEN_UP:
+            self.pump.ask()
+            while not self.pump.wait(LOOK_S):
+                self._pass(min(self.pump.waited_s, LONGEST_LOOK_S))
+                if self.phase is Phase.GIVEN_UP:
+                    return
+            event = self.pump.take()
+            if event is None:
+                return
+            self._heard(event)
+            self._pass(min(self.pump.waited_s, LONGEST_LOOK_S))
+            yield event
+
+    def _heard(self, event: Event) -> None:
+        if not isinstance(event, Progress) or did_something(event):
+            self.silent_s = 0.0
+        if isinstance(event, Progress):
+            warmup_ns = 0 if event.warmup else self.job.warmup_ns
+            self.told_s = (warmup_ns + event.t_ns) / SECOND_NS
+        if isinstance(event, Result | Failure):
+            self._enter(Phase.ENDING)
+
+    def _pass(self, waited_s: float) -> None:
+        """So much time has gone by; see what is to be done."""
+        self.silent_s += waited_s
+        self.phase_s += waited_s
+        if self.phase is Phase.RUNNING:
+            self.why = self._overlong()
+            if self.why:
+                with suppress(Exception):  # a stranger's code; it is killed next
+                    self.stop()
+        elif self.phase is Phase.ENDING and self.phase_s > self.limits.stop_s:
+            self.why = self.why or self._deaf()
+            self._enter(Phase.KILLED)
+            with suppress(Exception):
+                self.execution.kill()
+        elif self.phase is Phase.KILLED and self.phase_s > self.limits.kill_s:
+            self._enter(Phase.GIVEN_UP)
+
+    def _overlong(self) -> str:
+        """Why the run must be ended, if it must."""
+        if self.silent_s > self.silence_s:
+            return f"no I/O came back for {self.silence_s:.0f} s"
+        if self.told_s > self.end_s:
+            return f"the run went on for {self.limits.overdue_s:.0f} s after its time"
+        return ""
+
+    def _deaf(self) -> str:
+        return f"it had not ended {self.limits.stop_s:.0f} s after it was to"
+
+    def _enter(self, phase: Phase) -> None:
+        if phase > self.phase:
+            self.phase, self.phase_s = phase, 0.0
+            self.started |= descendants() - self.before
+
+    # the end
+
+    def __enter__(self) -> Self:
+        self.execution.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave no I/O behind but what nothing can end."""
+        self._enter(Phase.ENDING)
+        try:
+            self._leave(kind, error, trace)
+        finally:
+            self.pump.end()
+            self.stuck = unkillable(self.started)
+
+    def _leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        leave = self.execution.__exit__
+        if self.phase < Phase.GIVEN_UP:
+            leave(kind, error, trace)
+            return
+        thread = Thread(target=leave, args=(kind, error, trace), daemon=True)
+        thread.start()
+        thread.join(self.limits.stop_s)
+
+    def failure(self) -> Failure | None:
+        """The hang, if there was one, once the run was left."""
+        if not self.why and not self.stuck:
+            return None
+        why = self.why or "the run was stopped"
+        cause = STUCK if self.stuck or self.phase is Phase.GIVEN_UP else HUNG
+        return Failure(cause=cause, message=f"{why}: {self._outcome()}")
+
+    def _outcome(self) -> str:
+        if self.stuck:
+            named = ", ".join(map(str, self.stuck))
+            return (
+                f"{named} hangs in the kernel, where not even SIGKILL ends it, and was "
+                f"left behind; {self.job.target} cannot be used until it is gone, "
+                f"which may need the device to come back, or a reboot"
+            )
+        how = "when it was told to"
+        if self.phase is Phase.KILLED:
+            how = "only when it was killed"
+        if self.phase is Phase.GIVEN_UP:
+            return f"the backend did not even end by force, and was left; {LOOK}"
+        return f"the run was broken off, and ended {how}; {LOOK}"
+
+
+LOOK = "see the kernel's log (dmesg) for what the device says"
+
+
+def planned_s(job: Job) -> float:
+    """How long the job is to take; `inf` where only its bytes end it."""
+    return (job.warmup_ns + job.run_ns) / SECOND_NS if job.run_ns else inf
+
+
+def least_silence_s(job: Job) -> float:
+    """What a sound run may take between two signs of I/O."""
+    gaps_s = min((gap_s(stream) for stream in job.streams), default=0.0)
+    return max(INTERVALS * job.interval_ns / SECOND_NS, GAPS * gaps_s)
+
+
+def gap_s(stream: JobStream) -> float:
+    """The mean time between two arrivals; a stream without a rate has no gaps."""
+    rate = stream.rate
+    if rate is None:
+        return 0.0
+    if rate.iops:
+        return 1 / rate.iops
+    sizes = (*stream.read_sizes, *stream.write_sizes)
+    return max(one.size_bytes for one in sizes) / (rate.bytes_per_s or inf)
+
+
+def did_something(progress: Progress) -> bool:
+    """Whether an I/O came back in the interval, well or not."""
+    return any(
+        stream.sync_ios
+        or any(one.ios or one.errors for one in stream.directions.values())
+        for stream in progress.streams
+    )

@@ -1,0 +1,104 @@
+"""Gathers the runs of each cell until its expectations can be judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
+from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.runner.baseline import BaselineSession
+
+NO_BASELINE = Figure(None, "no baseline was named; name one with --baseline")
+
+
+def judge(
+    expectation: Expectation, samples: Sequence[Sample], earlier: Figure = NO_BASELINE
+) -> Verdict:
+    """One expectation against the runs of one cell; `earlier` is the baseline's."""
+    actual = figure(expectation.metric, samples)
+    limit = _limit(expectation, earlier)
+    return Verdict.model_validate(
+        {
+            "expectation": expectation.text,
+            "outcome": _outcome(expectation, actual, limit),
+            "actual": actual.value,
+            "limit": limit.value,
+            "unit": expectation.metric.unit,
+            "why": actual.why or limit.why,
+        }
+    )
+
+
+def _limit(expectation: Expectation, earlier: Figure) -> Figure:
+    if not expectation.of_baseline:
+        return Figure(expectation.limit)
+    if earlier.value is None:
+        return earlier
+    return Figure(earlier.value * expectation.limit / 100)
+
+
+def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
+    if limit.value is None:
+        return "no baseline"
+    if actual.value is None:
+        return "undecided"
+    holds = OPERATORS[expectation.operator](actual.value, limit.value)
+    return "held" if holds else "failed"
+
+
+Key = tuple[tuple[tuple[str, str], ...], int]
+
+
+class Expecting:
+    """The expectations of one test.
+
+    A cell that is run once is judged at once; one that is run in rounds is judged
+    on the last rounds, as many as the steady window has, and a repeated one on
+    all its repeats, together and at the end.
+    """
+
+    def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
+        self.test, self.baseline = test, baseline
+        self.rounds = test.rounds.rule.window if test.rounds else 1
+        self.later: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
+        repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
+        self.at_end = test.rounds is not None or repeats
+
+    def finished(
+        self, run: Run, record: RunRecord, detail: RunDetail
+    ) -> tuple[Verdict, ...]:
+        """Verdicts that can be given now that a run is over."""
+        if not any(self._concerned(run)):
+            return ()
+        sample = Sample(record, detail)
+        if not self.at_end:
+            return tuple(self._judged(run, [sample]))
+        key = (tuple(sorted(run.cell_text.items())), run.index)
+        runs = self.later[key]
+        runs.append((run, record, sample))
+        while runs[0][0].round <= run.round - self.rounds:
+            del runs[0]
+        return ()
+
+    def at_last(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
+        """Verdicts on cells that were run several times, each with its last run."""
+        for runs in self.later.values():
+            run, record, _ = runs[-1]
+            yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))
+
+    def _concerned(self, run: Run) -> Iterator[Expectation]:
+        for expectation in self.test.expectations:
+            if expectation.when is None or expectation.when.holds(run.cell):
+                yield expectation
+
+    def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:
+        for expectation in self._concerned(run):
+            yield judge(expectation, samples, self._earlier(expectation, run))
+
+    def _earlier(self, expectation: Expectation, run: Run) -> Figure:
+        if self.baseline is None or not expectation.of_baseline:
+            return NO_BASELINE
+        return self.baseline.figure(expectation.metric, run.run_id, self.rounds)

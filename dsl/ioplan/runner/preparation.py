@@ -1,0 +1,63 @@
+"""What lies before a run: states to reach, and rests. Done only once a run needs it.
+
+So a resumed session, or one whose target is in the state already, does not prepare
+what no run will use; and one that was interrupted prepares again what it must.
+"""
+
+from __future__ import annotations
+
+from ioplan.planner.run_id import prepare_digest
+from ioplan.planner.steps import Idle, Prepare, Run
+from ioplan.planner.target_state import TargetState
+
+Before = Prepare | Idle
+
+
+class Preparing:
+    """The steps since the last run, and the way to the state that holds."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Before] = []
+        self.way: list[Prepare] = []
+
+    def ask(self, step: Before) -> None:
+        """The plan has come to a step before a run."""
+        self.waiting.append(step)
+        if isinstance(step, Prepare):
+            if step.position == 1:
+                self.way = []
+            self.way.append(step)
+
+    def due(self, run: Run, state: TargetState) -> list[Before]:
+        """What is to be done for a run, on a target that is in a state."""
+        missing = self._missing(state) if run.after else []
+        wanted = {id(step) for step in missing}
+        asked = {id(step) for step in self.waiting}
+        again = [step for step in missing if id(step) not in asked]
+        return [
+            *again,
+            *(s for s in self.waiting if isinstance(s, Idle) or id(s) in wanted),
+        ]
+
+    def _missing(self, state: TargetState) -> list[Prepare]:
+        known = state.path == self.path(len(state.path))
+        return self.way[len(state.path) if known else 0 :]
+
+    def path(self, length: int) -> tuple[str, ...]:
+        """The first steps of the way, as a state has them."""
+        return tuple(prepare_digest(one.step) for one in self.way[:length])
+
+    def path_to(self, step: Prepare) -> tuple[str, ...]:
+        """The state once a step of the way is done."""
+        place = next(i for i, one in enumerate(self.way, 1) if one is step)
+        return self.path(place)
+
+    def rests(self) -> list[Idle]:
+        """Rests that no run follows; the plan has them all the same."""
+        return [step for step in self.waiting if isinstance(step, Idle)]
+
+    def ran(self, run: Run) -> None:
+        """A run is over, now or in an earlier part of the session."""
+        self.waiting = []
+        if run.writes:
+            self.way = []

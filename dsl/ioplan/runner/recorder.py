@@ -1,0 +1,113 @@
+"""Puts together the record of a run: what was asked, on what, and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioplan import __version__
+from ioplan.job import SECOND_NS, Job
+from ioplan.planner.run_id import digest, prepare_digest
+from ioplan.planner.steps import Prepare, Run
+from ioplan.records.record import Asked, BackendFacts, RunRecord
+from ioplan.runner.context import Setting
+from ioplan.runner.execute.execute import Finished
+from ioplan.runner.fit import described
+from ioplan.workload import Workload
+
+
+class Recorder:
+    """Numbers the records of a session."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.version = setting.backend.availability(setting.options).version
+        self.seq = setting.store.last_seq(setting.session.id)
+
+    def record(
+        self, step: Run | Prepare, workload: Workload, job: Job, done: Finished
+    ) -> RunRecord:
+        """The record of a run or of a precondition's write."""
+        self.seq += 1
+        measured = done.measurement
+        return RunRecord(
+            session=self.setting.session.id,
+            seq=self.seq,
+            run_id=_run_id(step),
+            status=done.status,
+            cause=done.cause,
+            message=done.message,
+            ioplan=__version__,
+            asked=self._asked(step, workload, job),
+            backend=self._backend(done),
+            target=self.setting.drive.facts.model_dump(),
+            host=self.setting.session.host,
+            started_at=done.started_at,
+            ended_at=done.ended_at,
+            run_s=measured.run_ns / SECOND_NS,
+            streams=measured.streams,
+            directions=measured.directions,
+            total=measured.total,
+            cpu=measured.cpu,
+            cpu_percent=measured.cpu_percent,
+            telemetry=done.gathered.telemetry,
+            warnings=tuple(_warnings(done)),
+            substitutions=self._substitutions(job),
+        )
+
+    def _substitutions(self, job: Job) -> tuple[str, ...]:
+        gaps = self.setting.backend.gaps(job, self.setting.options)
+        return tuple(described(gap) for gap in gaps)
+
+    def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:
+        plan = self.setting.plan
+        asked = Asked(
+            plan=plan.title,
+            plan_file=plan.file,
+            profile=plan.profile,
+            test=step.test.title,
+            cell={},
+            kind="prepare",
+            step=0,
+            workload=workload,
+            job=job,
+        )
+        if isinstance(step, Prepare):
+            change = {"step": step.position - 1, "after": step.state}
+        else:
+            change = {
+                "kind": "run",
+                "cell": step.cell_text,
+                "step": step.index,
+                "round": step.round,
+                "iteration": step.iteration,
+                "after": step.after,
+            }
+        return asked.model_copy(update=change)
+
+    def _backend(self, done: Finished) -> BackendFacts:
+        started = done.measurement.started
+        return BackendFacts(
+            name=self.setting.backend.name,
+            version=self.version,
+            mode=started.mode if started else "",
+            reason=started.reason if started else "",
+            facts=done.measurement.facts,
+        )
+
+
+def _run_id(step: Run | Prepare) -> str:
+    if isinstance(step, Run):
+        return step.run_id
+    return digest("prepare", prepare_digest(step.step))
+
+
+def _warnings(done: Finished) -> Iterator[str]:
+    measured = done.measurement
+    yield from done.warnings
+    errors = sum(part.errors for part in measured.directions.values())
+    if errors:
+        yield f"{errors} I/Os failed"
+    if measured.result:
+        yield from measured.result.warnings
+    yield from map(str, measured.inconsistencies())
+    yield from done.gathered.warnings

@@ -1,0 +1,104 @@
+"""Which state the target is in, across sessions, and what proves it.
+
+A state is written down only once it is reached, and crossed out before anything
+writes: whatever is killed, and whenever, the book never claims a state that is
+not there.
+"""
+
+from __future__ import annotations
+
+from ioplan.backends import TargetFacts
+from ioplan.devices.write_evidence import Evidence, evidence_of
+from ioplan.planner.target_state import TargetState
+from ioplan.records.session import KnownState, Session
+from ioplan.runner.execute.execute import now
+from ioplan.store.store import Store
+
+UNKNOWN = TargetState()
+LASTING = {"serial", "wwid", "backing_file", "inode"}
+"""What names a target by itself, without its path."""
+
+
+def target_key(facts: TargetFacts) -> str:
+    """Names a target by what it is; by its path, too, where nothing else is lasting."""
+    path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
+    return f"{facts.kind} {_said(facts.identity | path)} {facts.capacity_bytes}"
+
+
+def began_on(session: Session, facts: TargetFacts) -> bool:
+    """Whether it is the session's target, as far as both know it."""
+    known = session.args.get("target_key")
+    return known == target_key(facts) or (
+        known == _old_key(facts) and session.target == facts.path
+    )
+
+
+def _old_key(facts: TargetFacts) -> str:
+    """As of versions that knew no birth, and no path beside other facts."""
+    known = {name: text for name, text in facts.identity.items() if name != "born"}
+    return f"{facts.kind} {_said(known) or facts.path} {facts.capacity_bytes}"
+
+
+def _said(facts: dict[str, str]) -> str:
+    return " ".join(f"{name}={text}" for name, text in sorted(facts.items()))
+
+
+def forget_state(store: Store, facts: TargetFacts, session: str) -> None:
+    """Whatever state the target is in, it is to be prepared again."""
+    Ledger(store, facts, session).writing()
+
+
+def proven(store: Store, facts: TargetFacts) -> tuple[TargetState, str]:
+    """The state that a target provably is in, and a line on why, or why not."""
+    known = store.state(target_key(facts))
+    if known is None or not known.path:
+        return UNKNOWN, ""
+    doubt = _doubt(known.evidence, evidence_of(facts))
+    if doubt:
+        return UNKNOWN, f"{known.name} is not kept: {doubt} (session {known.session})"
+    why = f"nothing has written to the target since session {known.session}"
+    return TargetState(known.path), f"{known.name} is kept: {why}"
+
+
+def _doubt(before: Evidence, after: Evidence) -> str:
+    if not before or not after:
+        return "this target counts no writes, which could prove it"
+    if before["boot"] != after["boot"]:
+        return "the host was started anew since it was reached"
+    if before != after:
+        return "something has changed the target since it was reached"
+    return ""
+
+
+class Ledger:
+    """The state of one target while a session goes on."""
+
+    def __init__(self, store: Store, facts: TargetFacts, session: str) -> None:
+        self.store, self.facts, self.session = store, facts, session
+        self.state, self.why = proven(store, facts)
+        self.crossed_out = False
+
+    def writing(self) -> None:
+        """Something is about to be written; the state, if any, ends here."""
+        self.state = UNKNOWN
+        if not self.crossed_out:
+            self._keep((), "", {})
+            self.crossed_out = True
+
+    def reached(self, path: tuple[str, ...], name: str) -> None:
+        """One more step of a precondition is done."""
+        self.state = TargetState(path)
+        self._keep(path, name, evidence_of(self.facts))
+        self.crossed_out = False
+
+    def _keep(self, path: tuple[str, ...], name: str, evidence: Evidence) -> None:
+        self.store.keep_state(
+            KnownState(
+                target=target_key(self.facts),
+                path=path,
+                name=name,
+                evidence=evidence,
+                session=self.session,
+                at=now(),
+            )
+        )

@@ -1,0 +1,194 @@
+"""Histograms and series as compact bytes.
+
+    byte 0       the version of this layout
+    the rest     zlib of: header length (u32), header (JSON), columns
+
+All columns are 8 bytes wide, little-endian and byte-shuffled: first the lowest
+byte of every number, then the next one, so that zlib meets long runs of equal
+high bytes. 2000 bins take about 4 KB.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, pairwise
+from math import isnan
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ioplan.records.record import Interval, StoredHistogram
+from ioplan.records.telemetry import TelemetryPoint
+from ioplan.workload import DIRECTIONS, Direction
+
+VERSION = 1
+MOST_BYTES = 1 << 30
+"""Unpacked. A week of one-second intervals takes 77 MB; a bomb takes more."""
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+ByDirection: TypeAlias = list[dict[Direction, int]]
+
+FLOATS = ("t_s", "length_s", "mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
+INTS = ("errors", "max_ns")
+
+
+class CodecError(ValueError):
+    """Bytes that are not of a layout known here."""
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Whatever is wrong with bytes that may come from anywhere is a CodecError."""
+    try:
+        yield
+    except CodecError:
+        raise
+    except (zlib.error, struct.error, ValueError, TypeError, StopIteration) as error:
+        raise CodecError(f"the stored detail is damaged: {error}") from error
+
+
+def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
+    """Bins in any order; numbers below 2^63."""
+    header = [[h.stream, h.direction, h.bits, len(h.bins)] for h in histograms]
+    flat = _ints([number for h in histograms for number in h.bins])
+    index, count = flat[0::2], flat[1::2]
+    return _pack(header, [np.diff(index, prepend=0), count])
+
+
+@_damage_told()
+def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
+    """What `encode_histograms` was given. Raises CodecError."""
+    header, (steps, count) = _unpack(blob)
+    flat = np.column_stack((steps.cumsum(), count)).ravel().tolist()
+    edges = pairwise(accumulate((size for *_, size in header), initial=0))
+    return tuple(
+        StoredHistogram(
+            stream=stream, direction=direction, bits=bits, bins=tuple(flat[start:end])
+        )
+        for (stream, direction, bits, _), (start, end) in zip(
+            header, edges, strict=True
+        )
+    )
+
+
+def encode_series(series: Sequence[Interval]) -> bytes:
+    """Finite figures; an absent one becomes NaN."""
+    columns = [_floats([getattr(p, name) for p in series]) for name in FLOATS]
+    columns += [_ints([getattr(p, name) for p in series]) for name in INTS]
+    ios = _map_columns([point.ios for point in series])
+    moved = _map_columns([point.bytes for point in series])
+    sizes = [_block_bytes(n, m) for n, m in zip(ios, moved, strict=True)]
+    # bytes follow from I/Os, but for mixed sizes: what is left is mostly zeros
+    rest = [m - n * size for n, m, size in zip(ios, moved, sizes, strict=True)]
+    return _pack(sizes, [*columns, *ios, *rest])
+
+
+@_damage_told()
+def decode_series(blob: bytes) -> tuple[Interval, ...]:
+    """What `encode_series` was given. Raises CodecError."""
+    sizes, rows = _unpack(blob)
+    columns = iter(rows)
+    fields: dict[str, list[Any]] = {}
+    for name in FLOATS:
+        fields[name] = _absent(next(columns).view("<f8"))
+    for name in INTS:
+        fields[name] = next(columns).tolist()
+    ios, rest = ([next(columns) for _ in sizes] for _ in range(2))
+    moved = [m + n * size for n, m, size in zip(ios, rest, sizes, strict=True)]
+    fields["ios"], fields["bytes"] = _maps(ios), _maps(moved)
+    points = zip(*fields.values(), strict=True)
+    return tuple(Interval(**dict(zip(fields, p, strict=True))) for p in points)
+
+
+def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
+    """Finite figures; a column that is absent everywhere is left out."""
+    names = [
+        name
+        for name in TelemetryPoint.model_fields
+        if not points or any(getattr(p, name) is not None for p in points)
+    ]
+    return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])
+
+
+@_damage_told()
+def decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
+    """What `encode_telemetry` was given. Raises CodecError."""
+    names, columns = _unpack(blob)
+    rows = zip(*(_absent(column.view("<f8")) for column in columns), strict=True)
+    return tuple(TelemetryPoint(**dict(zip(names, r, strict=True))) for r in rows)
+
+
+def _ints(numbers: Sequence[int]) -> Ints:
+    return np.array(numbers, dtype="<i8")
+
+
+def _floats(numbers: Sequence[float | None]) -> Ints:
+    """The bits of the numbers; None becomes NaN."""
+    return np.array(numbers, dtype="<f8").view("<i8")
+
+
+def _absent(numbers: Floats) -> list[float | None]:
+    return [None if isnan(n) else n for n in numbers.tolist()]
+
+
+def _map_columns(maps: ByDirection) -> list[Ints]:
+    """Which directions are there (a bit each), then a column for each one."""
+    there = np.zeros(len(maps), dtype="<i8")
+    for bit, direction in enumerate(DIRECTIONS):
+        there |= _ints([direction in by for by in maps]) << bit
+    return [there, *(_ints([by.get(d, 0) for by in maps]) for d in DIRECTIONS)]
+
+
+def _maps(columns: Sequence[Ints]) -> ByDirection:
+    there, *values = (column.tolist() for column in columns)
+    return [
+        {d: row[bit] for bit, d in enumerate(DIRECTIONS) if mask >> bit & 1}
+        for mask, row in zip(there, zip(*values, strict=True), strict=True)
+    ]
+
+
+def _block_bytes(ios: Ints, moved: Ints) -> int:
+    """The size of an I/O in the first point; 0 when there was none."""
+    return int(moved[0] // ios[0]) if len(ios) and ios[0] else 0
+
+
+def _pack(header: Any, columns: Sequence[Ints]) -> bytes:
+    head = json.dumps(header, separators=(",", ":")).encode()
+    table = np.array(columns, dtype="<i8")
+    shape = (*table.shape, 8)
+    shuffled = table.view(np.uint8).reshape(shape).transpose(0, 2, 1)
+    counts = struct.pack("<III", len(head), *table.shape)
+    return bytes([VERSION]) + zlib.compress(counts + head + shuffled.tobytes())
+
+
+def _unpack(blob: bytes) -> tuple[Any, Ints]:
+    """The header, and the columns as the rows of an array."""
+    if blob[:1] != bytes([VERSION]):
+        raise CodecError(
+            f"the stored detail has layout {blob[0] if blob else 'none'}, and this "
+            f"ioplan reads {VERSION}; read it with the ioplan that wrote it, or newer"
+        )
+    return _unshuffled(_unpacked(blob[1:]))
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj()
+    raw = unpacker.decompress(packed, MOST_BYTES)
+    if not unpacker.eof:
+        raise ValueError(f"it is cut off, or has more than {MOST_BYTES >> 20} MiB")
+    return raw
+
+
+def _unshuffled(raw: bytes) -> tuple[Any, Ints]:
+    head_bytes, columns, rows = struct.unpack_from("<III", raw)
+    body = struct.calcsize("<III")
+    header = json.loads(raw[body : body + head_bytes])
+    shuffled = np.frombuffer(raw, dtype=np.uint8, offset=body + head_bytes)
+    table = shuffled.reshape(columns, 8, rows).transpose(0, 2, 1)
+    return header, np.ascontiguousarray(table).view("<i8").reshape(columns, rows)

@@ -1,0 +1,95 @@
+"""Room kept on the disk of the store, so that a run which has ended can be stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from ioplan.store.errors import ELSEWHERE, LastRoomError, StoreFullError
+
+RESERVE_BYTES = 8 << 20
+"""Enough for a run of a day with an interval each second, twice: SQLite writes
+first to its log and then to the file."""
+
+
+class Reserve:
+    """A file beside the store, really allocated; it stays there between sessions."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.path = store.with_name(f"{store.name}-reserve")
+
+    def keep(self) -> None:
+        """Take the room where it is not taken yet. Raises StoreFullError."""
+        try:
+            if not self._kept():
+                self._take()
+        except OSError as error:
+            raise StoreFullError(
+                f"the store {self.store} needs {RESERVE_BYTES >> 20} MiB of free disk "
+                f"before a plan is run, so that no run is lost: {error.strerror}; "
+                f"free some space, or {ELSEWHERE}"
+            ) from error
+
+    def _kept(self) -> bool:
+        try:
+            return self.path.stat().st_blocks * 512 >= RESERVE_BYTES
+        except FileNotFoundError:
+            return False
+
+    def _take(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self.path, flags, 0o600)
+        try:
+            os.posix_fallocate(fd, 0, RESERVE_BYTES)
+        except OSError:
+            self.give()
+            raise
+        finally:
+            os.close(fd)
+
+    def give(self) -> bool:
+        """Free the room; returns whether there was any."""
+        try:
+            self.path.unlink()
+        except OSError:
+            return False
+        return True
+
+
+class Reserved(Protocol):
+    """What has a reserve, or none where others look after the disk."""
+
+    where: str
+    reserve: Reserve | None
+
+
+Store = TypeVar("Store", bound=Reserved)
+Asked = ParamSpec("Asked")
+Done = TypeVar("Done")
+Write = Callable[Concatenate[Store, Asked], Done]
+
+
+def spared(write: Write[Store, Asked, Done]) -> Write[Store, Asked, Done]:
+    """A write for which the disk is full is done again in the room kept for it.
+
+    It then raises LastRoomError: it is stored, but what follows will not be.
+    """
+
+    @wraps(write)
+    def spare(store: Store, /, *args: Asked.args, **more: Asked.kwargs) -> Done:
+        try:
+            return write(store, *args, **more)
+        except StoreFullError:
+            if not (store.reserve and store.reserve.give()):
+                raise
+        write(store, *args, **more)
+        raise LastRoomError(
+            f"the disk of the store {store.where} is full: what has ended is stored, "
+            f"in the room that was kept for it; free some space before you go on"
+        )
+
+    return spare

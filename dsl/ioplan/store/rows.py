@@ -1,0 +1,107 @@
+"""Models as rows of the store, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+from sqlalchemy import Row
+
+from ioplan.records.record import RunRecord
+from ioplan.records.session import KnownState, Session, SessionEvent
+from ioplan.store.errors import StoreError
+from ioplan.store.upcast import upcast
+
+APART = {"host", "verdicts"}
+"""What a run's JSON does not hold: it has tables of its own."""
+
+
+def env_row(host: dict[str, Any]) -> dict[str, str]:
+    """A host's facts under their digest."""
+    plain = to_jsonable_python(host)
+    facts = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return {"digest": hashlib.sha256(facts.encode()).hexdigest(), "facts": facts}
+
+
+def session_row(session: Session) -> dict[str, Any]:
+    """A session's columns."""
+    row = session.model_dump(mode="json", exclude={"host"})
+    row["args"] = json.dumps(row["args"])
+    row["env"] = env_row(session.host)["digest"]
+    return row
+
+
+def session_of(row: Row[Any]) -> Session:
+    """A session from its columns, and `facts`. Raises StoreError."""
+    fields = dict(row._mapping)
+    fields.pop("env")
+    with _as_ioplan_writes_it(f"session {fields['id']!r}"):
+        fields["host"] = json.loads(fields.pop("facts"))
+        fields["args"] = json.loads(fields["args"])
+        return Session(**fields)
+
+
+def run_row(record: RunRecord, env: str) -> dict[str, Any]:
+    """A run's columns."""
+    latency = record.total.latency
+    return {
+        "session": record.session,
+        "seq": record.seq,
+        "run_id": record.run_id,
+        "test": record.asked.test,
+        "status": record.status,
+        "env": env,
+        "iops": record.total.iops,
+        "bandwidth_bytes_per_s": record.total.bandwidth_bytes_per_s,
+        "mean_ns": latency.mean_ns if latency else None,
+        "record": record.model_dump_json(exclude=APART),
+    }
+
+
+def record_of(row: Row[Any], verdicts: list[str]) -> RunRecord:
+    """A record from `record`, `facts` and the verdicts' JSON.
+
+    Raises StoreError, also for new versions.
+    """
+    with _as_ioplan_writes_it(f"run {row.seq} of session {row.session!r}"):
+        raw = json.loads(row.record)
+        judged = [json.loads(verdict) for verdict in verdicts]
+        apart = {"host": json.loads(row.facts), "verdicts": judged}
+        return RunRecord.model_validate(upcast(raw | apart))
+
+
+def event_of(row: Row[*tuple[Any, ...]], session: str) -> SessionEvent:
+    """An event from its columns. Raises StoreError."""
+    with _as_ioplan_writes_it(f"event of session {session!r}"):
+        return SessionEvent.model_validate(dict(row._mapping))
+
+
+def state_of(row: Row[Any]) -> KnownState:
+    """A state from its columns. Raises StoreError."""
+    with _as_ioplan_writes_it(f"state of {row.target!r}"):
+        fields = dict(row._mapping)
+        loaded = {name: json.loads(fields[name]) for name in ("path", "evidence")}
+        return KnownState.model_validate(fields | loaded)
+
+
+@contextmanager
+def _as_ioplan_writes_it(what: str) -> Iterator[None]:
+    """Stores are passed on, and anything may be in one."""
+    try:
+        yield
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise StoreError(
+            f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "
+            f"or made by another program; use another store"
+        ) from error
+
+
+def same_run(one: RunRecord, other: RunRecord) -> bool:
+    """Whether two records are of the same run, however it was judged."""
+    jsons = (record.model_dump_json(exclude=APART) for record in (one, other))
+    return next(jsons) == next(jsons) and env_row(one.host) == env_row(other.host)

@@ -1,0 +1,79 @@
+"""A session's folder, which nobody else may put anything into."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ioplan.backends import BackendError
+from ioplan.store.errors import StoreError
+
+ROOT = 0
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def make_private(folder: Path) -> None:
+    """Make it and the one above it, for their owner only. Raises OSError.
+
+    Where a store lies in a folder of many, somebody else may have made them first,
+    and could lead what is written there elsewhere.
+    """
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for one in (folder.parent, folder):
+        one.mkdir(mode=0o700, exist_ok=True)
+        _check(one)
+
+
+def _check(folder: Path) -> None:
+    status = folder.lstat()
+    mine = status.st_uid in (os.geteuid(), ROOT)
+    if not (mine and stat.S_ISDIR(status.st_mode)) or status.st_mode & OTHERS_WRITE:
+        raise PermissionError(
+            errno.EPERM,
+            f"others may write to {folder}; keep the store in a folder of your own",
+        )
+
+
+NAME = "lock"
+
+
+@contextmanager
+def session_lock(folder: Path) -> Iterator[None]:
+    """Hold a session's folder. Raises BackendError when another process does.
+
+    The kernel lets go of it when the process ends, however that comes about.
+    """
+    try:
+        make_private(folder)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(folder / NAME, flags, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot make {folder}: {error.strerror}") from error
+    try:
+        _lock(fd, folder.name)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, session: str) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BackendError(
+            f"session {session} goes on in another process; wait until it ends"
+        ) from None
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process works on a session now."""
+    try:
+        with session_lock(folder):
+            return False
+    except BackendError:
+        return True

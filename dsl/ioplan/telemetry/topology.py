@@ -1,0 +1,80 @@
+"""Where the target is: device, NUMA node, PCIe link, queue, interrupts, mount."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ioplan.telemetry.disk import Disk, mount_of
+from ioplan.telemetry.procfs import Tree
+
+QUEUE = (
+    "scheduler",
+    "write_cache",
+    "nr_requests",
+    "rq_affinity",
+    "nomerges",
+    "wbt_lat_usec",
+)
+LINK = (
+    "current_link_speed",
+    "max_link_speed",
+    "current_link_width",
+    "max_link_width",
+)
+NO_NODE = -1
+
+
+def place(tree: Tree, path: str, disk: Disk | None) -> dict[str, Any]:
+    """Facts of the target that bear on its figures; unknown ones are absent."""
+    facts: dict[str, Any] = {}
+    if disk:
+        facts["device"] = disk.folder.name
+        facts |= _queue(tree, disk.whole)
+        facts |= _bus(tree, disk.whole)
+    if disk is None or not disk.is_target:
+        facts |= _mount(tree, path)
+    return {name: value for name, value in facts.items() if value not in ("", None, {})}
+
+
+def _queue(tree: Tree, disk: Path) -> dict[str, Any]:
+    facts = {name: tree.text(disk / "queue" / name) for name in QUEUE}
+    return facts | {"scheduler": _chosen(facts["scheduler"])}
+
+
+def _chosen(text: str) -> str:
+    """`none` of `[none] mq-deadline`."""
+    inside = text.partition("[")[2].partition("]")[0]
+    return inside or text
+
+
+def _bus(tree: Tree, disk: Path) -> dict[str, Any]:
+    """Of the PCI device that it hangs on, however far above."""
+    above = [disk, *disk.parents]
+    node = next((one for one in above if (one / "numa_node").exists()), None)
+    link = next((one for one in above if (one / LINK[0]).exists()), None)
+    facts: dict[str, Any] = {}
+    if node and (number := tree.number(node / "numa_node")) != NO_NODE:
+        facts["numa_node"] = number
+    if link:
+        facts["pci_address"] = link.name
+        facts |= {name: tree.text(link / name) for name in LINK}
+    irqs = next((one for one in above if (one / "msi_irqs").is_dir()), None)
+    facts["irq_affinity"] = _irqs(tree, irqs / "msi_irqs") if irqs else {}
+    return facts
+
+
+def _irqs(tree: Tree, folder: Path) -> dict[str, str]:
+    """Interrupt to the CPUs that it may come to."""
+    numbers = sorted(int(one.name) for one in folder.iterdir() if one.name.isdigit())
+    return {
+        str(number): tree.text(f"proc/irq/{number}/smp_affinity_list")
+        for number in numbers
+    }
+
+
+def _mount(tree: Tree, path: str) -> dict[str, str]:
+    mount = mount_of(tree, path)
+    if mount is None:
+        return {}
+    return {"file_system": mount.kind, "mount_options": mount.options}

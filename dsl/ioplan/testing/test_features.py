@@ -1,0 +1,187 @@
+"""Features of the language: what a backend calls exact is run and measured."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import erf, log, sqrt
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ioplan.job import Job, Result, Started
+from ioplan.testing.checks import (
+    SIGMAS,
+    changed,
+    check_consistent,
+    check_duration,
+    check_share,
+    ios_of,
+    of,
+    result_of,
+)
+from ioplan.testing.subject import (
+    BLOCK_BYTES,
+    DRAWS,
+    SLACK_NS,
+    SPREADS,
+    Subject,
+    feature_job,
+)
+from ioplan.workload import Distribution, Hotspots, Normal, Pareto, Zipf
+
+Floats = npt.NDArray[np.float64]
+SPREAD_SIGMAS, PARTS = 6.0, 10
+
+
+def popularity(distribution: Distribution, blocks: int) -> Floats:
+    """The probability of each block; of Zipf and Pareto the most popular first."""
+    edges = np.arange(blocks + 1) / blocks
+    match distribution:
+        case Zipf(theta=theta):
+            weights = np.arange(1, blocks + 1) ** -theta
+            return np.asarray(weights / weights.sum(), dtype=np.float64)
+        case Pareto(h=h):
+            below = edges ** (log(1 - h) / log(h))
+        case Normal(deviation_percent=deviation):
+            scale = deviation / 100 * sqrt(2)
+            below = np.array([0.5 + erf((x - 0.5) / scale) / 2 for x in edges])
+        case Hotspots(spots=spots):
+            space = np.cumsum([0.0, *(spot.space_percent / 100 for spot in spots)])
+            ios = np.cumsum([0.0, *(spot.io_percent / 100 for spot in spots)])
+            below = np.interp(edges, space, ios)
+        case _:
+            below = edges
+    return np.asarray(np.diff(below), dtype=np.float64)
+
+
+def check_spread(
+    distribution: Distribution, before: bytes, after: bytes, draws: int
+) -> None:
+    """As many blocks have changed as so many draws change.
+
+    A block of probability p is hit with 1 - (1 - p)^n. Where the popular blocks
+    are is checked for those distributions that say it.
+    """
+    flags = changed(before, after, BLOCK_BYTES).astype(np.float64)
+    hit = 1 - (1 - popularity(distribution, len(flags))) ** draws
+    parts = 1 if isinstance(distribution, Zipf | Pareto) else PARTS
+    pairs = zip(np.array_split(flags, parts), np.array_split(hit, parts), strict=True)
+    for place, (found, expected) in enumerate(pairs):
+        allowed = SPREAD_SIGMAS * sqrt(float((expected * (1 - expected)).sum())) + 2
+        assert abs(found.sum() - expected.sum()) <= allowed, (
+            f"{distribution.kind}: in part {place + 1} of {parts}, {draws} writes have "
+            f"changed {found.sum():.0f} blocks, but {expected.sum():.0f} were to be "
+            f"expected, give or take {allowed:.0f}"
+        )
+
+
+FEATURES = (
+    *("several streams", "rate", "rate poisson", "hotspots", "zipf", "pareto"),
+    *("normal", "align", "data compressible", "trim", "sync", "verify"),
+)
+"""What `Load` does not measure."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run, and the target before and after it, where that can be read."""
+
+    job: Job
+    result: Result
+    before: bytes | None
+    after: bytes | None
+
+
+class Exactness(Subject):
+    """A test for each of the features."""
+
+    @pytest.mark.parametrize("feature", FEATURES)
+    def test_what_it_calls_exact_is_so(self, feature: str, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive:
+            asked = self.exactly(feature_job(drive.facts, feature, self.times))
+            before = self.content(drive.facts)
+            events = self.run(drive, asked)
+            after = self.content(drive.facts)
+        result = result_of(events)
+        assert isinstance(events[0], Started)
+        check_consistent(events)
+        assert [one.name for one in result.streams] == [s.name for s in asked.streams]
+        if asked.run_ns:
+            check_duration(result.run_ns, asked.run_ns, slack_ns=SLACK_NS)
+        MEASURES.get(feature, _sound)(Seen(asked, result, before, after))
+
+
+def _sound(seen: Seen) -> None:
+    """Nothing more than holds of all runs."""
+
+
+def _rate(seen: Seen) -> None:
+    """1,000 IOPS; Poisson's deviation is the root of the count."""
+    expected = 1000 * seen.result.run_ns / 1e9
+    poisson = seen.job.streams[0].rate
+    allowed = SIGMAS * expected**0.5 if poisson and poisson.arrivals == "poisson" else 4
+    found = ios_of(seen.result) + seen.result.streams[0].backlog_ios
+    assert abs(found - expected) <= allowed, (
+        f"{found} I/Os arrived, but {expected:.0f} were asked"
+    )
+
+
+def _trim(seen: Seen) -> None:
+    trims = of(seen.result.streams[0], "trim").ios
+    slack = seen.job.streams[0].qd
+    check_share("trims", trims, ios_of(seen.result), 10, slack)
+
+
+def _sync(seen: Seen) -> None:
+    found, writes = seen.result.streams[0], of(seen.result.streams[0], "write").ios
+    assert abs(found.sync_ios - writes / 32) <= 2, (
+        f"{found.sync_ios} flushes came with {writes} writes, one in 32 was asked"
+    )
+
+
+def _verify(seen: Seen) -> None:
+    (found,) = seen.result.streams
+    assert not found.verify_errors, f"{found.verify_errors} blocks were called wrong"
+    assert found.verified_bytes, "nothing was verified"
+
+
+def _streams(seen: Seen) -> None:
+    reader, writer = seen.result.streams
+    assert of(reader, "read").ios and not of(reader, "write").ios
+    assert of(writer, "write").ios and not of(writer, "read").ios
+
+
+def _spread(seen: Seen) -> None:
+    draws = ios_of(seen.result)
+    assert draws == DRAWS, f"{draws} I/Os came of {DRAWS}"
+    if seen.before is not None and seen.after is not None:
+        (stream,) = seen.job.streams
+        check_spread(stream.distribution, seen.before, seen.after, draws)
+
+
+def _compressible(seen: Seen) -> None:
+    """Half of each block compresses away, give or take a tenth."""
+    if seen.before is None or seen.after is None:
+        return
+    flags = changed(seen.before, seen.after, BLOCK_BYTES)
+    places = flags.nonzero()[0][:64] * BLOCK_BYTES
+    blocks = [seen.after[at : at + BLOCK_BYTES] for at in places.tolist()]
+    assert blocks, "nothing was written"
+    share = sum(len(zlib.compress(one)) for one in blocks) / len(blocks) / BLOCK_BYTES
+    assert 0.4 <= share <= 0.6, f"compressed, a block has {share:.0%} of its size"
+
+
+MEASURES: dict[str, Callable[[Seen], None]] = {
+    "rate": _rate,
+    "rate poisson": _rate,
+    "trim": _trim,
+    "sync": _sync,
+    "verify": _verify,
+    "several streams": _streams,
+    "data compressible": _compressible,
+    **dict.fromkeys(SPREADS, _spread),
+}

@@ -1,0 +1,119 @@
+"""What a backend says of itself, and of jobs that it cannot run."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioplan.backends import Availability, Backend, BackendError, Gap, TargetFacts
+from ioplan.guard.target import TargetError
+from ioplan.job import Job
+from ioplan.runner.fit import FEATURES
+from ioplan.testing.checks import check_refused, check_same
+from ioplan.testing.subject import (
+    ODD,
+    SHORT,
+    Subject,
+    feature_job,
+    job,
+    odd_jobs,
+    stream,
+)
+from ioplan.testing.test_safety import nothing_left
+
+FIELDS = {
+    *("size", "mix", "qd", "threads", "rate", "region", "distribution", "align"),
+    *("data", "trim", "sync", "verify", "pattern", "for", "warmup", "passes"),
+    "streams",  # the stream itself: there is one too many
+}
+
+
+class Speech(Subject):
+    """Tests of words."""
+
+    def test_it_is_a_backend(self, tmp_path: Path) -> None:
+        backend = self.backend()
+        assert isinstance(backend, Backend), f"{backend!r} lacks a member of Backend"
+        assert backend.name and isinstance(backend.virtual_time, bool)
+        with self.drive(tmp_path) as drive:
+            found = backend.availability(self.options)
+            assert isinstance(drive.facts, TargetFacts)
+            assert drive.facts.capacity_bytes >= drive.facts.block_bytes
+        assert isinstance(found, Availability) and found.version
+
+    def test_native_is_text(self, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive:
+            told = self.backend().native(self.job(drive.facts), self.options)
+        assert isinstance(told, str) and told.strip(), "native() says nothing"
+
+    def test_gaps_are_told_in_the_words_of_the_plan(self, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive:
+            asked = [feature_job(drive.facts, f, self.times) for f in FEATURES]
+        backend = self.backend()
+        for one in asked:
+            gaps = backend.gaps(one, self.options)
+            assert gaps == backend.gaps(one, self.options), "gaps() changes its mind"
+            for gap in gaps:
+                self._check(gap, one)
+
+    def _check(self, gap: Gap, asked: Job) -> None:
+        assert isinstance(gap, Gap), f"{gap!r} is no Gap"
+        names = [one.name for one in asked.streams]
+        assert gap.stream in names, f"the gap's stream {gap.stream!r} is not in {names}"
+        assert gap.field in FIELDS, f"the gap's field {gap.field!r} is no clause"
+        assert gap.reason, f"the gap in {gap.field} has no reason"
+
+    def test_longer_times_have_a_reason(self, tmp_path: Path) -> None:
+        """`times` is for those that say that they cannot do short runs."""
+        if self.times == SHORT:
+            pytest.skip("the runs of the kit are as short as usual")
+        with self.drive(tmp_path) as drive:
+            short = job(drive.facts, warmup_ns=SHORT.warmup_ns)
+        fields = {gap.field for gap in self.backend().gaps(short, self.options)}
+        assert {"for", "warmup"} <= fields, "it takes short runs, but asks for others"
+
+    @pytest.mark.parametrize("oddity", ODD)
+    def test_an_odd_job_is_a_failure(self, oddity: str, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive, nothing_left():
+            odd = odd_jobs(drive.facts, self.times)[oddity]
+            with contextlib.suppress(BackendError):
+                self.exactly(odd)
+            check_refused(self.run(drive, odd))
+
+    def test_a_read_only_job_cannot_write(self, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive:
+            before = self.content(drive.facts)
+            writing = stream(drive.facts, read_percent=50)
+            events = self.done(drive, self.job(drive.facts, writing, read_only=True))
+            after = self.content(drive.facts)
+        if before is not None and after is not None:
+            check_same(before, after)
+        check_refused(events)
+
+    def test_reading_changes_nothing(self, tmp_path: Path) -> None:
+        with self.drive(tmp_path) as drive:
+            before = self.stored(drive)
+            self.done(drive, self.job(drive.facts))
+            check_same(before, self.stored(drive))
+
+    def test_nothing_is_overwritten_without_leave(self, tmp_path: Path) -> None:
+        """A target that the user did not name, and that ioplan did not make."""
+        with self.drive(tmp_path) as drive:
+            named = drive.facts
+        request, foreign = self.request(tmp_path), tmp_path / "foreign"
+        changes: dict[str, Any] = {
+            "overwrite": (),
+            "create_bytes": None,
+            "writes": True,
+        }
+        if named.kind == "file":
+            foreign.write_bytes(bytes(1 << 20))
+            changes["path"] = str(foreign)
+        elif not request.overwrite:
+            pytest.skip("writing on this target needs no leave")
+        with pytest.raises((TargetError, BackendError)) as refused:
+            self.backend().open(request.model_copy(update=changes)).close()
+        assert str(refused.value), "the refusal does not say why"

@@ -1,0 +1,208 @@
+"""A run as bdevperf is told it: a command line, the calls before, and the test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.workload import Direction
+from ioplan_spdk.bdevperf.command import command
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.place import Place, place_of
+from ioplan_spdk.rpc.bdev import READS, WRITES, Bdev, Call, bdev_of, split_by_direction
+
+LONGEST_S = 7 * 24 * 3600
+"""For a run that its bytes end: bdevperf knows seconds only, so it is ended."""
+MIB = 1 << 20
+QOS_IOPS = 1000
+"""bdevperf's limits are of whole thousands."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is done, in order. `probes` are the devices with the statistics of each
+    direction; `limit_bytes` is where the test is ended, if its time does not.
+    """
+
+    place: Place
+    bdev: Bdev
+    stream: str
+    size_bytes: int
+    calls: tuple[Call, ...]
+    probes: dict[Direction, str]
+    run_on: str
+    test: dict[str, Any]
+    warmup_s: int
+    limit_bytes: int | None
+    extra: tuple[str, ...]
+
+    @property
+    def pci(self) -> str:
+        """The drive's address on PCI Express; empty for all else."""
+        return self.place.address if self.place.kind == "pcie" else ""
+
+    @property
+    def prints_probes(self) -> bool:
+        """Whether the histogram that bdevperf prints is that of the one probe."""
+        return [self.run_on] == list(self.probes.values())
+
+    @property
+    def shares(self) -> dict[Direction, int]:
+        """What is asked of each direction, in percent."""
+        reads = self.test.get("rw_percentage")
+        if reads is None:
+            return dict.fromkeys(self.probes, 100)
+        return {"read": reads, "write": 100 - reads}
+
+    @property
+    def warmup(self) -> dict[str, Any]:
+        """The test that comes before, and is not counted."""
+        return {**self.test, "time_in_sec": self.warmup_s}
+
+
+def script_of(job: Job, options: SpdkOptions) -> Script:
+    """The script of a job; where there are gaps, of what would be done instead."""
+    place, stream = place_of(job.target), job.streams[0]
+    bdev = bdev_of(place, options.bdev, job.block_bytes, job.read_only)
+    directions = directions_of(stream)
+    layered = _is_layered(stream, directions)
+    run_on = WRITES if layered else bdev.name
+    calls = bdev.calls + (split_by_direction(bdev.name) if layered else ())
+    probes = {d: READS if layered and d == "write" else bdev.name for d in directions}
+    return Script(
+        place=place,
+        bdev=bdev,
+        stream=stream.name,
+        size_bytes=size_of(stream),
+        calls=calls + _limits(stream, run_on),
+        probes=probes,
+        run_on=run_on,
+        test=_test(job, stream),
+        warmup_s=ceil(job.warmup_ns / SECOND_NS),
+        limit_bytes=_limit_bytes(job, stream),
+        extra=_extra(job, stream, place),
+    )
+
+
+def _is_layered(stream: JobStream, directions: tuple[Direction, ...]) -> bool:
+    """Whether statistics are taken below the device that bdevperf runs on: of a mix,
+    to tell reads from writes; of a rate, so that the wait for the limit, which
+    says nothing of the target, is no part of the latency."""
+    return len(directions) > 1 or (stream.rate is not None and directions != ("trim",))
+
+
+def directions_of(stream: JobStream) -> tuple[Direction, ...]:
+    """What the stream does, reads first."""
+    if stream.trim_percent:
+        return ("trim",)
+    reads: tuple[Direction, ...] = ("read",) if stream.read_percent > 0 else ()
+    return (*reads, "write") if stream.read_percent < 100 else reads
+
+
+def size_of(stream: JobStream) -> int:
+    """The one size; of several, the most frequent."""
+    sizes = stream.read_sizes if stream.read_percent else stream.write_sizes
+    return max(sizes, key=lambda share: share.percent).size_bytes
+
+
+def depth_of(stream: JobStream) -> int:
+    """All threads' outstanding I/Os, as one core issues them."""
+    return stream.qd * stream.threads
+
+
+def _test(job: Job, stream: JobStream) -> dict[str, Any]:
+    """The parameters, as bdevperf takes them: the size as text, above all."""
+    seconds = ceil(job.run_ns / SECOND_NS) if job.run_ns else LONGEST_S
+    return {
+        "queue_depth": depth_of(stream),
+        "io_size": str(size_of(stream)),
+        "time_in_sec": seconds,
+        **_kind(stream),
+    }
+
+
+def _kind(stream: JobStream) -> dict[str, Any]:
+    """A share of 0 would be ignored, so a workload of one direction is named."""
+    directions = directions_of(stream)
+    prefix = "rand" if stream.pattern == "random" else ""
+    if directions == ("trim",):
+        return {"workload_type": "unmap"}
+    if len(directions) == 1:
+        return {"workload_type": f"{prefix}{directions[0]}"}
+    share = min(99, max(1, round(stream.read_percent)))
+    return {"workload_type": f"{prefix}rw", "rw_percentage": share}
+
+
+def _limits(stream: JobStream, bdev: str) -> tuple[Call, ...]:
+    """A rate as a limit of the device; both units are rounded up by SPDK."""
+    if not stream.rate:
+        return ()
+    if stream.rate.iops:
+        thousands = ceil(stream.rate.iops / QOS_IOPS)
+        limit = {"rw_ios_per_sec": thousands * QOS_IOPS}
+    else:
+        limit = {"rw_mbytes_per_sec": ceil((stream.rate.bytes_per_s or 0) / MIB)}
+    return (Call("bdev_set_qos_limit", {**limit, "name": bdev}),)
+
+
+def _limit_bytes(job: Job, stream: JobStream) -> int | None:
+    if job.limit_bytes:
+        return job.limit_bytes
+    if job.passes:
+        region = stream.region_bytes
+        return ceil(job.passes * region)
+    return None
+
+
+def _extra(job: Job, stream: JobStream, place: Place) -> tuple[str, ...]:
+    extra = []
+    if job.passes and stream.pattern == "random":
+        extra.append("-D")  # a map of the blocks visited: each once per pass
+    if stream.distribution.kind == "zipf":
+        extra += ["-F", f"{stream.distribution.theta:g}"]
+    if "write" in directions_of(stream) and stream.data.kind != "zeros":
+        extra += [] if place.in_memory else ["-U"]
+    return tuple(extra)
+
+
+def native(job: Job, options: SpdkOptions) -> str:
+    """The command and the dialogue, as text."""
+    script = script_of(job, options)
+    words = command(
+        "bdevperf", "SOCKET", options, script.run_on, script.pci, script.extra
+    )
+    lines = [f"$ {' '.join(words)}"]
+    lines += [_request(call) for call in script.calls]
+    if script.warmup_s:
+        lines += ["# the warm-up, not counted"]
+        lines += [_request(Call("perform_tests", script.warmup))]
+    lines += [_request(reset) for reset in resets(script)]
+    lines += [_request(Call("perform_tests", script.test))]
+    lines += [f"# meanwhile, every {job.interval_ns / SECOND_NS:g} s, and at its end"]
+    lines += [_request(probe) for probe in asked_of(script)]
+    if script.limit_bytes:
+        lines += [f"# SIGTERM once {script.limit_bytes} bytes are moved"]
+    return "\n".join(lines)
+
+
+def _request(call: Call) -> str:
+    return f"> {call.method} {json.dumps(call.params)}"
+
+
+def resets(script: Script) -> list[Call]:
+    """Forget what was done before the test, by the examination of the device too."""
+    names = dict.fromkeys(script.probes.values())
+    return [Call("bdev_reset_iostat", {"name": n, "mode": "all"}) for n in names]
+
+
+def asked_of(script: Script) -> list[Call]:
+    """What is asked for the statistics of an interval, at once: of each direction
+    its counters and its histogram."""
+    return [
+        Call(method, {"name": name})
+        for name in script.probes.values()
+        for method in ("bdev_get_iostat", "bdev_get_histogram")
+    ]

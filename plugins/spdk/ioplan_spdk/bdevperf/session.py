@@ -1,0 +1,115 @@
+"""A bdevperf that waits for RPC: started, connected, told, ended."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ioplan_spdk.bdevperf.command import command
+from ioplan_spdk.bdevperf.exits import io_failed, why
+from ioplan_spdk.bdevperf.process import Process
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.rpc.bdev import Call
+from ioplan_spdk.rpc.rpc import Client, RpcClosed, RpcError, RpcFault
+
+RETRY_S = 0.02
+LAST_WORDS_S = 2.0
+"""How long it may take to end after it has refused a test, or hung up."""
+
+
+class Died(Exception):
+    """bdevperf cannot do what it was started for. `cause` is a word for it."""
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class Session:
+    """One process and two connections: for the test, and for its statistics."""
+
+    def __init__(
+        self,
+        program: Path,
+        options: SpdkOptions,
+        bdev: str,
+        pci: str = "",
+        extra: tuple[str, ...] = (),
+        folder: Path | None = None,
+    ) -> None:
+        # A socket's path may have 107 bytes, so it is not in the session's folder.
+        self._home = tempfile.TemporaryDirectory(prefix="ioplan-spdk-")
+        home = Path(self._home.name)
+        self.socket, self.options = home / "rpc", options
+        self.arguments = command(program, self.socket, options, bdev, pci, extra)
+        self._clients: list[Client] = []
+        try:
+            self.process = Process(self.arguments, folder or home)
+        except OSError as error:
+            self._home.cleanup()
+            raise Died("no-backend", f"cannot start {program}: {error}") from error
+
+    def connect(self) -> Client:
+        """A connection, as soon as it answers. Raises Died."""
+        deadline = time.monotonic() + self.options.startup_s
+        while True:
+            try:
+                client = Client(self.socket, self.options.patience_s)
+            except OSError:
+                self._check_start(deadline)
+                time.sleep(RETRY_S)
+            else:
+                self._clients.append(client)
+                return client
+
+    def _check_start(self, deadline: float) -> None:
+        code = self.process.code
+        if code is not None:
+            raise Died("no-start", f"bdevperf did not start: {self._why(code)}")
+        if time.monotonic() > deadline:
+            self.process.kill()
+            raise Died(
+                "no-start",
+                f"bdevperf did not answer within {self.options.startup_s:g} s; "
+                f"give it longer by --option startup_s=",
+            )
+
+    def tell(self, client: Client, calls: tuple[Call, ...]) -> None:
+        """Make its devices. Raises Died with what is wrong with them."""
+        for call in calls:
+            try:
+                client.call(call.method, call.params)
+            except RpcFault as fault:
+                raise self.fault(fault) from fault
+
+    def fault(self, fault: RpcFault) -> Died:
+        """What a request that came to nothing means; waits for the last words."""
+        closed = isinstance(fault, RpcClosed)
+        tested = isinstance(fault, RpcError) and fault.method == "perform_tests"
+        code = self.process.wait(LAST_WORDS_S) if closed or tested else None
+        if closed:
+            return Died("backend-died", f"bdevperf is gone: {self._why(code)}")
+        cause = "refused" if isinstance(fault, RpcError) else "hung"
+        if tested and io_failed(self.process.said()):
+            cause = "device-error"
+        return Died(cause, f"bdevperf: {fault}; {self._why(code)}")
+
+    def _why(self, code: int | None) -> str:
+        return why(code, self.process.said())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for client in self._clients:
+            client.close()
+        self.process.end()
+        self._home.cleanup()

@@ -1,0 +1,156 @@
+"""A histogram in ticks, and the same in nanoseconds.
+
+SPDK's layout is that of `ioplan.measure.histogram`, 7 bits, but for the unit. The
+middle of a bucket of ticks decides which bucket of nanoseconds its count goes to,
+so a latency is off by 0.8 % at most, instead of 0.4 %.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ioplan.job import SECOND_NS
+from ioplan.measure.histogram import (
+    BITS,
+    Histogram,
+    bucket_count,
+    bucket_index,
+    bucket_middle,
+)
+from ioplan_spdk.bdevperf.histogram_text import Bucket
+from ioplan_spdk.rpc.reply import BadReply, number
+
+Dense = npt.NDArray[np.int64]
+"""Counts of all buckets of nanoseconds."""
+
+MOST_TICKS = (1 << 63) - 1
+
+
+def nothing() -> Dense:
+    """No latency at all."""
+    return np.zeros(bucket_count(), dtype=np.int64)
+
+
+def dense(reply: Any) -> Dense:
+    """What `bdev_get_histogram` gave, in nanoseconds. Raises BadReply."""
+    if number(reply, "bucket_shift") != BITS:
+        raise BadReply(f"the histogram is not one of {BITS} bits")
+    per_s = number(reply, "tsc_rate")
+    counts = _counts(reply.get("histogram"))
+    if per_s <= 0 or len(counts) > bucket_count():
+        raise BadReply("the histogram has no tick rate, or too many buckets")
+    index = np.flatnonzero(counts)
+    return _in_ns(zip(index.tolist(), counts[index].tolist(), strict=True), per_s)
+
+
+def printed(buckets: Sequence[Bucket], per_s: float) -> Dense:
+    """What `-ll` printed, in nanoseconds.
+
+    The edges are rounded to a nanosecond. The bucket of ticks that they stand for
+    is found again, so that this and `dense` agree.
+    """
+    us_ticks = per_s / 1e6
+    pairs = ((low + high) / 2 * us_ticks for low, high, _ in buckets)
+    ticks = [min(round(middle), MOST_TICKS) for middle in pairs]
+    return _in_ns(
+        ((bucket_index(t), b[2]) for t, b in zip(ticks, buckets, strict=True)), per_s
+    )
+
+
+def _in_ns(pairs: Iterable[tuple[int, int]], per_s: float) -> Dense:
+    """Counts by bucket of ticks, as counts by bucket of nanoseconds."""
+    whole = nothing()
+    for bucket, count in pairs:
+        middle_ns = round(bucket_middle(bucket) * SECOND_NS / per_s)
+        whole[bucket_index(min(middle_ns, MOST_TICKS))] += count
+    return whole
+
+
+def _counts(text: Any) -> Dense:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error) as error:
+        raise BadReply(f"the histogram is not base64: {error}") from None
+    if len(raw) % 8:
+        raise BadReply("the histogram is cut off")
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64)
+
+
+def sparse(counts: Dense) -> tuple[int, ...]:
+    """Flat pairs, as events carry them."""
+    index = np.flatnonzero(counts)
+    return Histogram(index, counts[index]).bins()
+
+
+def mean_ns(counts: Dense) -> float:
+    """The mean of the buckets' middles; 0 without any."""
+    index = np.flatnonzero(counts)
+    total = int(counts.sum())
+    return float(_middles_ns(index) @ counts[index]) / total if total else 0.0
+
+
+def shaped(shape: Dense, count: int, at_ns: float | None = None) -> Dense:
+    """So many latencies distributed as those of another histogram, at that mean."""
+    index = np.flatnonzero(shape)
+    whole = nothing()
+    if not len(index) or count <= 0:
+        return whole
+    whole[index] = apportioned(shape[index], count)
+    return whole if at_ns is None else _moved(whole, at_ns)
+
+
+def _moved(counts: Dense, at_ns: float) -> Dense:
+    """All latencies longer or shorter by one factor, so that this is the mean."""
+    index = np.flatnonzero(counts)
+    factor = at_ns / max(0.5, mean_ns(counts))
+    whole = nothing()
+    pairs = zip(_middles_ns(index).tolist(), counts[index].tolist(), strict=True)
+    for middle_ns, count in pairs:
+        whole[bucket_index(round(middle_ns * factor))] += count
+    return whole
+
+
+def within(counts: Dense, low_ns: int, high_ns: int) -> Dense:
+    """The same, with what lies outside in the outermost buckets inside.
+
+    A bucket's middle may lie beyond the extremes, which are exact.
+    """
+    low, high = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
+    whole = nothing()
+    whole[low : high + 1] = counts[low : high + 1]
+    whole[low] += counts[:low].sum()
+    whole[high] += counts[high + 1 :].sum()
+    return whole
+
+
+def _middles_ns(index: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    return np.array([bucket_middle(i) for i in index.tolist()], dtype=np.float64)
+
+
+def apportioned(weights: Dense, count: int) -> Dense:
+    """Whole numbers in proportion to the weights that add up to `count`."""
+    exact = weights * (count / int(weights.sum()))
+    floors: Dense = np.floor(exact).astype(np.int64)
+    left = count - int(floors.sum())
+    floors[np.argsort(floors - exact, kind="stable")[:left]] += 1
+    return floors
+
+
+def squares_ns2(counts: Dense, ios: int, sum_ns: int) -> float:
+    """The sum of squares: the buckets' scatter around the exact mean."""
+    index = np.flatnonzero(counts)
+    if not ios:
+        return 0.0
+    middles = _middles_ns(index)
+    total = int(counts.sum())
+    scatter = 0.0
+    if total:
+        mean = float(middles @ counts[index]) / total
+        scatter = float((middles - mean) ** 2 @ counts[index]) * ios / total
+    return scatter + sum_ns * sum_ns / ios

@@ -1,0 +1,90 @@
+"""A run and a target by fio with SPDK's plugin; all else is the fio backend's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ioplan.backends import TargetRequest
+from ioplan.job import Failure, Job
+from ioplan_fio.document import Splitter
+from ioplan_fio.execution import FioExecution
+from ioplan_fio.execution import Place as Files
+from ioplan_fio.program import Program
+from ioplan_fio.timeline import Timeline
+from ioplan_spdk.drive import SpdkDrive
+from ioplan_spdk.fio_plugin.faults import explained
+from ioplan_spdk.fio_plugin.gaps import plugin_gaps
+from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.place import Place
+from ioplan_spdk.refusal import refuse
+
+CONFIG = ".spdk.json"
+NOTHING_DONE = Failure(
+    cause="no-io",
+    message="not one I/O was done; the target is not there, or ends before the region",
+)
+"""fio takes a device that is empty, or too short, and ends well without any I/O."""
+
+
+class PluginExecution(FioExecution):
+    """A running fio with the plugin in it."""
+
+    def __init__(
+        self,
+        program: Program,
+        plugin: Path,
+        job: Job,
+        options: SpdkOptions,
+        files: Files,
+    ) -> None:
+        # fio runs in the folder of its files, so that a bare name is enough.
+        settings = plugin_settings(job, options, plugin, f"{files.name}{CONFIG}")
+        try:
+            files.write(CONFIG, config_text(job, options))
+        except BaseException:
+            files.close()
+            raise
+        super().__init__(program, job, settings, files)
+
+    def _failure(
+        self, splitter: Splitter, timeline: Timeline, code: int, said: str
+    ) -> Failure | None:
+        found = super()._failure(splitter, timeline, code, said)
+        if not (found or self.process.stopped or _has_done(timeline)):
+            found = NOTHING_DONE
+        return found and explained(found, said, self.program.shown)
+
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "driver": "fio"}
+
+
+def _has_done(timeline: Timeline) -> bool:
+    """Whether the last document counts an I/O."""
+    jobs = timeline.last.jobs if timeline.last else ()
+    return any(part.total_ios for job in jobs for part in job.parts)
+
+
+class PluginDrive(SpdkDrive):
+    """A target that fio does the I/O on."""
+
+    def __init__(
+        self,
+        place: Place,
+        request: TargetRequest,
+        bdevperf: Path,
+        options: SpdkOptions,
+        program: Program,
+        plugin: Path,
+    ) -> None:
+        """`bdevperf` is asked what a drive is that the kernel does not have."""
+        super().__init__(place, request, bdevperf, options)
+        self.fio, self.plugin = program, plugin
+
+    def start(self, job: Job) -> PluginExecution:  # type: ignore[override]
+        """Begin a run. Raises BackendError for one that cannot be done at all."""
+        refuse(job, plugin_gaps(job, self.options))
+        self.runs += 1
+        files = Files.of(str(self.folder) if self.folder else None, self.runs)
+        return PluginExecution(self.fio, self.plugin, job, self.options, files)

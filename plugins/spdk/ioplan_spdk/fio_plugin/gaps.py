@@ -1,0 +1,69 @@
+"""What fio with SPDK's plugin cannot do exactly: fio's gaps, and SPDK's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from ioplan.backends import BackendError, Gap
+from ioplan.job import Job, JobStream
+from ioplan_fio.gaps import SPDK, Situation, find_gaps
+from ioplan_fio.program import OLDEST, find_program
+from ioplan_fio.usage import used_sizes
+from ioplan_spdk.bdevperf.gaps import BUFFER_SHARE
+from ioplan_spdk.bdevperf.script import MIB
+from ioplan_spdk.options import SpdkOptions
+
+
+def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
+    """All of them."""
+    found = find_gaps(Situation(job, SPDK, _version(options)))
+    return (
+        found
+        + [gap for s in job.streams for gap in _sizes(job, s)]
+        + _memory(job, options)
+    )
+
+
+def _version(options: SpdkOptions) -> tuple[int, ...]:
+    """Of the fio that would run; where there is none, the one with most gaps."""
+    try:
+        return find_program(options.fio).version
+    except BackendError:
+        return OLDEST
+
+
+def _sizes(job: Job, stream: JobStream) -> Iterator[Gap]:
+    for size_bytes in used_sizes(stream):
+        if size_bytes % job.block_bytes:
+            reason = (
+                f"{size_bytes} B is no multiple of the block of {job.block_bytes} B"
+            )
+            yield Gap(stream=stream.name, field="size", reason=reason)
+    if stream.align_bytes and stream.align_bytes % job.block_bytes:
+        reason = f"SPDK takes multiples of the block of {job.block_bytes} B"
+        yield Gap(stream=stream.name, field="align", reason=reason)
+
+
+def _memory(job: Job, options: SpdkOptions) -> list[Gap]:
+    """All buffers are in SPDK's memory."""
+    needed = sum(s.qd * s.threads * used_sizes(s)[-1] for s in job.streams)
+    if needed <= options.memory_mib * MIB * BUFFER_SHARE:
+        return []
+    least = ceil(needed / BUFFER_SHARE / MIB)
+    reason = f"its buffers need --option memory_mib={least} or more"
+    return [Gap(stream=job.streams[0].name, field="qd", reason=reason)]
+
+
+def with_hints(found: list[Gap], job: Job, options: SpdkOptions) -> list[Gap]:
+    """bdevperf's gaps; the reason tells where the plugin has none."""
+    left = plugin_gaps(job, options)
+    fields = {(gap.stream, gap.field) for gap in left}
+    return [
+        gap
+        if (gap.stream, gap.field) in fields
+        else gap.model_copy(
+            update={"reason": f"{gap.reason}; driver = fio says this exactly"}
+        )
+        for gap in found
+    ]

@@ -1,0 +1,103 @@
+"""SPDK's plugin for fio: where it is, whether it fits, and how fio is told of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from ioplan.backends import BackendError
+from ioplan.job import Job
+from ioplan_fio.jobfile import arguments, job_file
+from ioplan_fio.program import Program
+from ioplan_fio.settings import Plugin, Settings
+from ioplan_spdk.fio_plugin.faults import misfit
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.place import place_of
+from ioplan_spdk.program import VARIABLE
+from ioplan_spdk.rpc.bdev import Bdev, bdev_of
+
+ENGINE = "spdk_bdev"
+PLACES = ("build/fio", "fio", "../fio", "")
+ANSWER_S = 20
+
+
+def plugin_path(options: SpdkOptions) -> Path:
+    """The plugin: by option, by environment. Raises BackendError."""
+    if options.plugin:
+        return _file(Path(options.plugin), "option plugin")
+    folder = options.dir or os.environ.get(VARIABLE)
+    if not folder:
+        raise BackendError(
+            f"SPDK's fio plugin is not named; set {VARIABLE} to an SPDK tree built "
+            f"--with-fio, or --option plugin= to its file {ENGINE}"
+        )
+    found = [path for p in PLACES if (path := Path(folder) / p / ENGINE).is_file()]
+    if not found:
+        raise BackendError(
+            f"{folder} has no fio plugin build/fio/{ENGINE}; configure SPDK "
+            f"--with-fio=FIO_SOURCE, of the version of fio that is to run, and build it"
+        )
+    return _file(found[0], folder)
+
+
+def _file(path: Path, source: str) -> Path:
+    path = path.absolute()
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise BackendError(f"{source} names {path}, which cannot be read")
+    if any(letter in str(path) for letter in " :"):  # they part LD_PRELOAD's names
+        raise BackendError(
+            f"{path} cannot be preloaded: no colon or space may be in it"
+        )
+    return path
+
+
+def check_fit(program: Program, plugin: Path) -> None:
+    """Load the plugin into fio, once and without I/O. Raises BackendError."""
+    try:
+        done = subprocess.run(
+            [program.path, f"--enghelp={ENGINE}"],
+            env={**os.environ, "LC_ALL": "C", "LD_PRELOAD": str(plugin)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BackendError(f"{program.path} does not load {plugin}: {error}") from error
+    said = (done.stderr + done.stdout).decode(errors="replace")
+    if found := misfit(said, program.shown):
+        raise BackendError(f"{found} ({plugin})")
+
+
+def plugin_bdev(job: Job, options: SpdkOptions) -> Bdev:
+    """Never read-only: the plugin opens for writing, and fio --readonly guards."""
+    place = place_of(job.target)
+    return bdev_of(place, options.bdev, job.block_bytes, read_only=False)
+
+
+def config_text(job: Job, options: SpdkOptions) -> str:
+    """The calls that make the device, as SPDK's JSON configuration."""
+    calls = [call._asdict() for call in plugin_bdev(job, options).calls]
+    subsystem = {"subsystem": "bdev", "config": calls}
+    return json.dumps({"subsystems": [subsystem]}, indent=2) + "\n"
+
+
+def plugin_settings(
+    job: Job, options: SpdkOptions, library: Path | str, config: str
+) -> Settings:
+    """What the fio backend is to do differently."""
+    lines = [f"spdk_json_conf={config}", f"spdk_mem={options.memory_mib}"]
+    lines += ["env_context=--no-huge"] if options.no_huge else []
+    target = plugin_bdev(job, options).name
+    named = Plugin(name=ENGINE, library=str(library), target=target, lines=tuple(lines))
+    return Settings(path=options.fio, plugin=named)
+
+
+def native(job: Job, options: SpdkOptions) -> str:
+    """The command, the job file and the configuration, as text."""
+    settings = plugin_settings(job, options, ENGINE, "CONFIG")
+    command = f"# LD_PRELOAD={ENGINE} fio {' '.join(arguments(job))} FILE"
+    config = config_text(job, options)
+    return f"{command}\n\n{job_file(job, settings)}\n# CONFIG\n{config}"

@@ -1,0 +1,225 @@
+"""Backends made of blocking reads and writes, here of a file."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.blocking import BlockingBackend, Device
+from ioplan.blocking.tally import binned
+from ioplan.guard.target import TargetError
+from ioplan.job import Event, Failure, Job, Result
+from ioplan.measure.histogram import bucket_index
+from ioplan.testing import Conformance
+from ioplan.testing.subject import job, sizes, stream
+
+SIZE_BYTES = 8 << 20
+
+
+class FileDevice:
+    """A file, as slow as a disk."""
+
+    def __init__(self, path: str) -> None:
+        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.size_bytes = os.fstat(self.fd).st_size
+
+    def read(self, offset: int, size: int) -> None:
+        time.sleep(0.001)
+        if len(os.pread(self.fd, size, offset)) < size:
+            raise OSError("the file ends before")
+
+    def write(self, offset: int, data: bytes) -> None:
+        time.sleep(0.001)
+        if os.fstat(self.fd).st_size < offset + len(data):
+            raise OSError("the file ends before")
+        os.pwrite(self.fd, data, offset)
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class FileBackend(BlockingBackend):
+    name, version = "file", "1"
+
+    def connect(self, path: str, options: dict[str, Any]) -> Device:
+        return FileDevice(path)
+
+
+def named(folder: Path) -> TargetRequest:
+    path = folder / "disk"
+    if not path.exists():
+        path.write_bytes(os.urandom(SIZE_BYTES))
+    return TargetRequest(path=str(path), overwrite=(str(path),), writes=True)
+
+
+class TestFile(Conformance):
+    def backend(self) -> FileBackend:
+        return FileBackend()
+
+    def request(self, folder: Path) -> TargetRequest:
+        return named(folder)
+
+
+def events(backend: BlockingBackend, folder: Path, **fields: Any) -> list[Event]:
+    drive = backend.open(named(folder))
+    asked = job(drive.facts, stream(drive.facts, qd=4, read_percent=50), **fields)
+    return taken(backend, folder, asked)
+
+
+def taken(backend: BlockingBackend, folder: Path, asked: Job) -> list[Event]:
+    with backend.open(named(folder)).start(asked) as execution:
+        return list(execution)
+
+
+class Broken(FileDevice):
+    """Fails in the way that its path's options say."""
+
+    error: Exception = OSError("broken")
+
+    def read(self, offset: int, size: int) -> None:
+        raise self.error
+
+    write = read  # type: ignore[assignment]
+
+
+def broken(error: Exception) -> BlockingBackend:
+    class BrokenDevice(Broken):
+        pass
+
+    class BrokenBackend(FileBackend):
+        def connect(self, path: str, options: dict[str, Any]) -> Device:
+            return BrokenDevice(path)
+
+    BrokenDevice.error = error
+    return BrokenBackend()
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ConnectionResetError("gone"), "target-lost"),
+        (OSError(5, "input/output error"), "target-lost"),
+        (ValueError("a defect"), "backend-error"),
+    ],
+)
+def test_a_device_that_fails(error: Exception, cause: str, tmp_path: Path) -> None:
+    last = events(broken(error), tmp_path)[-1]
+    assert isinstance(last, Failure) and last.cause == cause
+
+
+def test_single_errors_are_counted(tmp_path: Path) -> None:
+    class Sometimes(FileDevice):
+        count = 0
+
+        def read(self, offset: int, size: int) -> None:
+            Sometimes.count += 1
+            if Sometimes.count % 10 == 0:
+                raise OSError("bad sector")
+
+    class SometimesBackend(FileBackend):
+        def connect(self, path: str, options: dict[str, Any]) -> Device:
+            return Sometimes(path)
+
+    result = events(SometimesBackend(), tmp_path)[-1]
+    assert isinstance(result, Result)
+    done = result.streams[0].directions["read"]
+    assert done.errors == pytest.approx(Sometimes.count / 10, abs=1) and done.ios > 0
+    first = result.facts["first_error"]
+    assert first["name"] == "bad sector" and first["direction"] == "read"
+
+
+def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
+    freed = threading.Event()
+
+    class Hanging(FileDevice):
+        def read(self, offset: int, size: int) -> None:
+            freed.wait()
+            raise ConnectionError("closed")
+
+        def close(self) -> None:
+            freed.set()
+            super().close()
+
+    class HangingBackend(FileBackend):
+        def connect(self, path: str, options: dict[str, Any]) -> Device:
+            return Hanging(path)
+
+    drive = HangingBackend().open(named(tmp_path))
+    freed.clear()
+    with drive.start(job(drive.facts)) as execution:
+        threading.Timer(0.1, execution.stop).start()
+        *_, last = execution
+    assert (
+        isinstance(last, Result)
+        and last.stopped
+        and "not come back" in last.warnings[0]
+    )
+
+
+def test_random_offsets_reach_the_whole_region(tmp_path: Path) -> None:
+    """Also with alignment to other than the size."""
+    seen: set[int] = set()
+
+    class Noting(FileDevice):
+        def read(self, offset: int, size: int) -> None:
+            seen.add(offset)
+
+    class NotingBackend(FileBackend):
+        def connect(self, path: str, options: dict[str, Any]) -> Device:
+            return Noting(path)
+
+    backend = NotingBackend()
+    facts = backend.open(named(tmp_path)).facts
+    part = {"region_start_bytes": 512, "region_end_bytes": 512 * 41}
+    one = stream(facts, read_sizes=sizes(b2048=100), align_bytes=1024, **part)
+    taken(backend, tmp_path, job(facts, one, limit_bytes=2048 * 2000))
+    assert seen == set(range(1024, 512 * 41 - 2048 + 1, 1024))
+
+
+def test_a_write_needs_leave(tmp_path: Path) -> None:
+    request = named(tmp_path).model_copy(update={"overwrite": ("/other",)})
+    with pytest.raises(TargetError, match="--overwrite"):
+        FileBackend().open(request)
+    with pytest.raises(TargetError, match="no target"):
+        FileBackend().open(TargetRequest())
+    with pytest.raises(TargetError, match="cannot connect"):
+        FileBackend().open(TargetRequest(path=str(tmp_path / "none")))
+    with pytest.raises(BackendError, match="cannot purge"):
+        FileBackend().open(named(tmp_path)).purge()
+
+
+def test_a_target_that_goes_before_the_run(tmp_path: Path) -> None:
+    drive = FileBackend().open(named(tmp_path))
+    (tmp_path / "disk").unlink()
+    with drive.start(job(drive.facts)) as execution:
+        (last,) = execution
+    assert isinstance(last, Failure) and last.cause == "open"
+
+
+def test_buckets_of_many_are_those_of_one() -> None:
+    values = [
+        0,
+        1,
+        127,
+        128,
+        129,
+        255,
+        256,
+        257,
+        1000,
+        12345,
+        10**6 + 7,
+        2**40 - 1,
+        2**40,
+    ]
+    found = binned(np.array(values, dtype=np.int64))
+    assert found.index.tolist() == sorted({bucket_index(value) for value in values})

@@ -1,0 +1,74 @@
+"""The checks of the conformance kit over recorded runs of SPDK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
+
+from ioplan.backends import Backend, TargetRequest
+from ioplan.job import SECOND_NS
+from ioplan.testing import Conformance
+from ioplan.testing.checks import check_consistent, check_order, result_of
+from ioplan.testing.subject import SHORT, Times
+from ioplan_spdk import SpdkBackend
+from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.options import SpdkOptions
+
+OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
+REPLAYS = {
+    "rpc/N_nonroot_nohuge": job(),
+    "rpc/C_opcode_histograms": job(
+        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=50_000_000
+    ),
+}
+
+
+@pytest.mark.parametrize("transcript", REPLAYS)
+def test_the_checks_of_the_kit_hold_on_a_replay(
+    transcript: str, tmp_path: Path
+) -> None:
+    """Order, sums, histograms against means and counts; the job is the recorded one."""
+    asked = REPLAYS[transcript]
+    execution = SpdkExecution(stand_in(tmp_path, transcript), OPTIONS, asked)
+    with execution:
+        found = list(execution)
+    check_order(found, asked)
+    check_consistent(found)
+    assert result_of(found).run_ns > 0
+
+
+@pytest.mark.skipif(real() is None, reason=LEFT_OUT)
+class TestBdevperf(Conformance):
+    """The whole kit over bdevperf itself, on memory and without hugepages."""
+
+    times = Times(run_ns=SECOND_NS, warmup_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
+
+    def backend(self) -> Backend:
+        return SpdkBackend()
+
+    def request(self, folder: Path) -> TargetRequest:
+        options = {"path": str(real()), "no_huge": True}
+        return TargetRequest(path=MALLOC, writes=True, options=options)
+
+
+class TestBdevperfOnFile(TestBdevperf):
+    """On a file, whose content can be compared, and which can be damaged."""
+
+    def request(self, folder: Path) -> TargetRequest:
+        asked = super().request(folder)
+        path = str(folder / "scratch.bin")
+        return asked.model_copy(update={"path": path, "create_bytes": 8 << 20})
+
+
+class TestPluginOnFile(TestBdevperfOnFile):
+    """SPDK's plugin in fio, which does what bdevperf cannot say."""
+
+    times = SHORT
+    # Between two I/Os fio itself works, and here that takes as long as the I/O.
+    queue_depth_tolerance = 0.3
+
+    def request(self, folder: Path) -> TargetRequest:
+        asked = super().request(folder)
+        return asked.model_copy(update={"options": {"driver": "fio", "no_huge": True}})

@@ -1,0 +1,474 @@
+"""Plans on a real scratch file, by the real fio."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calm import in_a_calm_moment
+from command import ioplan, plan_file
+from fio_jobs import (
+    MIB,
+    NEEDS_FIO,
+    events,
+    filled,
+    job,
+    one_size,
+    split,
+    stand_in,
+    stream,
+)
+
+from ioplan.backends import TargetRequest
+from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
+from ioplan.measure.measurement import Measurement
+from ioplan.workload import DIRECTIONS
+from ioplan_fio import FioBackend
+
+pytestmark = NEEDS_FIO
+
+MS_NS = 1_000_000
+SWEEP = """
+precondition filled { write sequential 128KiB, qd 8, 1 pass }
+test "Sweep" {
+  after  filled
+  run    random 4KiB for 300ms
+  vary   read in 100%, 50%, 0%
+  vary   qd in 1, 8
+}
+"""
+LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s }'
+FIO = ("--backend", "fio")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "scratch.bin"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file full of data; tests write into it and do not care what it holds."""
+    return filled(tmp_path_factory.mktemp("fio") / "a:b c d.bin")
+
+
+def done(
+    wanted: Job, target: Path, backing: Path | None = None, **options: str
+) -> tuple[Result, Measurement]:
+    """A run that must go well, and agree with itself."""
+    measurement = Measurement()
+    found = events(wanted, None, target, backing, **options)
+    for event in found:
+        measurement.add(event)
+    assert isinstance(found[-1], Result), found[-1]
+    assert measurement.inconsistencies() == []
+    return found[-1], measurement
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process still does anything."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(one) for one in text.split()]
+
+
+def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
+    path = plan_file(tmp_path, SWEEP)
+    called = ioplan(
+        "run", path, "--target", scratch, "--create", "32MiB", "--json", *FIO
+    )
+    assert called.code == 0, called.err
+    records = [line["record"] for line in called.of("record")]
+    assert [r["asked"]["kind"] for r in records] == ["prepare"] + ["run"] * 6
+    assert records[0]["total"]["bytes"] == 32 * MIB
+    for record in records[1:]:
+        total = record["total"]
+        asked = float(record["asked"]["cell"]["read"].rstrip("%")) / 100
+        share = record["directions"].get("read", {"ios": 0})["ios"] / total["ios"]
+        assert abs(share - asked) <= 5 * (asked * (1 - asked) / total["ios"]) ** 0.5
+        assert total["bytes"] == total["ios"] * 4096 and total["errors"] == 0
+        assert record["run_s"] == pytest.approx(0.3, rel=0.1)
+        assert record["backend"]["name"] == "fio" and record["cpu_percent"] > 0
+        held = total["iops"] * total["latency"]["mean_ns"] / 1e9
+        assert held == pytest.approx(float(record["asked"]["cell"]["qd"]), rel=0.15)
+
+
+@pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
+@in_a_calm_moment
+def test_littles_law(engine: str, data: Path) -> None:
+    qd = 1 if engine == "psync" else 16
+    _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
+    assert found.total.latency
+    held = found.total.iops * found.total.latency.mean_ns / 1e9
+    assert held == pytest.approx(qd, rel=0.1)
+    assert len(found.series) >= 4
+
+
+def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
+    wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
+                 warmup_ns=SECOND_NS // 2)  # fmt: skip
+    found = events(wanted, None, data)
+    warm = [e for e in found if isinstance(e, Progress) and e.warmup]
+    assert len(warm) >= 3 and isinstance(found[-1], Result)
+    # not the second of both; fio on a busy machine ends a little late
+    assert found[-1].run_ns == pytest.approx(SECOND_NS / 2, rel=0.2)
+    run_s = found[-1].run_ns / SECOND_NS
+    ios = found[-1].streams[0].directions["read"].ios
+    assert ios == pytest.approx(500 * run_s, abs=15)
+
+
+def test_intervals_add_up(data: Path) -> None:
+    one = stream(name="a", qd=4, read_percent=70, threads=2)
+    two = stream(
+        name="b", pattern="sequential", read_percent=0, write_sizes=one_size(65536)
+    )
+    wanted = job(one, two, run_ns=SECOND_NS // 2, interval_ns=50 * MS_NS)
+    found = events(wanted, None, data)
+    result, parts = found[-1], [e for e in found if isinstance(e, Progress)]
+    assert isinstance(result, Result) and len(parts) >= 8
+    for place, whole in enumerate(result.streams):
+        for direction, counts in whole.directions.items():
+            own = [p.streams[place].directions.get(direction) for p in parts]
+            assert sum(o.ios for o in own if o) == counts.ios
+            assert sum(o.bytes for o in own if o) == counts.bytes
+            assert sum(sum(o.bins[1::2]) for o in own if o) == counts.ios
+    assert set(result.streams[0].directions) == {"read", "write"}
+    assert set(result.streams[1].directions) == {"write"}
+
+
+PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
+    "random once": ({"read_percent": 0}, {"passes": 1}, 64),
+    "random twice": ({"read_percent": 0, "threads": 2}, {"passes": 2}, 128),
+    "random in part": ({"read_percent": 0}, {"passes": 0.5}, 32),
+    "random and a half": ({"read_percent": 0}, {"passes": 1.5}, 96),
+    "sequential": ({"pattern": "sequential", "threads": 2}, {"passes": 1.25}, 80),
+    "a region": ({"region_start_bytes": 48 * MIB, "region_end_bytes": 50 * MIB}, {"passes": 3}, 6),
+    "bytes": ({"read_percent": 50}, {"limit_bytes": 5 * MIB}, 5),
+    "bytes of threads": ({"read_percent": 50, "threads": 4}, {"limit_bytes": 99 * MIB}, 99),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
+    fields, limit, expected_mib = PASSES[name]
+    sizes = one_size(16384)
+    one = stream(**{"read_sizes": sizes, "write_sizes": sizes, "qd": 16} | fields)
+    result, _ = done(job(one, **limit), data)
+    moved = sum(part.bytes for part in result.streams[0].directions.values())
+    assert moved == expected_mib * MIB
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_random_pass_writes_every_block_once(threads: int, tmp_path: Path) -> None:
+    target = tmp_path / "zeros.bin"
+    target.write_bytes(bytes(4 * MIB))
+    one = stream(read_percent=0, threads=threads, qd=8, region_end_bytes=4 * MIB)
+    done(job(one, capacity_bytes=4 * MIB, passes=1), target)
+    held = target.read_bytes()
+    assert all(any(held[at : at + 512]) for at in range(0, 4 * MIB, 4096))
+
+
+def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
+    target = tmp_path / "zeros.bin"
+    target.write_bytes(bytes(8 * MIB))
+    one = stream(
+        pattern="sequential", read_percent=0, threads=3, qd=2, region_start_bytes=MIB,
+        region_end_bytes=7 * MIB, capacity_bytes=8 * MIB,
+    )  # fmt: skip
+    del one["capacity_bytes"]
+    done(job(one, capacity_bytes=8 * MIB, passes=1), target)
+    held = target.read_bytes()
+    written = [any(held[at : at + 4096]) for at in range(0, 8 * MIB, 4096)]
+    assert not any(written[:256]) and all(written[256:1792]) and not any(written[1792:])
+
+
+@pytest.mark.parametrize(
+    ("data_kind", "zeros"),
+    [({"kind": "random"}, 0.0), ({"kind": "zeros"}, 1.0),
+     ({"kind": "compressible", "percent": 60}, 0.6)],
+)  # fmt: skip
+def test_what_is_written(
+    data_kind: dict[str, Any], zeros: float, tmp_path: Path
+) -> None:
+    target = filled(tmp_path / "data.bin", 2 * MIB)
+    one = stream(read_percent=0, data=data_kind, region_end_bytes=2 * MIB)
+    done(job(one, capacity_bytes=2 * MIB, passes=1), target)
+    assert target.read_bytes().count(0) / (2 * MIB) == pytest.approx(zeros, abs=0.02)
+
+
+def test_a_size_distribution(data: Path) -> None:
+    sizes = split((4096, 70), (65536, 30))
+    result, _ = done(job(stream(read_sizes=sizes, qd=4), run_ns=SECOND_NS // 2), data)
+    counts = result.streams[0].directions["read"]
+    assert counts.bytes / counts.ios == pytest.approx(0.7 * 4096 + 0.3 * 65536, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"rate": {"iops": 400}, "threads": 2}, {"rate": {"iops": 400}, "read_percent": 75},
+     {"rate": {"iops": 400}, "threads": 3}, {"rate": {"bytes_per_s": 400 * 4096}},
+     {"rate": {"iops": 400}, "read_sizes": split((4096, 50), (8192, 50))}],
+)  # fmt: skip
+def test_a_rate_is_kept(fields: dict[str, Any], data: Path) -> None:
+    _, found = done(job(stream(qd=4, **fields), run_ns=SECOND_NS // 2), data)
+    assert found.total.iops == pytest.approx(400, rel=0.1)
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_flushes_are_counted(mixed: bool, data: Path) -> None:
+    one = stream(read_percent=50 if mixed else 0, sync_every=16)
+    result, _ = done(job(one, limit_bytes=MIB), data)
+    (whole,) = result.streams
+    expected = whole.directions["write"].ios / 16
+    assert whole.sync_ios >= expected - 1
+    if not mixed:
+        assert whole.sync_ios == pytest.approx(expected, abs=1)
+
+
+def test_the_bytes_of_several_streams_end_the_run(data: Path) -> None:
+    wanted = job(stream(name="a"), stream(name="b"), limit_bytes=8 * MIB)
+    result, found = done(wanted, data)
+    assert not result.stopped and found.total.bytes >= 8 * MIB
+
+
+def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> None:
+    """fio counts whole ms; a stream of 4 MiB is done in fewer than one of 200 IOPS."""
+    rated = stream(name="a", rate={"iops": 200})
+    result, _ = done(job(rated, run_ns=SECOND_NS // 4), data)
+    assert result.streams[0].run_ns == result.run_ns and not result.warnings
+    result, _ = done(job(stream(), limit_bytes=4096), data)
+    (told,) = result.warnings
+    assert told.startswith("fio tells time in whole ms, and measured for ")
+
+
+def test_a_reading_job_cannot_write(data: Path) -> None:
+    wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
+    told = events(wanted, None, data)[-1]
+    assert isinstance(told, Failure) and told.cause == "read-only"
+
+
+def test_a_discard_of_a_file_is_a_gap_and_fails(data: Path) -> None:
+    wanted = job(stream(trim_percent=100), run_ns=50 * MS_NS)
+    gaps = FioBackend().gaps(wanted, {})
+    assert [(gap.field, gap.instead) for gap in gaps] == [("trim", "")]
+    told = events(wanted, None, data)[-1]
+    assert isinstance(told, Failure) and "err=25" in told.message
+
+
+def test_a_target_that_loses_its_end(tmp_path: Path) -> None:
+    target = filled(tmp_path / "data.bin", 8 * MIB)
+    wanted = job(
+        stream(region_end_bytes=16 * MIB), capacity_bytes=16 * MIB, run_ns=200 * MS_NS
+    )
+    told = events(wanted, None, target)[-1]
+    assert isinstance(told, Failure), told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: mounting needs root")
+def test_a_full_file_system(tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(place)], check=True
+    )
+    try:
+        target = place / "t.bin"
+        with target.open("wb") as file:
+            file.truncate(8 * MIB)
+        one = stream(read_percent=0, region_end_bytes=8 * MIB)
+        told = events(job(one, capacity_bytes=8 * MIB, passes=1), None, target)[-1]
+        assert isinstance(told, Failure) and told.cause == "device-error"
+        assert "err=28" in told.message
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A device, and the file behind it."""
+    file = filled(tmp_path / "disk.bin", 16 * MIB)
+    made = subprocess.run(
+        ["losetup", "-f", "--show", "--direct-io=on", str(file)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip(f"LEFT OUT: no loop device could be made: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield Path(device), file
+    subprocess.run(["losetup", "-d", device], check=True)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("losetup") is None,
+    reason="LEFT OUT: loop devices need root and losetup",
+)
+def test_a_device_that_ioplan_holds_exclusively(loop_device: tuple[Path, Path]) -> None:
+    both = {"region_end_bytes": 16 * MIB}
+    mixed = job(
+        stream(read_percent=50, **both), run_ns=100 * MS_NS, capacity_bytes=16 * MIB
+    )
+    result, _ = done(mixed, *loop_device)
+    assert set(result.streams[0].directions) == {"read", "write"}
+    trims = job(
+        stream(trim_percent=100, **both), run_ns=100 * MS_NS, capacity_bytes=16 * MIB
+    )
+    result, _ = done(trims, *loop_device)
+    counts = result.streams[0].directions
+    assert (
+        set(counts) == {DIRECTIONS[2]}
+        and counts["trim"].bytes == 4096 * counts["trim"].ios
+    )
+
+
+def long_run(tmp_path: Path, scratch: Path) -> tuple[subprocess.Popen[str], list[int]]:
+    """An ioplan that has begun to measure, and its fio."""
+    path = plan_file(tmp_path, LONG)
+    command = [sys.executable, "-m", "ioplan.cli", "run", path, "--target", scratch]
+    command += ["--create", "16MiB", "--json", *FIO]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    for line in process.stdout:
+        if json.loads(line)["type"] == "progress":
+            break
+    return process, children(process.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done(
+    number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    process, started = long_run(tmp_path, scratch)
+    process.send_signal(number)
+    asked = time.monotonic()
+    assert process.stdout
+    rest = [json.loads(line) for line in process.stdout]
+    assert process.wait(10) == 130 and time.monotonic() - asked < 5
+    assert started and not any(map(is_running, started))
+    (record,) = (line["record"] for line in rest if line["type"] == "record")
+    assert record["status"] == "interrupted" and record["total"]["ios"] > 100
+    process.stdout.close()
+
+
+def test_no_fio_outlives_a_killed_ioplan(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    process, started = long_run(tmp_path, scratch)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 5
+    while any(map(is_running, started)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert started and not any(map(is_running, started))
+    assert process.stdout
+    process.stdout.close()
+
+
+def test_a_killed_fio_is_a_failed_run_that_keeps_its_series(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    process, started = long_run(tmp_path, scratch)
+    os.kill(started[0], signal.SIGKILL)
+    assert process.stdout
+    rest = [json.loads(line) for line in process.stdout]
+    (record,) = (line["record"] for line in rest if line["type"] == "record")
+    assert process.wait() == 3 and record["cause"] == "backend-died"
+    assert record["total"]["ios"] > 0
+    process.stdout.close()
+
+
+STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
+
+
+def test_a_fio_that_ignores_every_signal_is_killed(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioplan_fio.process.GRACE_S", 0.3)
+    program = stand_in(tmp_path, STUBBORN)
+    from ioplan.backends import TargetRequest
+
+    request = TargetRequest(
+        path=str(data), writes=True, overwrite=(str(data),), options={"path": program}
+    )
+    drive = FioBackend().open(request)
+    began = time.monotonic()
+    with drive.start(job(target=str(data))) as execution:
+        (pid,) = children(os.getpid())
+        execution.stop()
+        last = list(execution)[-1]
+    drive.close()
+    assert isinstance(last, Result) and last.stopped
+    assert time.monotonic() - began < 3 and not is_running(pid)
+
+
+def test_a_fio_that_hangs_is_given_up(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioplan_fio.execution.OVERDUE_S", 0.1)
+    monkeypatch.setattr("ioplan_fio.process.GRACE_S", 0.3)
+    program = stand_in(tmp_path, STUBBORN)
+    told = events(job(run_ns=100 * MS_NS), program, data)[-1]
+    assert isinstance(told, Failure) and told.cause == "hung"
+
+
+def test_the_files_of_a_session_stay(tmp_path: Path, data: Path) -> None:
+    from ioplan.backends import TargetRequest
+
+    folder = tmp_path / "session"
+    drive = FioBackend().open(TargetRequest(path=str(data), folder=str(folder)))
+    wanted = job(target=str(data), run_ns=50 * MS_NS, read_only=True)
+    for _ in range(2):
+        with drive.start(wanted) as execution:
+            (*_, last) = execution
+            assert isinstance(last, Result)
+    drive.close()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"run-000{number}.{suffix}"
+        for number in (1, 2)
+        for suffix in ("fio", "json", "txt")
+    ]
+    assert last.facts["job_file"] == "run-0002.fio"
+    assert json.loads((folder / "run-0002.json").read_text())["jobs"][0]["error"] == 0
+    again = subprocess.run(
+        ["fio", "--parse-only", str(folder / "run-0001.fio")], check=False
+    )
+    assert again.returncode == 0
+
+
+def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
+    """fio counts them as I/Os, by the million, when a drive is gone."""
+    path = filled(tmp_path / "shrinking.bin", 4 * MIB)
+    target = TargetRequest(path=str(path), folder=str(tmp_path / "session"))
+    drive = FioBackend().open(target)
+    asked = job(
+        stream(qd=4, region_end_bytes=4 * MIB),
+        target=str(path),
+        capacity_bytes=4 * MIB,
+        run_ns=60 * SECOND_NS,
+    )
+    began = time.monotonic()
+    try:
+        with drive.start(asked) as execution:
+            for event in execution:
+                if isinstance(event, Progress):
+                    os.truncate(path, 0)
+    finally:
+        drive.close()
+    assert isinstance(event, Failure) and event.cause == "device-error"
+    assert "moved only" in event.message
+    assert time.monotonic() - began < 30

@@ -1,0 +1,413 @@
+"""What fio 3.33 has printed, replayed byte by byte, and spoilt in every known way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fio_jobs import GOLDEN, events, replay, stand_in
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.job import Event, Failure, Job, Progress, Result, Started
+from ioplan.measure.histogram import BITS, Histogram, bucket_index
+from ioplan.measure.measurement import Measurement
+from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, flat, to_bins
+
+FIO_BITS = 6
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a real fio was told, and all that came of it."""
+
+    job: Job
+    out: str
+    said: str
+    code: int
+
+    @classmethod
+    def of(cls, name: str) -> Recording:
+        kept = json.loads((GOLDEN / f"{name}.json").read_text())
+        out = (GOLDEN / f"{name}.txt").read_text()
+        return cls(Job.model_validate(kept["job"]), out, kept["said"], kept["code"])
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    path = tmp_path / "target.bin"
+    path.write_bytes(bytes(1 << 20))
+    return path
+
+
+def played(
+    folder: Path,
+    target: Path,
+    name: str,
+    *,
+    out: str | None = None,
+    said: str | None = None,
+    code: int | None = None,
+) -> list[Event]:
+    """The events of a recording, or of one that was spoilt."""
+    kept = Recording.of(name)
+    program = replay(
+        folder,
+        kept.out if out is None else out,
+        kept.said if said is None else said,
+        kept.code if code is None else code,
+    )
+    return events(kept.job, program, target)
+
+
+def failure(found: list[Event]) -> Failure:
+    assert isinstance(found[-1], Failure), found[-1]
+    assert "KeyError" not in found[-1].message and len(found[-1].message) < 500
+    return found[-1]
+
+
+def measured(found: list[Event]) -> Measurement:
+    measurement = Measurement()
+    for event in found:
+        measurement.add(event)
+    return measurement
+
+
+def last_document(out: str) -> dict[str, object]:
+    return json.loads(out[out.rindex("\n{\n") :])
+
+
+def altered(out: str, pattern: str, new: str, count: int = 0) -> str:
+    text, times = re.subn(pattern, new, out, count=count)
+    assert times
+    return text
+
+
+@pytest.mark.parametrize("name", ["streams", "mixed"])
+def test_the_figures_are_fios_and_the_intervals_add_up_to_them(
+    name: str, tmp_path: Path, target: Path
+) -> None:
+    found = played(tmp_path, target, name)
+    assert isinstance(found[0], Started) and found[0].mode == "io_uring"
+    result = measured(found)
+    assert result.inconsistencies() == []
+    said = last_document(Recording.of(name).out)["jobs"]
+    assert isinstance(said, list)
+    for stream in result.streams:
+        own = [one for one in said if one["jobname"] == stream.name]
+        for direction, part in stream.directions.items():
+            lat = [one[direction]["lat_ns"] for one in own]
+            assert part.latency
+            assert part.ios == sum(one["N"] for one in lat)
+            total_ns = sum(one["mean"] * one["N"] for one in lat)
+            assert part.latency.mean_ns * part.ios == pytest.approx(total_ns, rel=1e-7)
+            assert part.latency.min_ns == min(one["min"] for one in lat)
+            assert part.latency.max_ns == max(one["max"] for one in lat)
+    intervals = [e for e in found if isinstance(e, Progress) and not e.warmup]
+    assert len(intervals) >= 2 and isinstance(found[-1], Result)
+    assert sum(e.interval_ns for e in intervals) == found[-1].run_ns
+    for place, stream in enumerate(found[-1].streams):
+        parts = [e.streams[place] for e in intervals]
+        assert sum(part.sync_ios for part in parts) == stream.sync_ios
+        for direction, counts in stream.directions.items():
+            own = [p.directions[direction] for p in parts if direction in p.directions]
+            bins = Histogram.merged(Histogram.of(one.bins) for one in own)
+            assert bins.bins() == counts.bins
+            assert sum(one.ios for one in own) == counts.ios
+            assert sum(one.bytes for one in own) == counts.bytes
+            assert sum(one.sum_ns for one in own) == pytest.approx(counts.sum_ns)
+            assert min(one.min_ns for one in own) == counts.min_ns
+            assert max(one.max_ns for one in own) == counts.max_ns
+
+
+def test_of_one_thread_the_deviation_is_fios(tmp_path: Path, target: Path) -> None:
+    result = measured(played(tmp_path, target, "mixed"))
+    said = last_document(Recording.of("mixed").out)["jobs"]
+    assert isinstance(said, list)
+    for direction, part in result.directions.items():
+        lat = said[0][direction]["lat_ns"]
+        of_a_sample = (part.ios / (part.ios - 1)) ** 0.5
+        assert part.latency
+        assert part.latency.stddev_ns * of_a_sample == pytest.approx(lat["stddev"])
+    assert result.directions["write"].bytes == 8192 * result.directions["write"].ios
+
+
+def test_the_threads_of_a_stream_are_one_and_the_warm_up_is_not_counted(
+    tmp_path: Path, target: Path
+) -> None:
+    found = played(tmp_path, target, "streams")
+    warm = [e for e in found if isinstance(e, Progress) and e.warmup]
+    assert warm and found.index(warm[-1]) < len(warm) + 1
+    result = measured(found)
+    reader, writer = result.streams
+    assert (reader.name, writer.name) == ("reader", "writer")
+    assert set(reader.directions) == {"read"} and set(writer.directions) == {"write"}
+    assert reader.total.iops == pytest.approx(300, rel=0.1)
+    assert writer.sync_ios == pytest.approx(writer.total.ios / 8, abs=2)
+    assert result.run_ns == pytest.approx(400_000_000, rel=0.01)
+    assert 0 < result.cpu_percent < 100
+
+
+def test_threads_that_measured_for_other_times_are_told(
+    tmp_path: Path, target: Path
+) -> None:
+    out = altered(
+        Recording.of("streams").out,
+        r'"job_runtime" : (39|40)\d',
+        '"job_runtime" : 200',
+        1,
+    )
+    last = out.rindex('"job_runtime" : 40')
+    out = out[:last] + '"job_runtime" : 900' + out[last + len('"job_runtime" : 400') :]
+    found = played(tmp_path, target, "streams", out=out)[-1]
+    assert isinstance(found, Result) and "900 ms" in found.warnings[0]
+    assert played(tmp_path, target, "streams")[-1].warnings == ()
+
+
+def test_text_before_the_documents_is_no_harm(tmp_path: Path, target: Path) -> None:
+    assert Recording.of("depth").out.startswith("note: both iodepth")
+    assert isinstance(played(tmp_path, target, "depth")[-1], Result)
+
+
+@pytest.mark.parametrize(
+    "text", ["fio: a message\n", "note: {\n", "\n\n", "}\n", "{]\n"]
+)
+def test_text_between_the_documents_is_no_harm(
+    text: str, tmp_path: Path, target: Path
+) -> None:
+    out = text + Recording.of("mixed").out.replace("\n}\n", "\n}\n" + text)
+    found = played(tmp_path, target, "mixed", out=out)
+    assert isinstance(found[-1], Result)
+    assert found[-1] == played(tmp_path, target, "mixed")[-1]
+
+
+def test_a_run_that_is_stopped_gives_what_was_done(
+    tmp_path: Path, target: Path
+) -> None:
+    last = played(tmp_path, target, "stopped")[-1]
+    assert isinstance(last, Result) and last.stopped
+    assert last.streams[0].directions["read"].ios > 50
+    assert 300_000_000 < last.run_ns < 900_000_000
+
+
+def test_an_error_of_an_io(tmp_path: Path, target: Path) -> None:
+    told = failure(played(tmp_path, target, "ended-psync"))
+    assert told.cause == "device-error" and "err=5" in told.message
+    told = failure(played(tmp_path, target, "trim"))
+    assert told.cause == "device-error" and "err=25" in told.message
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(61, "device-error"), (28, "device-error")]
+)
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_first_error_ends_the_run_whatever_the_exit_code(
+    number: int, cause: str, code: int, tmp_path: Path, target: Path
+) -> None:
+    out = altered(
+        Recording.of("ended-psync").out, r'"error" : 5', f'"error" : {number}'
+    )
+    said = "fio: io_u error on file /data/t: Some error: read offset=4096, buflen=512\n"
+    found = played(tmp_path, target, "ended-psync", out=out, said=said, code=code)
+    told = failure(found)
+    assert told.cause == cause and f"err={number}" in told.message
+    assert "offset=4096" in told.message
+    assert any(isinstance(event, Progress) for event in found)
+
+
+def test_reads_beyond_the_end_are_no_ios(tmp_path: Path, target: Path) -> None:
+    kept = Recording.of("ended")
+    assert kept.code == 0 and '"error" : 0' in kept.out
+    told = failure(played(tmp_path, target, "ended"))
+    assert told.cause == "device-error" and "ended early" in told.message
+
+
+def test_a_failure_with_an_error_of_zero(tmp_path: Path, target: Path) -> None:
+    kept = Recording.of("missing")
+    assert '"error" : 0' in kept.out and kept.code == 1
+    told = failure(played(tmp_path, target, "missing"))
+    assert told.cause == "missing-target" and "file creation" in told.message
+
+
+@pytest.mark.parametrize("code", [1, 2, 77])
+def test_an_exit_code_alone_is_a_failure(
+    code: int, tmp_path: Path, target: Path
+) -> None:
+    told = failure(played(tmp_path, target, "mixed", code=code))
+    assert told.cause == "backend-error" and f"code {code}" in told.message
+
+
+def test_a_death(tmp_path: Path, target: Path) -> None:
+    program = stand_in(tmp_path, "kill -9 $$")
+    told = failure(events(Recording.of("mixed").job, program, target))
+    assert told.cause == "backend-died" and "signal 9" in told.message
+
+
+@pytest.mark.parametrize("said", ["", "fio: no such engine: foo\n"])
+def test_no_document_at_all(said: str, tmp_path: Path, target: Path) -> None:
+    told = failure(
+        played(tmp_path, target, "mixed", out="Segmentation fault\n", said=said)
+    )
+    assert told.cause == "backend-garbage"
+    assert (said.strip() or "Segmentation fault") in told.message
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["jobname", "error", "job_runtime", "usr_cpu", "lat_ns", "clat_ns", "read", "sync", "N",
+     "min", "mean", "io_bytes", "total_ios", "fio version"],
+)  # fmt: skip
+def test_a_version_without_a_field(field: str, tmp_path: Path, target: Path) -> None:
+    out = Recording.of("mixed").out.replace(f'"{field}" :', '"other" :')
+    told = failure(played(tmp_path, target, "mixed", out=out))
+    assert told.cause == "backend-garbage" and field in told.message
+    assert "fio 3.33" in told.message
+
+
+def test_a_version_without_bins(tmp_path: Path, target: Path) -> None:
+    out = Recording.of("mixed").out.replace('"bins" :', '"other" :')
+    told = failure(played(tmp_path, target, "mixed", out=out))
+    assert told.cause == "inconsistent" and "bins" in told.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new"),
+    [
+        (r'"job_runtime" : \d+', '"job_runtime" : -1'),
+        (r'"job_runtime" : \d+', '"job_runtime" : "long"'),
+        (r'"mean" : [\d.]+', '"mean" : -nan'),
+        (r'"mean" : [\d.]+', '"mean" : NaN'),
+        (r'"N" : \d+', '"N" : 1e400'),
+        (r'"jobs" : \[', '"jobs" : [ {},'),
+        (r'"jobname" : "main"', '"jobname" : "other"'),
+        (r'"bins" : \{', '"bins" : { "much" : 1,'),
+    ],
+)
+def test_garbage_in_a_document(
+    pattern: str, new: str, tmp_path: Path, target: Path
+) -> None:
+    out = altered(Recording.of("mixed").out, pattern, new)
+    assert (
+        failure(played(tmp_path, target, "mixed", out=out)).cause == "backend-garbage"
+    )
+
+
+def test_threads_that_were_reported_as_a_group(tmp_path: Path, target: Path) -> None:
+    """With group_reporting fio merges threads, and percentiles cannot be."""
+    out = altered(
+        Recording.of("streams").out, r'"jobname" : "reader"', '"jobname" : "all"'
+    )
+    told = failure(played(tmp_path, target, "streams", out=out))
+    assert told.cause == "backend-garbage" and "3 were asked for" in told.message
+
+
+@pytest.mark.parametrize("share", [0.99, 0.7])
+def test_output_that_is_cut_off(share: float, tmp_path: Path, target: Path) -> None:
+    out = Recording.of("mixed").out
+    told = failure(played(tmp_path, target, "mixed", out=out[: int(len(out) * share)]))
+    assert told.cause == "backend-garbage" and "cut off" in told.message
+
+
+def test_a_completion_that_takes_longer_than_the_whole_is_rejected(
+    tmp_path: Path, target: Path
+) -> None:
+    """As fio 3.33 reports it with sqthread_poll."""
+    out = altered(
+        Recording.of("mixed").out,
+        r'("clat_ns" : \{[^}]*"mean" : )[1-9][\d.]*',
+        r"\g<1>9e9",
+    )
+    told = failure(played(tmp_path, target, "mixed", out=out))
+    assert told.cause == "inconsistent" and "completion" in told.message
+
+
+def test_an_io_longer_than_the_run_is_rejected(tmp_path: Path, target: Path) -> None:
+    pattern = r'("lat_ns" : \{[^}]*"max" : )[1-9]\d*'
+    out = altered(Recording.of("mixed").out, pattern, r"\g<1>9000000000")
+    told = failure(played(tmp_path, target, "mixed", out=out))
+    assert told.cause == "inconsistent" and "longer than the run" in told.message
+
+
+@given(st.data())
+def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
+    """Spoilt anywhere, a recording is never an exception."""
+    from ioplan_fio.document import GarbledError, Splitter
+    from ioplan_fio.faults import fault, misshape
+    from ioplan_fio.timeline import Timeline
+
+    kept = Recording.of("mixed")
+    at = data.draw(st.integers(0, len(kept.out) - 1))
+    junk = data.draw(st.text(max_size=5))
+    out = kept.out[:at] + junk + kept.out[at + data.draw(st.integers(0, 40)) :]
+    splitter, timeline = Splitter(), Timeline(kept.job)
+    try:
+        for line in out.splitlines(keepends=True):
+            report = splitter.feed(line)
+            if report and not misshape(kept.job, report):
+                timeline.add(report)
+    except GarbledError:
+        return
+    fault(kept.job, timeline.last, 0, splitter.said, stopped=False)
+    timeline.finish()
+    timeline.result(stopped=False, facts={})
+
+
+def fio_middle(value_ns: int) -> int:
+    """stat.c: plat_val_to_idx, then plat_idx_to_val."""
+    top = value_ns.bit_length() - 1
+    if top <= FIO_BITS:
+        return value_ns
+    shift = top - FIO_BITS
+    return (value_ns >> shift << shift) + (1 << shift >> 1)
+
+
+def fio_bins(values_ns: list[int]) -> Counter[int]:
+    """As fio counts: its last bucket holds whatever is longer."""
+    return Counter(min(LAST_NS, fio_middle(value_ns)) for value_ns in values_ns)
+
+
+@given(st.lists(st.integers(0, LAST_EDGE_NS - 1), min_size=1, max_size=300))
+def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> None:
+    fio = fio_bins(values_ns)
+    low, high = min(values_ns), max(values_ns)
+    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
+    assert ours.bits == BITS and ours.total == len(values_ns)
+    assert ours.index[0] >= bucket_index(low) and ours.index[-1] <= bucket_index(high)
+    lowest, highest = edges_ns(fio)
+    assert lowest <= low and high <= highest
+    exact = sorted(values_ns)
+    for percent in (0, 50, 90, 100):
+        rank = max(1, -(-len(exact) * percent // 100))
+        assert ours.percentile_ns(percent) == pytest.approx(
+            exact[rank - 1], rel=0.016, abs=1
+        )
+    binned = sum(exact) / len(exact)
+    assert ours.mean_ns() == pytest.approx(binned, rel=0.016, abs=1)
+
+
+@given(
+    st.lists(st.integers(0, LAST_EDGE_NS), max_size=100),
+    st.lists(st.integers(LAST_EDGE_NS, 1 << 40), min_size=1, max_size=50),
+)
+def test_latencies_beyond_fios_last_bucket_keep_their_mean(
+    within_ns: list[int], beyond_ns: list[int]
+) -> None:
+    """A stall of 25 s at QD 32 is 32 I/Os in a bucket that is called 17 s."""
+    values_ns = within_ns + beyond_ns
+    fio, low, high = fio_bins(values_ns), min(values_ns), max(values_ns)
+    assert edges_ns(fio)[1] >= high
+    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
+    assert ours.total == len(values_ns)
+    assert ours.percentile_ns(100) == pytest.approx(high, rel=0.01)
+    assert ours.mean_ns() == pytest.approx(sum(values_ns) / len(values_ns), rel=0.016)
+
+
+def test_a_run_in_which_nothing_was_done(tmp_path: Path, target: Path) -> None:
+    """A rate so low that no I/O fell due."""
+    out = Recording.of("missing").out
+    last = played(tmp_path, target, "missing", out=out, said="", code=0)[-1]
+    assert isinstance(last, Result) and not last.streams[0].directions

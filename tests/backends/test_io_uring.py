@@ -1,0 +1,301 @@
+"""Plans on a real scratch file, by the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import paths
+import pytest
+from command import ioplan, plan_file
+
+from ioplan.store.reserve import RESERVE_BYTES
+from ioplan_io_uring.engine import engine_path
+
+SWEEP = """
+precondition filled { write sequential 128KiB, qd 8, 1 pass }
+test "Sweep" {
+  after  filled
+  run    random 4KiB for 200ms
+  vary   read in 100%, 50%, 0%
+  vary   qd in 1, 8
+}
+"""
+LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s vary align in size, 512B }'
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "scratch.bin"
+
+
+def wrapper(folder: Path, text: str) -> str:
+    """A program that stands in the engine's place."""
+    path = folder / "engine"
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def engine_of(process: subprocess.Popen[str]) -> int:
+    """The process id of the engine that an ioplan runs."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    (child,) = children.read_text().split()
+    return int(child)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process still does anything."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
+    path = plan_file(tmp_path, SWEEP)
+    done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
+    assert done.code == 0, done.err
+    records = [line["record"] for line in done.of("record")]
+    assert [r["asked"]["kind"] for r in records] == ["prepare"] + ["run"] * 6
+    assert records[0]["total"]["bytes"] == 32 << 20
+    for record in records[1:]:
+        share = record["directions"].get("read", {"ios": 0})["ios"]
+        total = record["total"]
+        asked = float(record["asked"]["cell"]["read"].rstrip("%")) / 100
+        deviation = 4 * (asked * (1 - asked) / total["ios"]) ** 0.5
+        assert abs(share / total["ios"] - asked) <= deviation
+        assert total["bytes"] == total["ios"] * 4096 and total["errors"] == 0
+        assert record["run_s"] == pytest.approx(0.2, rel=0.2)
+
+
+def test_a_stream_that_is_done_first_has_its_own_time(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    """Each writes its region once, which is of very different size."""
+    text = """workload both {
+  small = sequential 4KiB 0/100, region 0%..1%
+  large = sequential 4KiB 0/100, region 1%..100%
+}
+precondition done { write both, 1 pass }
+test "T" { after done run random 4KiB 100/0 for 50ms }"""
+    path = plan_file(tmp_path, text)
+    done = ioplan("run", path, "--target", scratch, "--create", "64MiB", "--json")
+    assert done.code == 0, done.err
+    record = done.of("record")[0]["record"]
+    small, large = record["streams"]
+    assert small["run_s"] < large["run_s"] == record["run_s"]
+    for one in (small, large):
+        held = one["total"]["iops"] * one["total"]["latency"]["mean_ns"] / 1e9
+        assert 0.5 < held <= 1  # at depth 1 an I/O follows the other
+
+
+def test_littles_law_holds_on_a_real_file(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    text = 'test "L" { run random 4KiB 100/0 for 500ms vary qd in 4, 16, 64 }'
+    done = ioplan(
+        "run", plan_file(tmp_path, text), "--target", scratch, "--create", "64MiB",
+        "--json",
+    )  # fmt: skip
+    for line in done.of("record"):
+        total = line["record"]["total"]
+        qd = int(line["record"]["asked"]["cell"]["qd"])
+        held = total["iops"] * total["latency"]["mean_ns"] / 1e9
+        assert held == pytest.approx(qd, rel=0.02)
+
+
+def test_without_io_uring_it_says_so_and_goes_on(
+    tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = wrapper(
+        tmp_path,
+        f'#!/bin/sh\nexec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py {engine_path()} "$@"\n',
+    )
+    monkeypatch.setenv("IOPLAN_ENGINE", stand_in)
+    path = plan_file(tmp_path, SWEEP)
+    done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
+    assert done.code == 0, done.err
+    for line in done.of("record"):
+        backend = line["record"]["backend"]
+        assert backend["mode"] == "sync" and "not permitted" in backend["reason"]
+    assert "sync" in ioplan("backends").out
+    shown = ioplan("run", path, "--target", scratch)
+    assert "sync mode" in shown.out
+
+
+def test_an_engine_that_is_missing(
+    tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IOPLAN_ENGINE", str(tmp_path / "none"))
+    done = ioplan("run", plan_file(tmp_path, SWEEP), "--target", scratch)
+    assert done.code == 2 and "cannot be run" in done.err
+    assert "no" in ioplan("backends").out
+
+
+DYING = """#!/bin/sh
+case "$1" in probe) exec {engine} "$@";; esac
+{body}
+"""
+FAULTS = {
+    "backend-died": "exec kill -9 $$",
+    "backend-garbage": "echo 'Segmentation fault'",
+    "no-target": "exit 7",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_engine_that_dies_is_a_failed_run(
+    fault: str,
+    tmp_path: Path,
+    scratch: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = plan_file(tmp_path, SWEEP)
+    first = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
+    assert first.code == 0
+    text = DYING.format(engine=engine_path(), body=FAULTS[fault])
+    monkeypatch.setenv("IOPLAN_ENGINE", wrapper(tmp_path, text))
+    done = ioplan("run", path, "--target", scratch, "--json")
+    assert done.code == 3
+    (line,) = done.of("record")
+    assert line["record"]["status"] == "failed" and line["record"]["message"]
+    assert done.lines[-1] == {"type": "end", "status": "failed"}
+    assert len(ioplan("ls", "--format", "jsonl").lines) == 2
+
+
+def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, LONG)]
+    command += ["--target", scratch, "--create", "16MiB", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = iter(process.stdout)
+        for line in lines:
+            if json.loads(line)["type"] == "progress":
+                break
+        os.kill(engine_of(process), signal.SIGKILL)
+        rest = [json.loads(line) for line in lines]
+    (record,) = (line["record"] for line in rest if line["type"] == "record")
+    assert process.returncode == 3
+    assert record["cause"] == "backend-died" and record["total"]["ios"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
+    number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    text = SWEEP + LONG
+    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, text)]
+    command += ["--target", scratch, "--create", "16MiB", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = iter(process.stdout)
+        for line in lines:
+            seen = json.loads(line)
+            if seen["type"] == "step":
+                test = seen["test"]
+            if seen["type"] == "progress" and test == "Long":
+                break
+        engine = engine_of(process)
+        process.send_signal(number)
+        asked = time.monotonic()
+        rest = [json.loads(line) for line in lines]
+        process.wait(10)
+        took_s = time.monotonic() - asked
+    assert process.returncode == 130 and took_s < 5
+    assert not is_running(engine)
+    assert rest[-1] == {"type": "end", "status": "interrupted"}
+    runs = ioplan("export", "last", "--format", "jsonl").lines
+    assert [r["status"] for r in runs] == ["ok"] * 7 + ["interrupted"]
+    assert runs[-1]["total"]["ios"] > 0
+
+
+def test_no_engine_outlives_a_killed_ioplan(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, LONG)]
+    command += ["--target", scratch, "--create", "16MiB", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        for line in process.stdout:
+            if json.loads(line)["type"] == "progress":
+                break
+        engine = engine_of(process)
+        process.kill()
+    deadline = time.monotonic() + 5
+    while is_running(engine) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(engine)
+
+
+def test_a_reading_plan_opens_read_only(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    text = 'test "R" { run random 4KiB 100/0 for 50ms }'
+    done = ioplan(
+        "run", plan_file(tmp_path, text), "--target", scratch, "--create", "1MiB",
+        "--json",
+    )  # fmt: skip
+    (line,) = done.of("record")
+    assert line["record"]["asked"]["job"]["read_only"] is True
+
+
+def test_the_ways_to_reach_a_drive_are_the_labs(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    path = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 50ms }')
+    words = ["run", path, "--target", scratch, "--create", "1MiB"]
+    on = [*words, "--backend", "io_uring", "--option"]
+    assert "did you mean 'polled'?" in ioplan(*on, "poled=true").err
+    assert "write true or false" in ioplan(*on, "polled=perhaps").err
+    # The engine is told, and says what it needs.
+    done = ioplan(*on, "passthrough=true")
+    assert done.code == 3 and "no whole NVMe namespace" in done.err + done.out
+
+
+def test_what_a_way_cannot_do_is_refused_before_the_run(
+    tmp_path: Path, scratch: Path, store_path: Path
+) -> None:
+    text = 'test "W" { run random 4KiB 0/100, sync every 4 for 50ms }'
+    words = ["run", plan_file(tmp_path, text), "--target", scratch, "--create", "1MiB"]
+    done = ioplan(*words, "--backend", "io_uring", "--option", "polled=true")
+    assert done.code == 2 and "polled I/O has no sync" in done.err
+    assert "sync every 4" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: mounting needs root")
+def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    size = RESERVE_BYTES + (300 << 10)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    subprocess.run(mount, check=True)
+    try:
+        text = SWEEP.replace("qd in 1, 8", "qd in 1..60 step 1").replace(
+            "200ms", "30ms"
+        )
+        arguments = [
+            "--target",
+            scratch,
+            "--create",
+            "16MiB",
+            "--store",
+            place / "r.db",
+        ]
+        done = ioplan("run", plan_file(tmp_path, text), *arguments, "--json")
+        assert done.code in (2, 3) and "full" in done.err
+        told = len(done.of("record"))
+        kept = ioplan("export", "last", "--format", "jsonl", "--store", place / "r.db")
+        assert told > 0 and len(kept.lines) == told + 1
+        assert {run["status"] for run in kept.lines} == {"ok"}
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

@@ -1,0 +1,258 @@
+"""What bdevperf is told, and what it cannot be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from labs import loop_device, needs_root
+from spdk_jobs import GOLDEN, job, stand_in
+
+from ioplan.backends import BackendError, Gap, TargetRequest, find
+from ioplan.guard.errors import TargetError
+from ioplan.job import SECOND_NS
+from ioplan.workload import Data, Hotspot, Hotspots, Rate, Region, SizeShare, Zipf
+from ioplan_spdk import SpdkBackend
+from ioplan_spdk.bdevperf.schedule import Schedule
+from ioplan_spdk.drive import SpdkDrive
+from ioplan_spdk.options import SpdkOptions, options_of
+from ioplan_spdk.place import place_of
+from ioplan_spdk.program import no_hugepages, program_path
+
+HALF = SECOND_NS // 2
+MIXED = (SizeShare(size_bytes=512, percent=50), SizeShare(size_bytes=4096, percent=50))
+DEVICE = {"target": "/dev/nvme9n9"}
+
+
+def gaps(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, Gap]:
+    found = SpdkBackend().gaps(job(**changes), options or {})
+    assert all(gap.reason and gap.stream == "main" for gap in found)
+    return {gap.field: gap for gap in found}
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert find("spdk").name == "spdk"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"read_percent": 70},
+        {"read_percent": 0, "pattern": "sequential", "size": 131072},
+        {"trim_percent": 100, "pattern": "sequential"},
+        {"warmup_ns": 2 * SECOND_NS, "align_bytes": 4096},
+        {"read_percent": 0, "data": Data(kind="zeros"), **DEVICE},
+        DEVICE,
+    ],
+)
+def test_what_is_exact(changes: dict[str, Any]) -> None:
+    assert gaps(**changes) == {}
+
+
+GAPS: list[tuple[str, dict[str, Any], str]] = [
+    ("for", {"run_ns": HALF}, "1 s"),
+    ("warmup", {"warmup_ns": 3 * HALF}, "2 s"),
+    ("for", {"run_ns": None, "limit_bytes": 1 << 30}, "a little more"),
+    ("passes", {"run_ns": None, "passes": 2.0}, "a little more"),
+    ("size", {"read_sizes": MIXED}, ""),
+    ("size", {"read_percent": 50, "read_sizes": MIXED[:1]}, ""),
+    ("size", {"size": 1000}, ""),
+    ("size", {"size": 128 << 20}, ""),
+    ("qd", {"qd": 2048, "size": 1 << 20}, ""),
+    ("threads", {"threads": 4, "qd": 8}, "queue depth 32"),
+    ("mix", {"read_percent": 66.6}, "67%"),
+    ("mix", {"read_percent": 0.1}, "1%"),
+    ("trim", {"trim_percent": 10}, ""),
+    ("trim", {"trim_percent": 100}, ""),
+    ("region", {"region": Region(end_percent=50)}, ""),
+    ("align", {"align_bytes": 512}, "the size"),
+    ("align", {"align_bytes": 8192}, ""),
+    ("distribution", {"distribution": Zipf(theta=1.1)}, "-F 1.1"),
+    (
+        "distribution",
+        {"distribution": Hotspots(spots=(Hotspot(io_percent=100, space_percent=100),))},
+        "",
+    ),
+    ("rate", {"rate": Rate(iops=1500)}, "2000 IOPS"),
+    ("rate", {"rate": Rate(bytes_per_s=1.5e6)}, "2 MiB/s"),
+    ("data", {"read_percent": 0, **DEVICE}, "-U"),
+    ("data", {"read_percent": 50, "data": Data(kind="zeros"), **DEVICE}, "what is there"),
+    ("data", {"read_percent": 0, "data": Data(kind="compressible", percent=50), **DEVICE}, ""),
+    ("sync", {"read_percent": 0, "sync_every": 32}, ""),
+    ("verify", {"verify": True}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "changes", "instead"), GAPS)
+def test_what_it_cannot_do(field: str, changes: dict[str, Any], instead: str) -> None:
+    found = gaps(**changes)
+    assert field in found
+    assert (instead in found[field].instead) if instead else not found[field].instead
+
+
+def test_more_memory_closes_the_gap_that_asks_for_it() -> None:
+    found = gaps(qd=2048, size=1 << 20)["qd"].reason
+    assert "memory_mib=4096" in found
+    assert gaps({"memory_mib": "4096"}, qd=2048, size=1 << 20) == {}
+
+
+def test_a_second_stream_is_a_gap_of_its_own() -> None:
+    one = job()
+    two = one.model_copy(
+        update={
+            "streams": (*one.streams, one.streams[0].model_copy(update={"name": "b"}))
+        }
+    )
+    (gap,) = SpdkBackend().gaps(two, {})
+    assert (gap.stream, gap.field, gap.instead) == ("b", "streams", "")
+
+
+NATIVE: dict[str, dict[str, Any]] = {
+    "reads of memory": {},
+    "a mix on a drive, with a warm-up": {
+        "target": "nvme:pcie:0000:01:00.0/2", "read_percent": 70,
+        "warmup_ns": 5 * SECOND_NS, "run_ns": 60 * SECOND_NS,
+    },
+    "writes over TCP, in two passes": {
+        "target": "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1",
+        "read_percent": 0, "run_ns": None, "passes": 2.0,
+    },
+    "a device that is only read": {**DEVICE, "read_only": True, "block_bytes": 4096},
+    "a rate on known latencies": {
+        "target": "delay:128MiB:1000:5000:3000:9000", "rate": Rate(iops=1500),
+    },
+    "trims": {**DEVICE, "trim_percent": 100, "pattern": "sequential", "size": 65536},
+}  # fmt: skip
+
+
+def test_the_dialogues(renew: bool) -> None:
+    options = {"no_huge": True, "mask": "0x2"}
+    parts = [
+        f"## {title}\n{SpdkBackend().native(job(**changes), options)}\n"
+        for title, changes in NATIVE.items()
+    ]
+    path = GOLDEN / "native.txt"
+    if renew:
+        path.write_text("\n".join(parts))
+    assert "\n".join(parts) == path.read_text()
+
+
+def test_a_share_of_zero_is_never_asked_for() -> None:
+    for percent, words in (
+        (0, "randwrite"),
+        (100, "randread"),
+        (0.4, '"rw_percentage": 1'),
+    ):
+        assert words in SpdkBackend().native(job(read_percent=percent), {})
+        assert '"rw_percentage": 0' not in SpdkBackend().native(
+            job(read_percent=percent), {}
+        )
+
+
+def test_places() -> None:
+    assert place_of("/dev/nvme0n1").kind == "kernel"
+    drive = place_of("nvme:pcie:01:00.0/2")
+    assert (drive.kind, drive.address, drive.nsid) == ("pcie", "0000:01:00.0", 2)
+    tcp = place_of("nvme:tcp:[fe80::1]:4420:nqn.2016-06.io.spdk:cnode1/3")
+    assert (tcp.address, tcp.port, tcp.nsid) == ("fe80::1", "4420", 3)
+    assert tcp.nqn == "nqn.2016-06.io.spdk:cnode1"
+    assert place_of("malloc:64MiB").size_bytes == 64 << 20
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "malloc:", "malloc:64", "malloc:5B", "null:0MiB", "nvme:pcie:nonsense",
+        "nvme:tcp:host:nqn.x", "nvme:rdma:x", "nvme:", "delay:128MiB", "delay:128MiB:2:1:2:3",
+    ],
+)  # fmt: skip
+def test_targets_that_are_none(path: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        place_of(path)
+    assert repr(path) in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_a_place_or_an_error(text: str) -> None:
+    try:
+        assert place_of(text).path == text
+    except BackendError as error:
+        assert str(error)
+
+
+def test_options() -> None:
+    assert options_of({"no_huge": "true", "block_bytes": "4096"}).block_bytes == 4096
+    with pytest.raises(BackendError, match="did you mean 'no_huge'"):
+        options_of({"nohuge": True})
+    with pytest.raises(BackendError, match="memory_mib"):
+        options_of({"memory_mib": "1"})
+    assert SpdkOptions(mask="0x6").cores == "0x6"
+
+
+def test_whether_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = SpdkBackend().availability({})
+    assert not missing.usable and "set IOPLAN_SPDK_DIR" in missing.reason
+    monkeypatch.setenv("IOPLAN_SPDK_DIR", str(tmp_path))
+    assert "no bdevperf" in SpdkBackend().availability({}).reason
+    examples = tmp_path / "build" / "examples"
+    examples.mkdir(parents=True)
+    program = stand_in(examples, "help/bdevperf_version")
+    found = SpdkBackend().availability({"no_huge": True})
+    assert found.usable and found.version == "v24.09.1-pre" and not found.reason
+    assert program_path(SpdkOptions(dir=str(examples))) == program
+    program.write_text("#!/bin/sh\nexit 3\n")
+    assert "does not say its version" in SpdkBackend().availability({}).reason
+
+
+def test_hugepages(tmp_path: Path) -> None:
+    meminfo, mounts = tmp_path / "meminfo", tmp_path / "mounts"
+    meminfo.write_text("HugePages_Total:       0\n")
+    mounts.write_text("proc /proc proc rw 0 0\n")
+    assert "vm.nr_hugepages" in no_hugepages(meminfo, mounts)
+    meminfo.write_text("HugePages_Total:     512\n")
+    assert "no hugetlbfs is mounted" in no_hugepages(meminfo, mounts)
+    mounts.write_text("none /dev/hugepages hugetlbfs rw 0 0\n")
+    assert no_hugepages(meminfo, mounts) == ""
+
+
+def times(schedule: Schedule, late_s: float = 0.001) -> list[tuple[float, bool]]:
+    found = []
+    while schedule.next_s < 1e6:
+        t_s = schedule.next_s + late_s
+        found.append((round(t_s, 1), schedule.passed(t_s)))
+    return found
+
+
+def test_when_statistics_are_asked_for() -> None:
+    assert times(Schedule(1, 3, False)) == [(1.0, True), (2.0, True), (2.9, False)]
+    assert times(Schedule(0.001, 1, False))[:2] == [(0.1, True), (0.2, True)]
+    by_bytes = times(Schedule(1, 3, True))
+    assert [t for t, _ in by_bytes[:4]] == [0.3, 0.5, 0.8, 1.0]
+    assert len(times(Schedule(1, 10, False), late_s=2.5)) == 4
+    late = Schedule(1, 3, False)
+    assert not late.passed(3.2)  # the end tells of it
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("said", "opener"),
+    [({"bdev": "uring"}, "uring"), ({"driver": "fio"}, "fio plugin")],
+)
+def test_what_only_reads_is_not_opened_for_writing(
+    said: dict[str, Any], opener: str, tmp_path: Path
+) -> None:
+    """aio alone has a word for it."""
+    backing = tmp_path / "disk.img"
+    backing.write_bytes(bytes(1 << 20))
+    with loop_device(backing) as device:
+        request = TargetRequest(path=str(device))
+        place = place_of(str(device))
+        SpdkDrive(place, request, backing, options_of({})).close()
+        with pytest.raises(TargetError, match=f"{opener} opens {device} for writing"):
+            SpdkDrive(place, request, backing, options_of(said))

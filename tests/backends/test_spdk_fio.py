@@ -1,0 +1,249 @@
+"""SPDK's plugin for fio: what fio is told, what it answers, and runs for real."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fio_jobs import stand_in
+from spdk_jobs import GOLDEN, MALLOC, job
+
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
+from ioplan.measure.measurement import Measurement
+from ioplan.workload import Rate, Region, SizeShare
+from ioplan_spdk import SpdkBackend
+from ioplan_spdk.fio_plugin.job import plugin_path
+from ioplan_spdk.options import SpdkOptions
+
+MIB = 1 << 20
+READS = (
+    SizeShare(size_bytes=4096, percent=60),
+    SizeShare(size_bytes=65536, percent=40),
+)
+MIXED: dict[str, Any] = {
+    "read_percent": 70, "read_sizes": READS, "qd": 8, "read_only": False,
+    "align_bytes": 4096,
+}  # fmt: skip
+FIO = {"driver": "fio", "no_huge": "true"}
+
+
+def two_streams(one: Job) -> Job:
+    second = one.streams[0].model_copy(update={"name": "second"})
+    return one.model_copy(update={"streams": (*one.streams, second)})
+
+
+NATIVE: dict[str, tuple[Job, dict[str, Any]]] = {
+    "sizes in shares, without hugepages": (job(**MIXED), FIO),
+    "a drive, at a rate, in a region": (
+        job(
+            "nvme:pcie:01:00.0", rate=Rate(iops=1500), region=Region(end_percent=50),
+            region_end_bytes=32 * MIB, warmup_ns=SECOND_NS // 2,
+        ),
+        {"driver": "fio", "memory_mib": "1024"},
+    ),
+    "two streams over TCP": (
+        two_streams(job("nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1/2")),
+        {"driver": "fio"},
+    ),
+    "a file": (job("/data/target.bin", read_percent=0, read_only=False), FIO),
+    "known latencies": (job("delay:128MiB:1000:5000:3000:9000"), FIO),
+}  # fmt: skip
+
+
+def test_what_fio_is_told(renew: bool) -> None:
+    told = "\n".join(
+        f"## {title}\n{SpdkBackend().native(wanted, options)}"
+        for title, (wanted, options) in NATIVE.items()
+    )
+    path = GOLDEN / "native_fio.txt"
+    if renew:
+        path.write_text(told)
+    assert told == path.read_text()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        job(**MIXED),
+        two_streams(job()),
+        job(region=Region(start_percent=25)),
+        job(run_ns=SECOND_NS // 2),
+        job(threads=4),
+    ],
+)
+def test_it_says_what_bdevperf_cannot(wanted: Job) -> None:
+    gaps = SpdkBackend().gaps(wanted, {})
+    assert gaps and all("driver = fio" in gap.reason for gap in gaps)
+    assert SpdkBackend().gaps(wanted, FIO) == []
+
+
+def test_what_it_cannot_either() -> None:
+    cases = {"verify": {"verify": True}, "sync": {"sync_every": 8, "read_percent": 0}, "rate": {"rate": Rate(iops=1000)},
+             "size": {"size": 1000}, "qd": {"qd": 4096, "size": MIB}}  # fmt: skip
+    for field, changes in cases.items():
+        assert field in {gap.field for gap in SpdkBackend().gaps(job(**changes), FIO)}
+        others = SpdkBackend().gaps(job(**changes), {})
+        assert all("driver" not in g.reason for g in others if g.field == field)
+
+
+def replayed(folder: Path, name: str) -> dict[str, Any]:
+    """Options for a fio that prints a transcript when it is given a job file."""
+    taken = GOLDEN / "fio" / name
+    code = (taken / "rc").read_text().strip()
+    body = (
+        f'case "$1" in --enghelp=*) exit;; esac\n'
+        f'tr "\\0" "\\n" < /proc/$$/environ | grep ^LD_PRELOAD > {folder}/preload\n'
+        f"cat {taken}/out.json; cat {taken}/stderr >&2; exit {code}"
+    )
+    plugin = folder / "spdk_bdev"
+    plugin.touch()
+    program = stand_in(folder, body, "fio-3.35")
+    return {**FIO, "fio": program, "plugin": str(plugin)}
+
+
+def events(
+    options: dict[str, Any], wanted: Job, folder: Path | None = None
+) -> list[Event]:
+    request = TargetRequest(
+        path=wanted.target, writes=True, options=options,
+        folder=str(folder) if folder else None,
+    )  # fmt: skip
+    drive = SpdkBackend().open(request)
+    try:
+        with drive.start(wanted) as execution:
+            return list(execution)
+    finally:
+        drive.close()
+
+
+def renamed(wanted: Job, name: str = "j0") -> Job:
+    one = wanted.streams[0].model_copy(update={"name": name})
+    return wanted.model_copy(update={"streams": (one,)})
+
+
+def test_a_recorded_run(tmp_path: Path) -> None:
+    wanted = job(**MIXED)
+    options = replayed(tmp_path, "malloc_bssplit")
+    found = events(options, wanted, tmp_path / "session")
+    assert isinstance(found[0], Started) and found[0].mode == "spdk_bdev"
+    result = found[-1]
+    assert isinstance(result, Result), result
+    assert result.streams[0].directions["read"].ios == 3336
+    assert result.streams[0].directions["read"].bytes == 98144256
+    assert (tmp_path / "preload").read_text() == f"LD_PRELOAD={options['plugin']}\n"
+    kept = {path.name for path in (tmp_path / "session" / "spdk").iterdir()}
+    assert {"run-0001.fio", "run-0001.spdk.json", "run-0001.json"} <= kept
+
+
+FAULTS = {
+    "err_old_distro_fio": ("bad-backend", "interface is 32, and that of fio 3.35 is 31"),
+    "err_no_preload": ("bad-backend", "does not load the plugin"),
+    "err_wrong_bdev": ("missing-target", "no device Nope"),
+    "err_malformed_json": ("bad-job", "refuses its configuration"),
+    "err_no_hugepages": ("backend-error", "mount -t hugetlbfs"),
+    "err_target_dies_bdev_nvme": ("device-error", "does not answer"),
+    "err_unaligned": ("device-error", "Invalid argument"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_recorded_faults(name: str, tmp_path: Path) -> None:
+    found = events(replayed(tmp_path, name), renamed(job(**MIXED)))
+    failure, (cause, text) = found[-1], FAULTS[name]
+    assert isinstance(failure, Failure)
+    assert failure.cause == cause and text in failure.message, failure
+
+
+def test_what_is_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
+    options = replayed(tmp_path, "err_no_preload")
+    assert SpdkBackend().availability(options).version == "fio 3.35"
+    for changes, said in (
+        ({"plugin": None}, "set IOPLAN_SPDK_DIR"),
+        ({"plugin": None, "dir": str(tmp_path / "none")}, "has no fio plugin"),
+        ({"plugin": str(tmp_path / "none")}, "cannot be read"),
+        ({"fio": str(tmp_path / "none")}, "cannot be run as fio"),
+    ):
+        missing = SpdkBackend().availability({**options, **changes})
+        assert not missing.usable and said in missing.reason
+
+
+@pytest.mark.parametrize(
+    "said", ["bad ioops version 32 (want 31)", "IO engine spdk_bdev not found",
+             "fio: symbol lookup error: /x/spdk_bdev: undefined symbol: is_backend"],
+)  # fmt: skip
+def test_a_plugin_for_another_fio_is_refused_first(said: str, tmp_path: Path) -> None:
+    options = replayed(tmp_path, "err_no_preload")
+    stand_in(tmp_path, f"echo '{said}' >&2; exit 1")
+    assert "one version" in SpdkBackend().availability(options).reason
+    with pytest.raises(BackendError, match="one version"):
+        events(options, job())
+
+
+def the_plugin() -> Path | None:
+    try:
+        return plugin_path(SpdkOptions()) if shutil.which("fio") else None
+    except BackendError:
+        return None
+
+
+real = pytest.mark.skipif(
+    the_plugin() is None,
+    reason="LEFT OUT: there is no SPDK fio plugin; set IOPLAN_SPDK_DIR to a tree "
+    "built --with-fio",
+)
+
+
+@real
+def test_a_real_run() -> None:
+    wanted = job(**MIXED, interval_ns=SECOND_NS // 4, target=MALLOC)
+    found = events(FIO, wanted)
+    assert isinstance(found[-1], Result), found[-1]
+    measurement = Measurement()
+    for event in found:
+        measurement.add(event)
+    assert measurement.inconsistencies() == []
+    assert len([e for e in found if isinstance(e, Progress)]) >= 3
+    read = measurement.directions["read"]
+    assert read.bytes / read.ios == pytest.approx(0.6 * 4096 + 0.4 * 65536, rel=0.05)
+    assert measurement.directions["write"].ios > 0
+
+
+@real
+def test_real_latencies_streams_and_trims() -> None:
+    delay = two_streams(job("delay:64MiB:1000:1000:3000:3000", run_ns=SECOND_NS // 2))
+    result = events(FIO, delay)[-1]
+    assert isinstance(result, Result), result
+    for one in result.streams:
+        read = one.directions["read"]
+        assert 1e6 <= read.sum_ns / read.ios < 3e6  # on shared cores it polls late
+    wanted = job(trim_percent=100, read_only=False, run_ns=SECOND_NS // 2)
+    trimmed = events(FIO, wanted)[-1]
+    assert isinstance(trimmed, Result), trimmed
+    trims = trimmed.streams[0].directions["trim"]
+    assert trims.sum_ns / trimmed.run_ns > 1.2, trims  # several are under way
+
+
+@real
+def test_a_real_stop_gives_what_was_done() -> None:
+    wanted, began = job(run_ns=60 * SECOND_NS), time.monotonic()
+    drive = SpdkBackend().open(TargetRequest(path=MALLOC, options=FIO))
+    with drive.start(wanted) as execution:
+        threading.Timer(1.5, execution.stop).start()
+        result = list(execution)[-1]
+    drive.close()
+    assert time.monotonic() - began < 8
+    assert isinstance(result, Result) and result.stopped, result
+    assert result.streams[0].directions["read"].ios
+
+
+def test_cores_are_not_the_plugins_to_choose() -> None:
+    with pytest.raises(BackendError, match="mask"):
+        SpdkBackend().gaps(job(), {**FIO, "mask": "0x1"})

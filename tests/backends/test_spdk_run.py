@@ -1,0 +1,387 @@
+"""Runs of bdevperf: each on a stand-in that replays a transcript, and for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import paths
+import pytest
+from spdk_jobs import LEFT_OUT, MALLOC, is_running, job, real, stand_in
+
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.guard.scratch_file import create_scratch
+from ioplan.guard.target import TargetError
+from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
+from ioplan.measure.measurement import Measurement
+from ioplan_spdk import SpdkBackend
+from ioplan_spdk.bdevperf import execution as execution_module
+from ioplan_spdk.bdevperf import process
+from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.options import SpdkOptions
+
+OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
+SOON = 50_000_000
+
+
+def events(
+    program: Path, asked: Job, options: SpdkOptions = OPTIONS, stop_s: float = 0
+) -> list[Event]:
+    """All events of a run; no process is left behind."""
+    execution = SpdkExecution(program, options, asked)
+    if stop_s:
+        threading.Timer(stop_s, execution.stop).start()
+    with execution:
+        found = list(execution)
+    if execution.session:
+        assert not is_running(execution.session.process.popen.pid)
+        assert not execution.session.socket.parent.exists()
+    return found
+
+
+def measured(found: list[Event]) -> Measurement:
+    """What the runner makes of them; the figures do not contradict each other."""
+    measurement = Measurement()
+    for event in found:
+        measurement.add(event)
+    assert isinstance(found[0], Started), found
+    assert isinstance(found[-1], Result), found[-1]
+    assert [f for f in measurement.inconsistencies() if f.level == "error"] == []
+    return measurement
+
+
+def added_up(found: list[Event]) -> None:
+    """The intervals add up to the result, in all that is a sum."""
+    (last,) = found[-1].streams  # type: ignore[union-attr]
+    for direction, total in last.directions.items():
+        parts = [
+            event.streams[0].directions[direction]
+            for event in found
+            if isinstance(event, Progress)
+            and not event.warmup
+            and direction in event.streams[0].directions
+        ]
+        assert sum(part.ios for part in parts) == total.ios
+        assert sum(part.bytes for part in parts) == total.bytes
+        assert sum(part.sum_ns for part in parts) == pytest.approx(
+            total.sum_ns, rel=0.02
+        )
+        assert all(sum(part.bins[1::2]) in (0, part.ios) for part in parts)
+
+
+@pytest.fixture(params=["replayed", "real"])
+def bdevperf(request: pytest.FixtureRequest, tmp_path: Path) -> object:
+    """Gives the program for a transcript: one that plays it, or bdevperf itself."""
+    program = real()
+    if request.param == "real" and program is None:
+        pytest.skip(LEFT_OUT)
+    if request.param == "real":
+        return lambda transcript: program
+    return lambda transcript: stand_in(tmp_path, transcript)
+
+
+def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
+    found = events(bdevperf("rpc/N_nonroot_nohuge"), job(read_only=True))
+    result = measured(found)
+    (read,) = result.directions.values()
+    assert read.bytes == read.ios * 4096 and read.errors == 0
+    assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05)
+    assert read.iops == pytest.approx(read.ios / result.run_ns * 1e9)
+    assert read.latency and read.latency.percentiles
+    added_up(found)
+    told = found[-1].facts["percentiles_us"]  # type: ignore[union-attr]
+    for percentile in read.latency.percentiles:
+        if told_us := told.get(f"{percentile.percent:g}"):
+            # theirs is a bucket's upper edge, ours its middle
+            assert percentile.latency_ns == pytest.approx(told_us * 1000, rel=0.017)
+
+
+def test_a_transcript_is_taken_to_the_last_io(tmp_path: Path) -> None:
+    result = measured(events(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job()))
+    (read,) = result.directions.values()
+    assert read.ios == round(1003206.8300380079 * 1.000053)
+    assert read.latency and read.latency.mean_ns == pytest.approx(3891.458189379546)
+
+
+def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: ignore[no-untyped-def]
+    asked = job(
+        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
+    )
+    found = events(bdevperf("rpc/C_opcode_histograms"), asked)
+    result = measured(found)
+    read, write = result.directions["read"], result.directions["write"]
+    assert read.ios / (read.ios + write.ios) == pytest.approx(0.7, abs=0.01)
+    assert read.latency and write.latency
+    assert read.latency.percentiles and write.latency.percentiles
+    added_up(found)
+
+
+def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
+    asked = job(
+        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
+    )
+    program = stand_in(tmp_path, "rpc/C_opcode_histograms")
+    result = measured(events(program, asked))
+    assert result.total.ios == round(640827.613971218 * 3.000626)
+    # recorded half a second before the end, and never again
+    assert result.result and any("estimated" in w for w in result.result.warnings)
+    read = result.directions["read"].latency
+    assert read and read.mean_ns == pytest.approx(16567294888 / 1161661 / 2.6, rel=0.02)
+
+
+def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
+    asked = job(read_percent=70, run_ns=30 * SECOND_NS, read_only=False)
+    began = time.monotonic()
+    found = events(bdevperf("rpc/H_SIGTERM"), asked, stop_s=1.5)
+    assert time.monotonic() - began < 6
+    result = measured(found)
+    assert result.result and result.result.stopped and result.total.ios > 0
+    share = result.directions["read"].ios / result.total.ios
+    assert share == pytest.approx(0.7, abs=0.01)
+
+
+def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
+    execution = SpdkExecution(bdevperf("rpc/H_SIGTERM"), OPTIONS, job())
+    with execution:
+        execution.stop()
+        last = list(execution)[-1]
+    assert isinstance(last, Result | Failure)
+
+
+REFUSED = {
+    "rpc/E_error_bdev": ("device-error", "an I/O at block 56248 of EE_Malloc0 failed"),
+    "rpc/E_error_bdev_f": ("device-error", "5 I/Os failed"),
+    "rpc/I_bdev_deleted_midrun": ("ended-early", "after 2.00 s of 8 s"),
+    "rpc/H_SIGKILL": ("backend-died", "signal 9"),
+    "rpc/K_bad_params": ("refused", "1000 B is not a multiple of Malloc0's block"),
+}
+ASKED = {
+    "rpc/E_error_bdev": {"read_percent": 70, "run_ns": 2 * SECOND_NS},
+    "rpc/E_error_bdev_f": {"read_percent": 70, "run_ns": 2 * SECOND_NS},
+    "rpc/I_bdev_deleted_midrun": {"read_percent": 70, "run_ns": 8 * SECOND_NS},
+    "rpc/H_SIGKILL": {"read_percent": 70, "run_ns": 30 * SECOND_NS},
+    "rpc/K_bad_params": {"size": 1000},
+}
+
+
+@pytest.mark.parametrize("transcript", REFUSED)
+def test_a_test_that_goes_wrong_is_a_failure(transcript: str, tmp_path: Path) -> None:
+    asked = job(read_only=False, **ASKED[transcript])
+    last = events(stand_in(tmp_path, transcript), asked)[-1]
+    cause, words = REFUSED[transcript]
+    assert isinstance(last, Failure), last
+    assert last.cause == cause and words in last.message
+
+
+STARTS = {
+    "err/coremask_too_big": "there is no core 4 here",
+    "err/cpu_core_lock_conflict": "process 10382, has core 0",
+    "err/hugepages_reserved_not_mounted": "no hugetlbfs is mounted",
+    "err/mem_too_big": "40000 MB were asked for, 2048 MB",
+    "err/no_hugepages_bdevperf": "no hugepages",
+    "err/nohuge_s256_too_small": "memory is too small",
+    "err/nonroot_huge": "run as root",
+    "err/aio_file_missing": "cannot open ./data/nope.img: No such file",
+    "err/bdevperf_nvme_no_target": "the NVMe target does not answer",
+    "err/unknown_method": "no call bdev_nosuch_create",
+    "err/uring_bdev_on_regular_file": "block devices only",
+    "nohuge/iobuf_small_s64": "memory is too small",
+    "nohuge/iobuf_small_s128": "memory is too small",
+}
+
+
+@pytest.mark.parametrize("transcript", STARTS)
+def test_why_it_did_not_start(transcript: str, tmp_path: Path) -> None:
+    (last,) = events(stand_in(tmp_path, transcript, "start"), job())
+    assert isinstance(last, Failure) and last.cause == "no-start"
+    assert STARTS[transcript] in last.message
+
+
+DEATHS = {
+    "err/buffers_exceed_mem": "no room for the I/O",
+    "err/io_larger_than_bdev": "larger than the device",
+    "err/unaligned_io_size": "1000 B is not a multiple of Malloc0's block of 512 B",
+    "err/wrong_bdev_name": "there is no device 'Nope'",
+    "err/target_dies_bdevperf_nvme_default": "an I/O at block",
+    "err/target_dies_bdevperf_nvme_losstimeout_f": "bdevperf is gone",
+}
+
+
+@pytest.mark.parametrize("transcript", DEATHS)
+def test_why_it_died_in_a_test(transcript: str, tmp_path: Path) -> None:
+    last = events(stand_in(tmp_path, transcript, "test"), job())[-1]
+    assert isinstance(last, Failure) and last.cause == "backend-died"
+    assert DEATHS[transcript] in last.message
+
+
+@pytest.mark.parametrize(
+    "transcript", ["err/config_empty", "err/target_dies_bdevperf_nvme_infinite"]
+)
+def test_a_hang_that_ignores_sigterm_is_killed(
+    transcript: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    monkeypatch.setattr(process.Process.end, "__defaults__", (0.2,))
+    monkeypatch.setattr(execution_module, "GRACE_S", 0.2)
+    options = SpdkOptions(no_huge=True, patience_s=0.2)
+    program = stand_in(tmp_path, transcript, "hang")
+    last = events(program, job(run_ns=SECOND_NS), options)[-1]
+    assert isinstance(last, Failure) and last.cause == "hung"
+    last = events(program, job(run_ns=60 * SECOND_NS), options, stop_s=0.6)[-1]
+    assert isinstance(last, Failure) and last.cause == "hung"
+
+
+ORPHAN = """
+import sys; sys.path.insert(0, {here!r})
+import paths
+from spdk_jobs import job
+from pathlib import Path
+from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.options import SpdkOptions
+execution = SpdkExecution(Path(sys.argv[1]), SpdkOptions(no_huge=True), job(run_ns=30 * 10**9, read_percent=70, read_only=False))
+print(execution.session.process.popen.pid, flush=True)
+list(execution)
+"""
+
+
+def test_no_bdevperf_outlives_a_killed_ioplan(bdevperf) -> None:  # type: ignore[no-untyped-def]
+    program = bdevperf("rpc/H_SIGTERM")
+    command = [
+        sys.executable,
+        "-c",
+        ORPHAN.format(here=str(paths.SUPPORT)),
+        str(program),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        time.sleep(0.5)
+        assert is_running(child)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(child)
+
+
+def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+    (last,) = events(tmp_path / "none", job())
+    assert isinstance(last, Failure) and "cannot start" in last.message
+
+
+def test_a_session_keeps_what_bdevperf_was_told_and_said(tmp_path: Path) -> None:
+    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+    options = {"path": str(program), "no_huge": "true"}
+    request = TargetRequest(
+        path=MALLOC, options=options, folder=str(tmp_path / "session")
+    )
+    drive = SpdkBackend().open(request)
+    with drive.start(job()) as execution:
+        assert isinstance(list(execution)[-1], Result)
+    kept = tmp_path / "session" / "spdk" / "0001"
+    assert {path.name for path in kept.iterdir()} == {"native.txt", "stdout", "stderr"}
+    assert "perform_tests" in (kept / "native.txt").read_text()
+
+
+def test_a_file_is_guarded(tmp_path: Path) -> None:
+    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+    options = {"path": str(program), "no_huge": True}
+    path = tmp_path / "precious"
+    path.write_bytes(bytes(1 << 20))
+    with pytest.raises(TargetError, match="overwrite"):
+        SpdkBackend().open(TargetRequest(path=str(path), writes=True, options=options))
+    request = TargetRequest(path="nvme:pcie:0000:01:00.0", writes=True, options=options)
+    with pytest.raises(TargetError, match="the lab does not say which drive"):
+        SpdkBackend().open(request)
+    request = TargetRequest(path=str(path), options={**options, "bdev": "uring"})
+    with pytest.raises(TargetError, match="block devices only"):
+        SpdkBackend().open(request)
+
+
+def test_what_cannot_be_done_is_not_started(tmp_path: Path) -> None:
+    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+    options = {"path": str(program), "no_huge": True}
+    drive = SpdkBackend().open(TargetRequest(path=MALLOC, options=options))
+    with pytest.raises(BackendError, match="verify"):
+        drive.start(job(verify=True))
+
+
+needs_bdevperf = pytest.mark.skipif(real() is None, reason=LEFT_OUT)
+
+
+@needs_bdevperf
+def test_known_latencies() -> None:
+    target = "delay:128MiB:1000:5000:3000:9000"
+    asked = job(
+        target, 128 << 20, read_percent=70, run_ns=2 * SECOND_NS, read_only=False
+    )
+    result = measured(events(real() or Path(), asked))
+    for direction, mean_ns in (("read", 1.04e6), ("write", 3.06e6)):
+        latency = result.directions[direction].latency  # type: ignore[index]
+        assert latency and latency.mean_ns == pytest.approx(mean_ns, rel=0.3)
+        assert latency.percentiles[0].latency_ns == pytest.approx(mean_ns, rel=0.2)
+
+
+@needs_bdevperf
+def test_a_file_and_a_warm_up(tmp_path: Path) -> None:
+    path = tmp_path / "scratch.bin"
+    create_scratch(path, 16 << 20, lambda done: None)
+    options = {"no_huge": True}
+    request = TargetRequest(path=str(path), writes=True, options=options)
+    drive = SpdkBackend().open(request)
+    try:
+        facts = drive.facts
+        asked = job(
+            facts.path, facts.capacity_bytes, block_bytes=facts.block_bytes, size=65536,
+            read_percent=0, warmup_ns=SECOND_NS, interval_ns=SECOND_NS // 4,
+            read_only=False,
+        )  # fmt: skip
+        with drive.start(asked) as execution:
+            found = list(execution)
+        result = measured(found)
+        assert any(isinstance(e, Progress) and e.warmup for e in found)
+        assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05)
+        added_up(found)
+        whole = job(
+            facts.path, facts.capacity_bytes, block_bytes=facts.block_bytes, size=65536,
+            read_percent=0, run_ns=None, passes=1.0, read_only=False,
+        )  # fmt: skip
+        with drive.start(whole) as execution:
+            done = measured(list(execution))
+        assert done.total.bytes >= 16 << 20
+        assert path.read_bytes().count(bytes(65536)) == 0
+        assert "zeros" in drive.purge()
+    finally:
+        drive.close()
+
+
+@needs_bdevperf
+def test_a_rate_is_a_limit_in_thousands() -> None:
+    from ioplan.workload import Rate
+
+    for percent in (100, 0, 50):
+        asked = job(rate=Rate(iops=1500), read_percent=percent, read_only=False)
+        result = measured(events(real() or Path(), asked))
+        assert result.total.iops == pytest.approx(2000, rel=0.1)
+        latency = result.total.latency
+        assert latency and latency.percentiles[0].latency_ns < 500_000 < 4 / 2000 * 1e9
+
+
+@needs_bdevperf
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs root to leave it")
+def test_real_faults_are_told() -> None:
+    program = real() or Path()
+    cases = [
+        (job(size=1000), OPTIONS, "not a multiple"),
+        (job(), SpdkOptions(no_huge=True, mask="0x8000000"), "core"),
+        (job(), SpdkOptions(no_huge=True, memory_mib=64), "memory"),
+        (job("/nonexistent/x"), OPTIONS, "No such file"),
+    ]
+    for asked, options, words in cases:
+        last = events(program, asked, options)[-1]
+        assert isinstance(last, Failure) and words in last.message, last

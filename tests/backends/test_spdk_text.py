@@ -1,0 +1,236 @@
+"""bdevperf's text and replies, as recorded and as garbage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spdk_jobs import CAPTURES, GOLDEN
+
+from ioplan.measure.histogram import bucket_index
+from ioplan_spdk.bdevperf.exits import CODES, why
+from ioplan_spdk.bdevperf.histogram_text import printed_jobs
+from ioplan_spdk.bdevperf.iostat import flow
+from ioplan_spdk.bdevperf.ticks import (
+    apportioned,
+    dense,
+    nothing,
+    printed,
+    shaped,
+    sparse,
+    within,
+)
+from ioplan_spdk.rpc.reply import BadReply
+from ioplan_spdk.verdict import Unsound, verdict
+
+RATE = 2_600_000_000
+FOLDERS = sorted(
+    {path.parent for root in (GOLDEN, CAPTURES) for path in root.glob("*/*/stderr")}
+    | {path.parent for root in (GOLDEN, CAPTURES) for path in root.glob("*/*/rpc.json")}
+)
+
+
+def text(folder: Path, name: str) -> str:
+    path = folder / name
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def entries(folder: Path, method: str) -> Iterator[dict[str, Any]]:
+    dialogue = text(folder, "rpc.json")
+    for entry in json.loads(dialogue) if dialogue else ():
+        if entry.get("method") == method:
+            yield entry
+
+
+def results(name: str, method: str) -> list[Any]:
+    found = entries(GOLDEN / "rpc" / name, method)
+    return [entry["result"] for entry in found if "result" in entry]
+
+
+@pytest.mark.skipif(
+    not CAPTURES.is_dir(), reason=f"LEFT OUT: {CAPTURES} is not there, only the golden"
+)
+def test_there_are_captures() -> None:
+    assert len(FOLDERS) > 150
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f"{f.parent.name}/{f.name}")
+def test_every_transcript_is_survived(folder: Path) -> None:
+    code = text(folder, "rc").strip()
+    said = text(folder, "stderr") + text(folder, "stdout")
+    told = why(int(code) if code else None, said)
+    assert told and "\n" not in told
+    for jobs in printed_jobs(text(folder, "stdout")):
+        for one in jobs:
+            assert printed(one.buckets, RATE).sum() == sum(n for *_, n in one.buckets)
+    for entry in entries(folder, "perform_tests"):
+        judge(entry)
+    for entry in entries(folder, "bdev_get_iostat"):
+        name = (entry.get("params") or {}).get("name", "")
+        take(lambda e=entry, n=name: flow(e.get("result"), n, "read"))
+    for entry in entries(folder, "bdev_get_histogram"):
+        take(lambda e=entry: dense(e.get("result")))
+
+
+def judge(entry: dict[str, Any]) -> None:
+    asked = {"time_in_sec": 1, **(entry.get("params") or {})}
+    take(lambda: verdict(entry.get("result"), asked, ended=False))
+
+
+def take(read: Any) -> None:
+    try:
+        read()
+    except (BadReply, Unsound) as error:
+        assert str(error)
+
+
+def test_the_printed_histogram_counts_every_io() -> None:
+    (reply,) = results("N_nonroot_nohuge", "perform_tests")
+    asked = {"time_in_sec": 1, "queue_depth": 4, "io_size": "4096"}
+    found = verdict(reply, asked, ended=False)
+    ((one,),) = printed_jobs(text(GOLDEN / "rpc/N_nonroot_nohuge", "stdout"))
+    counts = printed(one.buckets, RATE)
+    assert counts.sum() == found.ios and one.name == "Malloc0"
+    assert min(one.percentiles_us.values()) > 0
+    assert len(one.percentiles_us) == 15
+
+
+def test_printed_and_polled_histograms_agree() -> None:
+    """Text edges lead back to the very bucket of ticks."""
+    for bucket in range(1200, 4000, 37):
+        from ioplan.measure.histogram import bucket_range
+
+        low, high = (edge / RATE * 1e6 for edge in bucket_range(bucket))
+        whole = printed([(round(low, 3), round(high, 3), 1)], RATE)
+        polled = dense(reply_of({bucket: 1}))
+        assert sparse(whole) == sparse(polled)
+
+
+def reply_of(counts: dict[int, int]) -> dict[str, Any]:
+    import base64
+
+    raw = np.zeros(7424, dtype="<i8")
+    for bucket, count in counts.items():
+        raw[bucket] = count
+    encoded = base64.b64encode(raw.tobytes()).decode()
+    return {"histogram": encoded, "bucket_shift": 7, "tsc_rate": RATE}
+
+
+def test_the_histograms_of_the_directions_add_up() -> None:
+    by_name = {
+        entry["params"]["name"]: entry
+        for entry in entries(GOLDEN / "rpc/C_opcode_histograms", "bdev_get_histogram")
+        if "result" in entry
+    }
+    counts = {name: int(dense(e["result"]).sum()) for name, e in by_name.items()}
+    assert counts == {"Malloc0": 1155042, "PT0": 500258, "PT1": 1677908}
+    iostat = {
+        entry["params"]["name"]: entry["result"]
+        for entry in entries(GOLDEN / "rpc/C_opcode_histograms", "bdev_get_iostat")
+    }
+    read = flow(iostat["Malloc0"], "Malloc0", "read")
+    assert read.ios == 1161661 and read.bytes == 4758238720
+    whole = dense(by_name["Malloc0"]["result"])
+    middles = [bucket * count for bucket, count in enumerate(whole) if count]
+    assert middles and read.min_ns <= read.sum_ns / read.ios <= read.max_ns
+
+
+def test_counters_after_a_test_are_those_of_the_test() -> None:
+    """So the totals of a mixed run are exact, when they were reset before it."""
+    runs = zip(
+        results("D_qos_limits", "perform_tests"),
+        results("D_qos_limits", "bdev_get_iostat"),
+        strict=False,
+    )
+    for reply, stats in runs:
+        (one,) = reply["results"]
+        ios = sum(flow(stats, "Malloc0", d).ios for d in ("read", "write"))
+        assert ios == round(one["iops"] * one["runtime"])
+
+
+ASKED = {"queue_depth": 4, "io_size": "4096", "time_in_sec": 1, "workload_type": "rw"}
+
+
+def test_a_share_of_zero_is_not_done_as_asked() -> None:
+    reply = results("A_perform_tests", "perform_tests")[3]
+    with pytest.raises(Unsound, match="percentage 70, not 0") as caught:
+        verdict(reply, {**ASKED, "rw_percentage": 0}, ended=False)
+    assert caught.value.cause == "not-as-asked"
+
+
+def test_success_that_is_none() -> None:
+    (failed,) = results("E_error_bdev_f", "perform_tests")
+    (short,) = results("I_bdev_deleted_midrun", "perform_tests")
+    with pytest.raises(Unsound, match="5 I/Os failed"):
+        verdict(failed, {"time_in_sec": 2}, ended=False)
+    with pytest.raises(Unsound, match="finished, but after"):
+        verdict(short, {"time_in_sec": 8}, ended=False)
+    (ended,) = results("H_SIGTERM", "perform_tests")
+    with pytest.raises(Unsound, match="something else"):
+        verdict(ended, {"time_in_sec": 2}, ended=False)
+    assert verdict(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
+
+
+@pytest.mark.parametrize("code", [c for c in CODES if c > 0] + [136, 139, 137, 7, None])
+def test_each_code_has_a_sentence(code: int | None) -> None:
+    assert why(code, "")
+
+
+def test_codes_of_signals() -> None:
+    assert why(-8, "") == why(136, "") == "an I/O is larger than the device"
+    assert "memory" in why(139, "") and "signal 9" in why(137, "")
+
+
+@given(st.text())
+def test_no_text_breaks_the_parser(garbage: str) -> None:
+    printed_jobs(garbage)
+    printed_jobs(f"Running I/O for 1 seconds...\nLatency summary\n{garbage}")
+    why(None, garbage)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(
+    [
+        "results",
+        "iops",
+        "runtime",
+        "io_failed",
+        "bdevs",
+        "name",
+        "tick_rate",
+        "histogram",
+    ]
+)
+
+
+@given(JSON | st.dictionaries(KEYS, JSON))
+def test_no_reply_breaks_the_readers(reply: Any) -> None:
+    take(lambda: verdict(reply, ASKED, ended=False))
+    take(lambda: flow(reply, "x", "read"))
+    take(lambda: dense(reply))
+
+
+@given(
+    st.dictionaries(st.integers(0, 5000), st.integers(1, 10**9), min_size=1),
+    st.integers(1, 10**9),
+)
+def test_a_shape_keeps_count_and_mean(counts: dict[int, int], ios: int) -> None:
+    shape = nothing()
+    for bucket, count in counts.items():
+        shape[bucket] = count
+    assert apportioned(shape, ios).sum() == ios
+    found = shaped(shape, ios, 1e6)
+    assert found.sum() == ios
+    inside = within(found, 10_000, 20_000)
+    assert inside.sum() == ios
+    assert inside[: bucket_index(10_000)].sum() == 0

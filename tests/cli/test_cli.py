@@ -1,0 +1,308 @@
+"""The command line: what it prints, what it exits with, what it keeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from command import Done, ioplan, plan_file
+from paths import ROOT
+
+READS = """
+plan "Reads"
+param run_time = 2s
+test "Sweep" {
+  run    random 4KiB 100/0 for run_time
+  vary   qd in 1..8 doubling
+  expect p99 < 100ms
+}
+"""
+SIM = ("--backend", "sim", "--create", "1GiB")
+
+
+@pytest.fixture
+def reads(tmp_path: Path) -> Path:
+    return plan_file(tmp_path, READS)
+
+
+def narrow(done: Done) -> bool:
+    """Whether all tables fit 80 columns."""
+    return all(len(line) <= 80 for line in done.out.splitlines())
+
+
+def test_run_ends_with_table_chart_and_place_of_the_record(
+    reads: Path, store_path: Path
+) -> None:
+    done = ioplan("run", reads, *SIM)
+    assert done.code == 0
+    assert "held in 4 of 4 cells: expect p99 < 100ms" in done.out
+    assert "iops by qd" in done.out and "┤" in done.out
+    assert f"4 runs kept in {store_path}" in done.out
+
+
+def test_a_run_fits_80_columns(store_path: Path) -> None:
+    done = ioplan("run", ROOT / "examples/demo.ioplan", *SIM)
+    lines = [line for line in done.out.splitlines() if str(store_path) not in line]
+    assert max(map(len, lines)) <= 80 and len(lines) > 60
+
+
+def test_json_lines_are_json_and_nothing_else(reads: Path, store_path: Path) -> None:
+    done = ioplan("run", reads, *SIM, "--json")
+    kinds = [line["type"] for line in done.lines]
+    assert kinds[0] == "session" and kinds[-1] == "end"
+    assert kinds.count("step") == kinds.count("record") == kinds.count("verdict") == 4
+    assert kinds.count("progress") >= 4 * 2
+    assert [r["record"]["asked"]["cell"] for r in done.of("record")] == [
+        {"qd": qd} for qd in ("1", "2", "4", "8")
+    ]
+
+
+def test_quiet_says_nothing(reads: Path, store_path: Path) -> None:
+    done = ioplan("run", reads, *SIM, "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "Reads" in ioplan("ls").out
+
+
+def test_a_failed_expectation_exits_with_1(tmp_path: Path, store_path: Path) -> None:
+    text = READS.replace("p99 < 100ms", "p99 < 1us when qd == 4")
+    done = ioplan("run", plan_file(tmp_path, text), *SIM)
+    assert done.code == 1
+    assert "failed: expect p99 < 1us when qd == 4 [qd=4]" in done.out
+
+
+def test_an_undecided_expectation_is_not_held(tmp_path: Path, store_path: Path) -> None:
+    text = READS.replace("p99 <", "p99.999 <")
+    done = ioplan("run", plan_file(tmp_path, text), *SIM, "--scale-time", "0.01")
+    assert done.code == 1
+    assert "needs 1_000_000 I/Os" in done.out.replace("\n", " ")
+
+
+def test_baseline(tmp_path: Path, store_path: Path) -> None:
+    text = READS.replace("p99 < 100ms", "iops >= 95% of baseline")
+    path = plan_file(tmp_path, text)
+    first = ioplan("run", path, *SIM, "--json")
+    assert first.code == 0
+    assert {v["outcome"] for v in first.of("verdict")} == {"no baseline"}
+    second = ioplan("run", path, *SIM, "--json", "--baseline", "last")
+    assert second.code == 0
+    assert {v["outcome"] for v in second.of("verdict")} == {"held"}
+    assert all(
+        v["limit"] == pytest.approx(v["actual"] * 0.95) for v in second.of("verdict")
+    )
+
+
+def test_scale_time_multiplies_every_duration(reads: Path, store_path: Path) -> None:
+    done = ioplan("run", reads, *SIM, "--json", "--scale-time", "0.25")
+    assert {r["record"]["run_s"] for r in done.of("record")} == {0.5}
+    whole = json.loads(ioplan("plan", reads, "--json").out)
+    part = json.loads(ioplan("plan", reads, "--json", "--scale-time", "0.25").out)
+    assert part["total"]["run_s"] == whole["total"]["run_s"] / 4 == 2.0
+
+
+def test_set_changes_a_param(reads: Path, store_path: Path) -> None:
+    done = ioplan("run", reads, *SIM, "--json", "--set", "run_time=100ms")
+    assert {r["record"]["run_s"] for r in done.of("record")} == {0.1}
+
+
+def test_plan_fits_80_columns_and_adds_up(tmp_path: Path) -> None:
+    done = ioplan("plan", ROOT / "examples/review.ioplan", "--capacity", "64GiB")
+    assert done.code == 0 and narrow(done)
+    listed = json.loads(ioplan("plan", ROOT / "examples/review.ioplan", "--json").out)
+    singles = [s["estimated_s"] * s.get("times_at_most", 1) for s in listed["steps"]]
+    assert sum(singles) == pytest.approx(listed["total"]["run_s"], rel=1e-6)
+
+
+def test_plan_takes_the_capacity_of_a_target(reads: Path, tmp_path: Path) -> None:
+    target = tmp_path / "t.bin"
+    target.write_bytes(bytes(1 << 20))
+    listed = json.loads(ioplan("plan", reads, "--json", "--target", target).out)
+    assert listed["total"]["capacity_bytes"] == 1 << 20
+    assert ioplan("plan", reads, "--target", target, "--capacity", "1GiB").code == 2
+
+
+def test_check_finds_all_errors(tmp_path: Path) -> None:
+    text = READS.replace("100/0", "100/10").replace("doubling", "dubling")
+    path = plan_file(tmp_path, text)
+    done = ioplan("check", path)
+    assert done.code == 2 and done.out == ""
+    assert "the mix 100/10 adds up to 110 %" in done.err
+    assert "did you mean 'doubling'?" in done.err
+    found = json.loads(ioplan("check", path, "--format", "json").out)
+    assert [(d["line"], d["severity"]) for d in found] == [(5, "error"), (6, "error")]
+    assert ioplan("check", path, "--format", "xml").code == 2
+
+
+def test_check_is_silent_about_right_plans(reads: Path) -> None:
+    assert ioplan("check", reads, ROOT / "examples/review.ioplan").out == ""
+    assert ioplan("check", reads, "--format", "json").out.strip() == "[]"
+
+
+def test_fmt_rewrites_once(tmp_path: Path) -> None:
+    path = plan_file(tmp_path, READS)
+    assert ioplan("fmt", path, "--check").code == 1
+    assert path.read_text() == READS
+    assert ioplan("fmt", path).code == 0
+    formatted = path.read_text()
+    assert ioplan("fmt", path, "--check").code == 0
+    assert ioplan("fmt", path).out == "" and path.read_text() == formatted
+
+
+def test_fmt_leaves_a_broken_plan_alone(tmp_path: Path) -> None:
+    path = plan_file(tmp_path, "test {")
+    assert ioplan("fmt", path).code == 2
+    assert path.read_text() == "test {"
+
+
+def test_show_and_ls_fit_80_columns(reads: Path, store_path: Path) -> None:
+    ioplan("run", reads, *SIM, "--quiet")
+    ioplan("run", reads, *SIM, "--quiet", "--scale-time", "0.5")
+    assert narrow(ioplan("show")) and narrow(ioplan("ls"))
+    assert len(ioplan("ls", "--format", "jsonl").lines) == 2
+    shown = ioplan("show", "last", "--test", "Sweep")
+    assert "Sweep" in shown.out and shown.code == 0
+    missing = ioplan("show", "last", "--test", "Sweeb")
+    assert missing.code == 2 and "did you mean 'Sweep'?" in missing.err
+
+
+def test_export_in_each_format(reads: Path, store_path: Path, tmp_path: Path) -> None:
+    ioplan("run", reads, *SIM, "--quiet")
+    schema = json.loads(ioplan("schema").out)
+    runs = json.loads(ioplan("export").out)["runs"]
+    for run in runs:
+        jsonschema.validate(run, schema)
+    assert ioplan("export", "last", "--format", "jsonl").lines == runs
+    text = ioplan("export", "--format", "csv").out
+    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["scope"] == "total"]
+    assert [float(r["iops"]) for r in rows] == [r["total"]["iops"] for r in runs]
+    out = tmp_path / "out.parquet"
+    assert ioplan("export", "--format", "parquet", "-o", out).code == 0
+    assert out.read_bytes()[:4] == b"PAR1"
+
+
+def test_ls_and_show_in_each_format(
+    reads: Path, store_path: Path, tmp_path: Path
+) -> None:
+    ioplan("run", reads, *SIM, "--quiet")
+    (session,) = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
+    assert (session["plan"], session["runs"]) == ("Reads", 4)
+    (row,) = csv.DictReader(io.StringIO(ioplan("ls", "--format", "csv").out))
+    assert row["id"] == session["id"]
+    out = tmp_path / "sessions.parquet"
+    assert ioplan("ls", "--format", "parquet", "-o", out).code == 0
+    assert out.read_bytes()[:4] == b"PAR1"
+    assert (
+        ioplan("show", "--format", "csv").out == ioplan("export", "--format", "csv").out
+    )
+    assert ioplan("ls", "--format", "xml").code == 2
+    nowhere = ioplan("ls", "--format", "csv", "-o", tmp_path / "no/where.csv")
+    assert nowhere.code == 2 and "cannot write" in nowhere.err
+
+
+def test_store_option_beats_environment_beats_xdg(
+    reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("IOPLAN_STORE", raising=False)
+    ioplan("run", reads, *SIM, "--quiet")
+    assert (tmp_path / "xdg/ioplan/results.db").exists()
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "env.db"))
+    ioplan("run", reads, *SIM, "--quiet")
+    assert (tmp_path / "env.db").exists()
+    ioplan("run", reads, *SIM, "--quiet", "--store", tmp_path / "option.db")
+    assert (
+        len(ioplan("ls", "--format", "jsonl", "--store", tmp_path / "option.db").lines)
+        == 1
+    )
+
+
+def test_backends_lists_both() -> None:
+    done = ioplan("backends")
+    assert "io_uring" in done.out and "sim" in done.out and narrow(done)
+
+
+def test_version_and_help() -> None:
+    assert ioplan("--version").out.startswith("ioplan ")
+    for command in ("check", "fmt", "plan", "run", "ls", "show", "export", "schema"):
+        assert ioplan(command, "--help").code == 0
+
+
+BAD_CALLS = [
+    ((), "no target is named"),
+    (("--target", "nope.bin"), "there is no target 'nope.bin'"),
+    (("--target", "x/s.bin", "--create", "1MiB"), "there is no folder 'x'"),
+    (("--target", "/dev/null"), "neither a file nor a block device"),
+    (("--target", "/tmp"), "neither a file nor a block device"),
+    (("--target", "empty.bin"), "smaller than a block of 512 B"),
+    (("--target", "s.bin", "--create", "1000B"), "write for example 4KiB"),
+    (("--target", "s.bin", "--create", "4"), "takes a size"),
+    (("--target", "s.bin", "--create", "2KiBB"), "there is no unit"),
+    (("--target", "s.bin", "--create", "900TiB"), "do not fit"),
+    (("--target", "other.bin", "--create", "1MiB"), "exists with 8192 B"),
+    (("--backend", "simm"), "did you mean 'sim'?"),
+    (("--backend", "sim", "--set", "run_time"), "--set takes NAME=VALUE"),
+    (("--backend", "sim", "--set", "run_tim=1s"), "did you mean 'run_time'?"),
+    (("--backend", "sim", "--set", "run_time=4KiB"), "is a time, not a size"),
+    (("--backend", "sim", "--set", "run_time=1s", "--set", "run_time=2s"), "twice"),
+    (("--backend", "sim", "--scale-time", "0"), "--scale-time is a factor"),
+    (("--backend", "sim", "--baseline", "x"), "no session"),
+    (("--backend", "sim", "--quiet", "--json"), "not both"),
+    (("--backend", "sim", "--store", "/dev/null/x.db"), "/dev/null/x.db"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_CALLS)
+def test_bad_calls_say_what_to_do_and_exit_with_2(
+    arguments: tuple[str, ...],
+    message: str,
+    reads: Path,
+    store_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.bin").touch()
+    Path("other.bin").write_bytes(bytes(8192))
+    done = ioplan("run", reads, *arguments)
+    assert done.code == 2 and done.out == ""
+    assert message in done.err and done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+    assert Path("other.bin").read_bytes() == bytes(8192)
+
+
+def test_a_plan_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "is it a plan?" in ioplan("check", path).err
+    assert ioplan("check", tmp_path / "none").code == 2
+
+
+@pytest.mark.parametrize("module", ["rich", "typer"])
+def test_ctrl_c_while_it_is_being_read(
+    module: str, tmp_path: Path, reads: Path
+) -> None:
+    """One line and the exit code of a stop, whatever is being imported."""
+    reached = tmp_path / "reached"
+    slow = (
+        f"import pathlib, time; pathlib.Path({str(reached)!r}).touch(); time.sleep(600)"
+    )
+    (tmp_path / f"{module}.py").write_text(slow)
+    words = (sys.executable, "-m", "ioplan.cli", "check", reads)
+    path = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(
+        words, env=path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not reached.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == "interrupted\n"
+    assert process.returncode == 130

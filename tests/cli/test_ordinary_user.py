@@ -1,0 +1,150 @@
+"""ioplan without root: the device's group, and nothing else, as dsl/security.md has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import plan_file
+from labs import MIB, lab_file, loop_device
+
+NOBODY, GROUP = 65534, 64123
+"""A user without rights, and a group that nothing else on this machine has."""
+LOCKED = "--memlock=65536:65536"
+"""Old systems let ordinary users lock no more; buffers that io_uring keeps count."""
+
+PLAN = """precondition new { purge }
+test "Reads" { after new
+ run random 1MiB 100/0, qd 64 for 200ms }
+test "Writes" { run random 4KiB 0/100, qd 8 for 200ms }"""
+"""64 MiB of buffers, more than an ordinary user may lock in memory."""
+
+
+def reason() -> str:
+    """Why it cannot be tried here."""
+    if os.geteuid() != 0:
+        return "needs root, to make a device that is somebody else's"
+    if not shutil.which("setpriv"):
+        return "setpriv is not installed (util-linux)"
+    done = subprocess.run(
+        [*as_nobody(), sys.executable, "-c", "import ioplan.cli"],
+        capture_output=True,
+        cwd="/",
+        check=False,
+    )
+    return "" if done.returncode == 0 else "others may not run this Python"
+
+
+def as_nobody(*groups: int) -> list[str]:
+    given = [f"--groups={','.join(map(str, groups))}"] if groups else ["--clear-groups"]
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", *given]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _possible() -> None:
+    if why := reason():
+        pytest.skip(f"LEFT OUT: ioplan as an ordinary user: {why}")
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder of the user's, with a device that belongs to the group."""
+
+    folder: Path
+    node: Path
+    lab: Path
+    backing: Path
+
+    def ioplan(
+        self, *words: str | Path, groups: tuple[int, ...] = (GROUP,)
+    ) -> subprocess.CompletedProcess[str]:
+        command = [
+            "prlimit",
+            LOCKED,
+            *as_nobody(*groups),
+            sys.executable,
+            "-m",
+            "ioplan.cli",
+        ]
+        return subprocess.run(
+            [*command, *map(str, words)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env=os.environ | {"HOME": str(self.folder), "IOPLAN_LAB": str(self.lab)},
+            timeout=120,
+        )
+
+    def run(
+        self, plan: str, *words: str | Path, **how: Any
+    ) -> subprocess.CompletedProcess[str]:
+        path = plan_file(self.folder, plan)
+        return self.ioplan("run", path, "--target", "fast", "--json", *words, **how)
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    """Not in pytest's own folder, which others may not enter."""
+    folder = Path(tempfile.mkdtemp(prefix="ioplan-user-"))
+    backing = folder / "disk.img"
+    backing.write_bytes(os.urandom(64 * MIB))
+    lab = lab_file(folder, backing_file=str(backing), writable=True)
+    try:
+        with loop_device(backing) as node:
+            before = node.stat()
+            shutil.chown(node, 0, GROUP)
+            node.chmod(0o660)
+            for path in (folder, lab):
+                os.chown(path, NOBODY, NOBODY)
+            try:
+                yield Home(folder, node, lab, backing)
+            finally:
+                os.chown(node, before.st_uid, before.st_gid)
+                node.chmod(before.st_mode & 0o777)
+    finally:
+        shutil.rmtree(folder)
+
+
+def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    assert done.returncode == 0, done.stderr
+    lines = map(json.loads, done.stdout.splitlines())
+    return [line["record"] for line in lines if line["type"] == "record"]
+
+
+@pytest.mark.parametrize("backend", ["io_uring", "fio"])
+def test_the_group_is_enough(home: Home, backend: str) -> None:
+    words = ("--backend", backend, "--overwrite", home.backing)
+    done = home.run(PLAN, *words)
+    made = records(done)
+    assert [one["status"] for one in made] == ["ok", "ok"]
+    assert all(one["total"]["ios"] for one in made)
+    assert "purge: discarded; 128 marks read back as zeros" in done.stdout
+    owned = [p for p in home.folder.rglob("*") if p.stat().st_uid == NOBODY]
+    assert any(p.name == "results.db" for p in owned)
+
+
+def test_without_the_group_it_is_told_what_is_missing(home: Home) -> None:
+    done = home.run(PLAN, groups=())
+    assert done.returncode == 2
+    assert "no permission" in done.stderr and "group" in done.stderr
+
+
+def test_other_devices_are_not_touched(home: Home) -> None:
+    """The group opens one device; that it is the lab's one is still checked."""
+    home.lab.write_text('[targets.fast]\nbacking_file = "/other"\nwritable = true\n')
+    plan = plan_file(home.folder, 'test "W" { run random 4KiB 0/100 for 50ms }')
+    words = ("run", plan, "--target", home.node, "--overwrite", home.backing)
+    before = home.backing.read_bytes()
+    done = home.ioplan(*words)
+    assert done.returncode == 2, done.stdout
+    assert home.backing.read_bytes() == before

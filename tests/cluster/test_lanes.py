@@ -1,0 +1,261 @@
+"""A group of targets on one host: a lane each, side by side."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Done, ioplan, plan_file
+from rich.console import Console
+
+from ioplan.cli.display.fleet import overview
+from ioplan.cluster.jobs.lane import LaneState
+from ioplan.cluster.jobs.lane_folder import STATE_BYTES, LaneFolder, folders, lanes_root
+from ioplan.store.store import Store
+
+SIM = """test "T" {
+  run    random 4KiB 100/0 for 200ms
+  vary   qd in 1, 2, 4
+  expect errors == 0
+}
+"""
+SLOW = SIM.replace("200ms", "1s")
+
+
+@pytest.fixture(autouse=True)
+def _own_store(store_path: Path) -> None:
+    """Lanes are beside it."""
+
+
+def lab_file(folder: Path, *names: str, **said: str) -> Path:
+    """Targets that are files."""
+    lines = [f'{key} = "{value}"' for key, value in said.items() if key != "lock"]
+    for name in names:
+        lines += [f"[targets.{name}]", f'path = "{folder / name}"', "writable = true"]
+        lines += [f'lock = "{said["lock"]}"'] if "lock" in said else []
+    path = folder / "lab.toml"
+    path.write_text("\n".join([*lines, "[groups]", 'all = ["*"]', ""]))
+    return path
+
+
+def run_all(lab: Path, plan: Path, *words: str) -> Done:
+    size = "1GiB" if "sim" in lab.read_text() else "16MiB"
+    said = ("--lab", lab, "--target", "all", "--create", size)
+    return ioplan("run", plan, *said, *words)
+
+
+def begun(lab: Path, plan: Path, *words: str) -> str:
+    """A job that goes on by itself."""
+    done = run_all(lab, plan, "--detach", *words)
+    assert done.code == 0, done.err
+    found = re.search(r"job (\S+):", done.out)
+    assert found
+    return found[1]
+
+
+def lane(job: str, number: int = 1) -> LaneFolder:
+    return LaneFolder(lanes_root() / job / f"{job}-{number:03}")
+
+
+def wait_for(what: Callable[[], Any]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def runs(job: str, path: Path) -> Counter[tuple[str, str]]:
+    """How often each cell of each lane was done."""
+    with Store.open(path) as store:
+        return Counter(
+            (one.id, str(record.asked.cell))
+            for one in store.sessions()
+            if one.id.startswith(job)
+            for record in store.records(one.id)
+            if record.status == "ok"
+        )
+
+
+def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) -> None:
+    lab = lab_file(tmp_path, "a", "b", backend="sim")
+    done = run_all(lab, plan_file(tmp_path, SIM))
+    assert done.code == 0, done.err
+    assert "a: ok" in done.out and "b: ok" in done.out
+    with Store.open(store_path) as store:
+        sessions = store.sessions()
+        assert sorted(one.target for one in sessions) == ["a", "b"]
+        assert [store.count(one.id) for one in sessions] == [3, 3]
+    told = ioplan("status")
+    assert told.out.count("3 runs") == 2
+    assert all(len(line) <= 80 for line in (done.out + told.out).splitlines())
+
+
+def test_what_a_plan_uses_goes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    plan_file(tmp_path / "lib", "workload w = random 4KiB 100/0, qd 2", "w.ioplan")
+    plan = plan_file(tmp_path, 'use "lib/w.ioplan"\ntest "T" { run w for 200ms }')
+    lab = lab_file(tmp_path, "a", backend="sim")
+    job = begun(lab, plan)
+    plan.unlink()
+    (tmp_path / "lib/w.ioplan").unlink()
+    assert ioplan("attach", job).code == 0
+
+
+def test_the_gravest_lane_is_the_exit_code(tmp_path: Path) -> None:
+    lab = lab_file(tmp_path, "a", "b", backend="sim")
+    plan = plan_file(tmp_path, SIM.replace("errors == 0", "iops > 100000000"))
+    done = run_all(lab, plan)
+    assert done.code == 1
+    assert "3 runs, 3 not" in done.out
+    elsewhere = lab.read_text().replace(str(tmp_path / "b"), "/nowhere/b")
+    lab.write_text(elsewhere.replace('backend = "sim"', 'backend = "io_uring"'))
+    done = run_all(lab, plan_file(tmp_path, SIM))
+    assert done.code == 2
+    assert "b: refused: error: there is no folder '/nowhere'" in done.err
+    assert "a: ok" in done.out
+
+
+def test_cancel_ends_the_io_and_resume_goes_on(
+    tmp_path: Path, store_path: Path
+) -> None:
+    job = begun(lab_file(tmp_path, "a", "b"), plan_file(tmp_path, SLOW))
+    wait_for(lambda: runs(job, store_path) if store_path.exists() else 0)
+    done = ioplan("cancel", job)
+    assert done.code == 0
+    assert done.out.count("stopped") == 2
+    assert not any(one.is_held() for one in folders(lanes_root(), job))
+    assert 0 < sum(runs(job, store_path).values()) < 6
+    assert ioplan("attach", job).code == 130
+    assert ioplan("resume", job).code == 0
+    found = runs(job, store_path)
+    assert len(found) == 6 and set(found.values()) == {1}
+
+
+def test_another_store_has_all_of_a_job(tmp_path: Path, store_path: Path) -> None:
+    other = tmp_path / "other/results.db"
+    lab = lab_file(tmp_path, "a", "b", backend="sim")
+    done = run_all(lab, plan_file(tmp_path, SIM), "--store", other)
+    assert done.code == 0, done.err
+    assert len(runs("", other)) == 6
+    assert not store_path.exists()
+    assert ioplan("status", "--store", other).code == 0
+
+
+def test_a_path_must_hold_from_every_folder(tmp_path: Path) -> None:
+    lab = lab_file(tmp_path, "a", backend="sim")
+    lab.write_text(lab.read_text().replace(str(tmp_path / "a"), "a.bin"))
+    done = run_all(lab, plan_file(tmp_path, SIM))
+    assert (done.code, done.err.count("write it from / on")) == (2, 1)
+
+
+def test_a_file_is_overwritten_only_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes have the guard of a single run; the name may be a path from here."""
+    monkeypatch.chdir(tmp_path)
+    lab = lab_file(tmp_path, "a", "b")
+    for name in "ab":
+        (tmp_path / name).write_bytes(bytes(16 << 20))
+    plan = plan_file(tmp_path, SIM.replace("100/0", "0/100").replace("1, 2, 4", "1"))
+    done = run_all(lab, plan, "--overwrite", "./a")
+    assert done.code == 2
+    assert "a: ok" in done.out
+    assert "b: refused" in done.out
+    assert f"--overwrite {tmp_path / 'b'}" in done.err
+    assert (tmp_path / "b").read_bytes() == bytes(16 << 20)
+    assert (tmp_path / "a").read_bytes() != bytes(16 << 20)
+
+
+def test_ctrl_c_ends_all_lanes(tmp_path: Path, store_path: Path) -> None:
+    lab = lab_file(tmp_path, "a", "b")
+    words = ["run", plan_file(tmp_path, SLOW), "--lab", lab, "--target", "all"]
+    command = [sys.executable, "-m", "ioplan.cli", *words, "--create", "16MiB"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+        wait_for(lambda: runs("", store_path) if store_path.exists() else 0)
+        client.send_signal(signal.SIGINT)
+        said, _ = client.communicate(timeout=60)
+    assert client.returncode == 130
+    assert said.count("stopped") >= 2
+    assert not any(one.is_held() for one in folders(lanes_root()))
+
+
+def test_a_killed_lane_is_begun_again_but_not_for_ever(
+    tmp_path: Path, store_path: Path
+) -> None:
+    job = begun(lab_file(tmp_path, "a"), plan_file(tmp_path, SLOW))
+    for attempt in (1, 2, 3):
+        wait_for(lambda: lane(job).state().status == "running")
+        assert lane(job).state().attempts == attempt
+        pid = int(lane(job).lock_file.read_text())
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not lane(job).is_held())
+        lane(job).advance()
+    done = ioplan("attach", job)
+    assert done.code == 3
+    assert "a: died: its process was ended 3 times without a word" in done.err
+    assert ioplan("resume", job).code == 0
+    found = runs(job, store_path)
+    assert len(found) == 3 and set(found.values()) == {1}
+
+
+@pytest.mark.parametrize("lock", ["", "shelf"])
+def test_a_drive_is_never_used_by_two(
+    lock: str, tmp_path: Path, store_path: Path
+) -> None:
+    """Two jobs on one target, and two targets with one lock, take turns."""
+    said = {"lock": lock} if lock else {}
+    lab = lab_file(tmp_path, *("ab" if lock else "a"), **said)
+    plan = plan_file(tmp_path, SIM)
+    jobs = [begun(lab, plan) for _ in range(1 if lock else 2)]
+    assert [ioplan("attach", job).code for job in jobs] == [0] * len(jobs)
+    with Store.open(store_path) as store:
+        later, sooner = store.sessions()
+        assert sooner.ended_at and sooner.ended_at <= later.started_at
+
+
+def test_a_state_has_a_place_even_on_a_full_disk(tmp_path: Path) -> None:
+    job = begun(lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM))
+    ioplan("attach", job)
+    folder = lane(job)
+    assert folder.state_file.stat().st_size == STATE_BYTES
+    long = folder.state().model_copy(update={"message": "ö" * 5000})
+    folder.tell(long)
+    assert folder.state_file.stat().st_size == STATE_BYTES
+    assert folder.state().message.startswith("ö")
+
+
+def test_what_is_only_for_one_target_or_for_a_group(tmp_path: Path) -> None:
+    lab = lab_file(tmp_path, "a", backend="sim")
+    plan = plan_file(tmp_path, SIM)
+    assert "for one target" in run_all(lab, plan, "--json").err
+    done = ioplan("run", plan, "--lab", lab, "--target", "a", "--detach")
+    assert "--detach is for groups" in done.err
+    assert "no job 'x'" in ioplan("attach", "x").err
+
+
+def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
+    lab = lab_file(tmp_path, "a")
+    text = lab.read_text().replace("[targets.a]", '[targets.a]\nhost = "h1"')
+    lab.write_text("[hosts.h1]\n" + text)
+    done = run_all(lab, plan_file(tmp_path, SIM))
+    assert "the lab has hosts, and names no scheduler" in done.err
+
+
+def test_the_temperature_has_a_column_where_one_is_known() -> None:
+    cool = LaneState(job="j", session="s", target="a", status="running")
+    warm = cool.model_copy(update={"target": "b", "temperature_celsius": 41.4})
+    assert [column.header for column in overview([cool]).columns].count("°C") == 0
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(overview([cool, warm]))
+    shown = console.export_text()
+    assert "°C" in shown and " 41 " in shown

@@ -1,0 +1,250 @@
+"""A lab of several hosts loses nothing, whatever fails: hosts, links, or people.
+
+Hosts are network namespaces with workers of their own, drives are loop devices, and
+all I/O is done by the io_uring engine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import plan_file
+from labs import MIB, tell
+from netlab import PORT, NetLab, Place, needs_netns, netlab, wait_for
+
+from ioplan.devices.open_files import openers
+from ioplan.store.store import Store
+
+pytestmark = needs_netns
+
+CELLS, CUT_S, CUT_CELLS = 6, 40, 24
+PLAN = """test "T" {{
+  run    random 4KiB 70/30 for {run}
+  vary   qd in {cells}
+  expect errors == 0
+}}
+"""
+
+STRANGER = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as plain:
+    with context.wrap_socket(plain) as tls:
+        print(tls.recv(1))
+"""
+
+
+def plan(folder: Path, run: str = "400ms", cells: int = CELLS) -> Path:
+    depths = ", ".join(str(number) for number in range(1, cells + 1))
+    return plan_file(folder, PLAN.format(run=run, cells=depths))
+
+
+def runs_of(host: Place) -> list[tuple[str, str, str]]:
+    """Session, cell and status of all that a host has stored."""
+    if not host.store.exists():
+        return []
+    with Store.open(host.store) as store:
+        return [
+            (one.id, str(record.asked.cell), record.status)
+            for one in store.sessions()
+            for record in store.records(one.id)
+        ]
+
+
+def audit(lab: NetLab, job: str, cells: int = CELLS) -> None:
+    """Nothing is lost, nothing was done twice, and nothing goes on."""
+    done = Counter(
+        (session, cell)
+        for host in lab.hosts.values()
+        for session, cell, status in runs_of(host)
+        if session.startswith(job) and status == "ok"
+    )
+    sessions = {session for session, _ in done}
+    lanes = len([word for word in lab.overwrite if word.endswith(".img")])
+    assert len(sessions) == lanes
+    assert set(done.values()) == {1}
+    assert len(done) == lanes * cells
+    no_io(lab)
+
+
+def no_io(lab: NetLab) -> None:
+    """Nobody has a drive open, and only workers are left on the hosts."""
+    for line in tell(
+        "losetup", "--list", "--noheadings", "-O", "NAME,BACK-FILE"
+    ).splitlines():
+        name, _, backing = line.partition(" ")
+        if backing.strip().startswith(str(lab.folder)):
+            assert openers(Path(name).stat()) == []
+    for host in lab.hosts.values():
+        pids = set(map(int, tell("ip", "netns", "pids", host.space).split()))
+        assert pids <= {host.pid("worker")}
+
+
+def job_of(text: str) -> str:
+    found = re.search(r"job (\S+):", text)
+    assert found, text
+    return found[1]
+
+
+def detached(lab: NetLab, plan: Path, target: str = "all") -> str:
+    """Begin a job, and leave it alone; its id."""
+    done = lab.desk.ioplan(*lab.run(plan, target, "--detach"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return job_of(done.stdout)
+
+
+def stored(host: Place, job: str) -> int:
+    return sum(session.startswith(job) for session, _, _ in runs_of(host))
+
+
+def attached(lab: NetLab, job: str) -> str:
+    done = lab.desk.ioplan("attach", job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def up(lab: NetLab) -> str:
+    done = lab.desk.ioplan("lab", "up", "--lab", lab.file)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
+    """The disk of h2 has just enough room."""
+    with netlab(tmp_path_factory.mktemp("lab"), "h1", "h2") as lab:
+        small = lab.hosts["h2"].folder / "data"
+        small.mkdir()
+        tell("mount", "-t", "tmpfs", "-o", "size=40m", "none", small)
+        try:
+            up(lab)
+            yield lab
+        finally:
+            tell("umount", "--lazy", small)
+
+
+def test_client_worker_scheduler_and_a_lane_are_killed(
+    lab: NetLab, tmp_path: Path
+) -> None:
+    h1, h2 = lab.hosts.values()
+    with lab.desk.begin(*lab.run(plan(tmp_path, "1s"), "all")) as client:
+        assert client.stdout
+        job = job_of(client.stdout.readline())
+        wait_for(lambda: stored(h1, job) and stored(h2, job))
+        client.kill()
+    (lock,) = h2.folder.glob(f"data/lanes/{job}/*/lock")
+    os.kill(int(lock.read_text()), signal.SIGKILL)
+    h1.kill("worker")
+    lab.desk.kill("scheduler")
+    assert "h1: started" in up(lab)
+    assert "h2-drive" in attached(lab, job)
+    audit(lab, job)
+
+
+def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:
+    at = (lab.desk.address, str(PORT))
+    command = lab.desk.command(sys.executable, "-c", STRANGER, *at)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "certificate required" in done.stderr.lower()
+
+
+def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> None:
+    h1 = lab.hosts["h1"]
+    job = detached(lab, plan(tmp_path, "5s"))
+    wait_for(lambda: stored(h1, job))
+    done = lab.desk.ioplan("cancel", job)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("stopped") == 2
+    no_io(lab)
+    before = len(runs_of(h1))
+    done = lab.desk.ioplan("resume", job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(runs_of(h1)) > before
+    audit(lab, job)
+
+
+def test_a_full_disk_stops_a_lane_and_loses_nothing(
+    lab: NetLab, tmp_path: Path
+) -> None:
+    h2 = lab.hosts["h2"]
+    filler = h2.folder / "data" / "filler"
+    job = detached(lab, plan(tmp_path, "2s"))
+    wait_for(lambda: stored(h2, job))
+    with filler.open("wb") as file, pytest.raises(OSError, match="No space"):
+        while True:
+            file.write(bytes(MIB))
+            file.flush()
+    done = lab.desk.ioplan("attach", job)
+    assert done.returncode == 3
+    assert "h2-drive: failed: error: the disk of the store" in done.stderr
+    assert 0 < stored(h2, job) < CELLS
+    filler.unlink()
+    done = lab.desk.ioplan("resume", job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    audit(lab, job)
+
+
+# ---- the cut takes its time, so the tests above run meanwhile
+
+
+class Cut:
+    """A link that is cut in the middle of a lane."""
+
+    def __init__(self, lab: NetLab, plan: Path) -> None:
+        self.lab, self.plan = lab, plan
+        self.job, self.said, self.during = "", "", 0
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._go)
+
+    def _go(self) -> None:
+        try:
+            self._happen()
+        except BaseException as error:
+            self.error = error
+
+    def _happen(self) -> None:
+        host = self.lab.hosts["far"]
+        up(self.lab)
+        self.job = detached(self.lab, self.plan)
+        wait_for(lambda: stored(host, self.job))
+        self.lab.cut("far")
+        before, end_s = stored(host, self.job), time.monotonic() + CUT_S
+        while time.monotonic() < end_s:
+            time.sleep(1)
+        self.during = stored(host, self.job) - before
+        self.lab.mend("far")
+        self.said = attached(self.lab, self.job)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cut]:
+    folder = tmp_path_factory.mktemp("cut")
+    with netlab(folder, "far") as lab:
+        made = Cut(lab, plan(folder, "2s", CUT_CELLS))
+        made.thread.start()
+        try:
+            yield made
+        finally:
+            made.thread.join()
+
+
+def test_a_link_that_is_cut_for_40_s_disturbs_nothing(cut: Cut) -> None:
+    cut.thread.join()
+    if cut.error:
+        raise cut.error
+    assert cut.during > 5
+    audit(cut.lab, cut.job, CUT_CELLS)
+    with Store.open(cut.lab.hosts["far"].store) as store:
+        (session,) = store.sessions()
+        assert store.events(session.id) == []  # it was not even resumed

@@ -1,0 +1,264 @@
+"""Hosts that put load on one device together, as one run with one record.
+
+Hosts are network namespaces with workers of their own, the device is a loop device
+that both have. The engine of h2 can be made late.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import plan_file
+from fio_jobs import NEEDS_FIO
+from labs import MIB, loop_device, tell
+from netlab import NetLab, Place, needs_netns, netlab, wait_for
+from test_netlab import up
+
+from ioplan.devices.open_files import openers
+from ioplan.job import Result
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.store.store import Store
+from ioplan_io_uring.engine import engine_path
+
+pytestmark = needs_netns
+
+LATE_MS = 700
+BOUND_MS = 400
+"""Both hosts share two CPUs with other work; on idle ones it is a few ms at most."""
+ENGINE = """#!{python}
+import os, signal, subprocess, sys, threading, time
+words = ["{engine}", *sys.argv[1:]]
+if sys.argv[1:2] != ["run"] or not os.path.exists("{flag}"):
+    os.execv(words[0], words)
+child = subprocess.Popen(words, stdin=subprocess.PIPE, close_fds=False)
+signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+def pass_on():
+    for number, line in enumerate(sys.stdin.buffer):
+        time.sleep({late_s} * (number == 1))
+        child.stdin.write(line)
+        child.stdin.flush()
+    child.stdin.close()
+threading.Thread(target=pass_on, daemon=True).start()
+os._exit(child.wait())
+"""
+BOTH = """workload both {
+  reader = random 4KiB 100/0, qd 2, on hosts h1, h2
+  writer = sequential 64KiB 0/100, region 50%..100%, on hosts h2
+}
+precondition filled { purge write sequential 128KiB, qd 2, 1 pass }
+test "T" { after filled run both for LONG, warmup 100ms }
+"""
+
+
+class Shared:
+    """The lab, and its device that both hosts have."""
+
+    def __init__(self, lab: NetLab, device: Path, backing: Path, flag: Path) -> None:
+        self.lab, self.device, self.backing, self.flag = lab, device, backing, flag
+
+    def words(self, plan: Path, *more: str) -> list[str | Path]:
+        said = ["run", plan, "--lab", self.lab.file, "--target", "shared"]
+        return [*said, "--overwrite", self.backing, *more]
+
+    def run(self, plan: Path, *more: str) -> subprocess.CompletedProcess[str]:
+        return self.lab.desk.ioplan(*self.words(plan, *more))
+
+    def last(self) -> tuple[RunRecord, RunDetail]:
+        """The last run that was stored."""
+        with Store.open(self.lab.desk.store) as store:
+            session = store.session("last")
+            record = list(store.records(session.id))[-1]
+            return record, store.detail(session.id, record.seq)
+
+    def is_free(self) -> bool:
+        return openers(self.device.stat()) == []
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    folder = tmp_path_factory.mktemp("shared")
+    backing, flag, engine = (folder / name for name in ("shared.img", "flag", "engine"))
+    with backing.open("xb") as file:
+        file.truncate(32 * MIB)
+    said = {"python": sys.executable, "engine": engine_path(), "flag": flag}
+    engine.write_text(ENGINE.format(**said, late_s=LATE_MS / 1000))
+    engine.chmod(0o700)
+    late = {"h2": {"IOPLAN_ENGINE": str(engine)}}
+    with loop_device(backing) as device, netlab(folder, "h1", "h2", more=late) as lab:
+        with lab.file.open("a") as file:
+            file.write(
+                f'both = ["shared"]\n[targets.shared]\nhosts = ["h1", "h2"]\n'
+                f'backing_file = "{backing}"\nwritable = true\n'
+            )
+        up(lab)
+        yield Shared(lab, device, backing, flag)
+
+
+def plan(folder: Path, long: str = "500ms") -> Path:
+    return plan_file(folder, BOTH.replace("LONG", long))
+
+
+def own_results(shared: Shared, record: RunRecord) -> dict[str, Result]:
+    """What each host has written down by itself."""
+    hosts: dict[str, Any] = record.backend.facts["hosts"]
+    return {
+        host: Result.model_validate_json(Path(said["backend"]["kept"]).read_text())
+        for host, said in hosts.items()
+    }
+
+
+def check_sums(shared: Shared, record: RunRecord, detail: RunDetail) -> None:
+    """Every bin and every count is the sum of what the hosts have."""
+    own = own_results(shared, record)
+    assert list(own) == ["h1", "h2"]
+    bins: Counter[tuple[str, str, int]] = Counter()
+    ios: Counter[str] = Counter()
+    for stream in (one for result in own.values() for one in result.streams):
+        for direction, part in stream.directions.items():
+            ios[stream.name] += part.ios
+            for index, count in zip(part.bins[::2], part.bins[1::2], strict=True):
+                bins[stream.name, direction, index] += count
+    merged = {
+        (one.stream, one.direction, index): count
+        for one in detail.histograms
+        for index, count in zip(one.bins[::2], one.bins[1::2], strict=True)
+    }
+    assert merged == dict(bins)
+    assert {one.name: one.total.ios for one in record.streams} == dict(ios)
+    assert sum(sum(point.ios.values()) for point in detail.series) == ios.total()
+    by_host = record.backend.facts["hosts"]
+    assert record.total.ios == sum(one["total"]["ios"] for one in by_host.values())
+    assert all(one["streams"] for one in by_host.values())
+
+
+def check_start(record: RunRecord) -> None:
+    facts = record.backend.facts
+    starts = {host: one["start"] for host, one in facts["hosts"].items()}
+    late = [one["actual_ns"] - one["agreed_ns"] for one in starts.values()]
+    assert min(late) >= 0
+    assert facts["start_skew_ns"] == max(late) - min(late) < BOUND_MS * 1_000_000
+    # one machine has one clock: it is off by no more than is said
+    for one in starts.values():
+        assert abs(one["clock_offset_ns"]) <= one["clock_uncertainty_ns"]
+
+
+def check_record(shared: Shared, backend: str) -> None:
+    record, detail = shared.last()
+    assert (record.status, record.backend.name) == ("ok", backend)
+    assert record.asked.workload.streams[0].hosts == ("h1", "h2")
+    assert [one.name for one in record.streams] == ["reader", "writer"]
+    check_sums(shared, record, detail)
+    check_start(record)
+    assert shared.is_free()
+
+
+def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
+    done = shared.run(plan(tmp_path), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"type": "purged", "done": 1.0} in said
+    check_record(shared, "io_uring")
+
+
+@NEEDS_FIO
+def test_so_do_they_with_fio_and_as_a_lane(shared: Shared, tmp_path: Path) -> None:
+    """A group of shared targets is done by lanes at the desk."""
+    words = shared.words(plan(tmp_path), "--backend", "fio")
+    words[words.index("shared")] = "both"
+    done = shared.lab.desk.ioplan(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shared: ok" in done.stdout
+    check_record(shared, "fio")
+    (folder,) = shared.lab.hosts["h2"].folder.glob("data/sessions/*/run-0001.fio")
+    assert "exec_prerun=" in folder.read_text()
+    assert not list(folder.parent.glob("*.prerun.txt"))
+
+
+def test_a_host_that_is_late_is_seen(shared: Shared, tmp_path: Path) -> None:
+    shared.flag.touch()
+    try:
+        done = shared.run(plan(tmp_path))
+    finally:
+        shared.flag.unlink()
+    assert done.returncode == 0, done.stdout + done.stderr
+    record, _ = shared.last()
+    # the word comes before the time: so much of the lateness is not seen
+    assert record.backend.facts["start_skew_ns"] > (LATE_MS - 200) * 1_000_000
+    (told,) = [text for text in record.warnings if "began" in text]
+    assert told.startswith("h2 began ") and " ms after h1 " in told
+
+
+def engine_of(host: Place) -> list[int]:
+    """The engines that do I/O there; others only look at the device."""
+    pids = map(int, tell("ip", "netns", "pids", host.space).split())
+    return [pid for pid in pids if words_of(pid)[:2] == ["ioplan-engine", "run"]]
+
+
+def words_of(pid: int) -> list[str]:
+    """A process's program and its arguments; none if it has ended."""
+    try:
+        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+    return [Path(program).name, *words]
+
+
+def test_the_device_is_theirs_alone_and_then_free(
+    shared: Shared, tmp_path: Path
+) -> None:
+    """Neither a second such session nor one host alone gets in; and when the desk is
+    killed, nobody goes on."""
+    read = 'test "R" { run random 4KiB 100/0 for 1s }'
+    words = ("run", plan_file(tmp_path, read, "r.ioplan"), "--target", shared.device)
+    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "90s"))) as first:
+        wait_for(lambda: engine_of(shared.lab.hosts["h2"]))
+        again = shared.run(plan(tmp_path))
+        alone = shared.lab.desk.ioplan(*words)
+        assert first.poll() is None
+        first.kill()
+    assert again.returncode == alone.returncode == 2
+    assert f"h1: {shared.device} is held by" in again.stderr
+    assert f"another ioplan uses {shared.device} now" in alone.stderr
+    wait_for(shared.is_free, 30)
+
+
+def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -> None:
+    h1, h2 = shared.lab.hosts.values()
+    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "60s"))) as client:
+        wait_for(lambda: engine_of(h1) and engine_of(h2))
+        time.sleep(1)
+        for pid in engine_of(h2):
+            os.kill(pid, signal.SIGKILL)
+        said, _ = client.communicate(timeout=60)
+    assert client.returncode == 3
+    assert "h2: the engine was ended by signal 9" in " ".join(said.split())
+    record, _ = shared.last()
+    assert record.status == "failed"
+    assert record.message.startswith("h2: ")
+    assert record.message.endswith("the other hosts were stopped")
+    assert shared.is_free()
+
+
+def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None:
+    h2 = shared.lab.hosts["h2"]
+    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "60s"))) as client:
+        wait_for(lambda: engine_of(h2))
+        shared.lab.cut("h2")
+        try:
+            said, _ = client.communicate(timeout=60)
+            wait_for(lambda: not engine_of(h2), 30)
+        finally:
+            shared.lab.mend("h2")
+    assert client.returncode == 3
+    assert "h2: it is lost" in " ".join(said.split())
+    wait_for(shared.is_free, 30)

@@ -1,0 +1,382 @@
+"""`ioplan compare` on the simulated drive and on a file: alignment, verdicts, outputs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from calm import in_a_calm_moment
+from command import Done, ioplan, plan_file
+from run_data import measurement, record, session
+
+from ioplan.compare.formats import github, junit, markdown
+from ioplan.compare.judge import MORE_IS_BETTER, Question, compare
+from ioplan.compare.side import side_of
+from ioplan.language.metric import METRICS
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
+READS = """
+test "Reads" {
+  repeat 3 { run random 4KiB 100/0 for 1s }
+  vary qd in 1, 4, 16
+}
+"""
+PLAN = f"param shift = 1s\n{BEFORE}{READS}"
+SLOWER = '[host]\noverhead = "13us"\n'
+
+Ran = Callable[..., str]
+
+
+@pytest.fixture
+def ran(tmp_path: Path, store_path: Path) -> Ran:
+    """Run a plan on the simulated drive; returns the session's id."""
+
+    def run(text: str = PLAN, drive: str = "", **settings: str) -> str:
+        path = plan_file(tmp_path, text)
+        options: list[str | Path] = ["--create", "256MiB"]
+        if drive:
+            (tmp_path / "drive.toml").write_text(drive)
+            options += ["--sim", tmp_path / "drive.toml"]
+        for name, value in settings.items():
+            options += ["--set", f"{name}={value}"]
+        done = ioplan("run", path, "--backend", "sim", "--quiet", *options)
+        assert done.code == 0, done.err
+        return newest()
+
+    return run
+
+
+def newest() -> str:
+    return str(ioplan("ls", "--format", "jsonl").lines[0]["id"])
+
+
+def rows(done: Done) -> list[dict[str, Any]]:
+    return list(json.loads(done.out)["rows"])
+
+
+def words(done: Done) -> set[str]:
+    return {row["verdict"] for row in rows(done)}
+
+
+def compared(base: str, new: str, *options: str) -> Done:
+    return ioplan("compare", base, new, "--format", "json", *options)
+
+
+# false alarms and power
+
+
+def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
+    """A/A: 10 sessions that differ in their seeds only, and so 45 pairs.
+
+    Nothing counts as equal, so that only the statistics stand against noise.
+    """
+    ids = [ran(shift=f"{1 + n}00ms") for n in range(10)]
+    with Store.open(store_path) as store:
+        reader = Reader(store)
+        sides = [side_of(store, [store.session(id)]) for id in ids]
+        figures = {
+            run.total.iops for s in sides for cell in s.cells for run in cell.runs
+        }
+        assert len(figures) > 90, "the sessions are not the same numbers again"
+        question = Question(threshold_percent=0.0)
+        found = [
+            compare(reader, base, new, question)
+            for base, new in itertools.combinations(sides, 2)
+        ]
+    assert all(len(one.rows) == 12 for one in found)
+    assert sum(one.count("worse") + one.count("better") > 0 for one in found) <= 2
+
+
+def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
+    """A/B: 3 us more a command, which a short queue feels and a full one does not."""
+    base, new = ran(), ran(drive=SLOWER, shift="1100ms")
+    done = compared(base, new)
+    assert done.code == 1
+    by_cell = {(row["cell"].get("qd"), row["metric"]): row for row in rows(done)}
+    assert by_cell["1", "iops"]["verdict"] == by_cell["1", "mean"]["verdict"] == "worse"
+    assert by_cell["1", "iops"]["ratio"] < 0.9
+    assert by_cell["1", "mean"]["ratio"] > 1.1
+    assert by_cell["1", "iops"]["high"] < 0.98
+    back = compared(new, base)
+    assert back.code == 0 and "better" in words(back) and "worse" not in words(back)
+    large = compared(base, new, "--threshold", "60%")
+    assert large.code == 0 and words(large) == {"equal"}
+
+
+def test_more_is_better_of_all_that_is_per_something() -> None:
+    """But of CPU and latencies less is."""
+    more = {
+        name for name, (unit, _) in METRICS.items() if unit.startswith(("1/s", "B/s"))
+    }
+    assert more == {*MORE_IS_BETTER}
+
+
+def test_several_sessions_a_side(ran: Ran) -> None:
+    base = ",".join(ran(shift=f"{n}00ms") for n in (2, 3, 4))
+    new = ",".join(ran(drive=SLOWER, shift=f"{n}00ms") for n in (5, 6, 7))
+    done = compared(base, new)
+    assert done.code == 1
+    found = [row for row in rows(done) if row["cell"].get("qd") == "1"]
+    assert {row["verdict"] for row in found if row["metric"] != "p99"} == {"worse"}
+    assert {row["base_units"] for row in found} == {3}
+
+
+@in_a_calm_moment
+def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A/A on a real disk, whose sessions differ by more than their runs."""
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
+    text = """test "R" {
+      repeat 3 { run random 4KiB 100/0 for 100ms }
+      vary qd in 1, 4
+    }"""
+    options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--quiet")
+    ids: list[str] = []
+    for _ in range(12):  # on a busy machine a run may begin too late to count
+        ioplan("run", plan_file(tmp_path, text), "--backend", "io_uring", *options)
+        lines = ioplan("ls", "--format", "jsonl").lines
+        ids = [line["id"] for line in lines if line["status"] == "ok"]
+        if len(ids) == 6:
+            break
+    assert len(ids) == 6
+    codes = [
+        words(compared(a, b)) & {"better", "worse"}
+        for a, b in zip(ids[::2], ids[1::2], strict=True)
+    ]
+    assert sum(map(bool, codes)) <= 1
+
+
+# what nothing can tell
+
+
+def test_one_run_of_one_cell_tells_nothing(ran: Ran) -> None:
+    text = 'param t = 1s\ntest "T" { run random 4KiB 100/0 for t }'
+    base, new = ran(text), ran(text, drive='[host]\noverhead = "90us"\n')
+    done = compared(base, new)
+    assert done.code == 0 and words(done) == {"undecided"}
+    assert all("--noise" in row["why"] for row in rows(done))
+    told = compared(base, new, "--noise", "1%")
+    assert told.code == 1 and words(told) == {"worse"}
+    assert {row["noise_from"] for row in rows(told)} == {"given"}
+
+
+def test_single_runs_take_the_noise_of_other_cells(ran: Ran) -> None:
+    text = f'{PLAN}\ntest "Once" {{ run random 8KiB 100/0 for 1s\n vary qd in 2, 8 }}'
+    found = rows(compared(ran(text), ran(text, shift="1100ms")))
+    sources = {row["test"]: row["noise_from"] for row in found}
+    assert sources["Reads"] == "own repeats"
+    assert sources["Once"] == "repeats of other cells"
+
+
+def test_single_runs_take_the_scatter_of_the_cells(ran: Ran) -> None:
+    text = """param shift = 1s
+test "B" { run random 16KiB 100/0 for shift }
+test "T" { run random 4KiB 100/0 for 1s vary qd in 1..64 doubling }"""
+    found = rows(compared(ran(text), ran(text, shift="900ms")))
+    assert {row["noise_from"] for row in found} == {"scatter of cells"}
+    assert not {row["verdict"] for row in found} & {"better", "worse"}
+
+
+def test_a_percentile_of_too_few_is_undecided(ran: Ran) -> None:
+    done = compared(ran(), ran(), "--metric", "p99.999")
+    assert {row["verdict"] for row in rows(done)} == {"undecided"}
+    assert "needs 1_000_000 I/Os" in rows(done)[0]["why"]
+
+
+# alignment
+
+
+def test_names_and_order_do_not_matter(ran: Ran) -> None:
+    other = READS.replace('"Reads"', '"Lesen"').replace("1, 4, 16", "16, 4, 1")
+    base, new = ran(), ran(f"param shift = 1s\n{other}{BEFORE}")
+    found = json.loads(compared(base, new).out)
+    assert len(found["rows"]) == 12 and found["only_base"] == found["only_new"] == []
+    for row in found["rows"]:
+        if row["metric"] == "iops":
+            assert row["ratio"] == pytest.approx(1, abs=0.05)
+    assert {row["test"] for row in found["rows"]} == {"Before", "Lesen"}
+
+
+def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
+    longer = PLAN.replace("for 1s", "for 2s").replace("1, 4, 16", "1, 4, 8")
+    found = json.loads(compared(ran(), ran(longer)).out)
+    qds = {row["cell"].get("qd") for row in found["rows"]}
+    assert qds == {None, "1", "4"}
+    assert found["only_base"] == ["Reads: qd=16"]
+    assert found["only_new"] == ["Reads: qd=8"]
+    told = [row["remarks"] for row in found["rows"] if row["cell"]]
+    assert all(one == ["1 s in BASE, 2 s in NEW"] for one in told)
+
+
+def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
+    again = READS.replace('"Reads"', '"Again"')
+    text = f"{PLAN}{again}"
+    found = rows(compared(ran(text), ran(text)))
+    assert len(found) == 21
+    assert sum(row["test"] == "Again" for row in found) == 9
+    assert {row["base_units"] for row in found if row["test"] != "Before"} == {3}
+
+
+def test_of_rounds_the_window_counts(ran: Ran) -> None:
+    text = """test "T" {
+  run random 4KiB 100/0 for 1s
+  vary qd in 1, 2
+  rounds until steady iops when qd == 1, at most 9
+}"""
+    found = rows(compared(ran(text), ran(text)))
+    assert {row["base_units"] for row in found} == {5}
+
+
+def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
+    made = measurement()
+    with Store.open(store_path) as store:
+        for id, status in (
+            ("20260101-000000-aaaa", "ok"),
+            ("20260102-000000-bbbb", "failed"),
+        ):
+            store.begin(session(id))
+            one = record(1, session=id, made=made, status=status, message="EIO at 0")
+            store.add(one, made.detail)
+    done = ioplan("compare", "20260101", "20260102")
+    assert done.code == 1
+    assert "NEW failed: EIO at 0" in done.out
+    assert ioplan("compare", "20260102", "20260101").code == 0
+
+
+# outputs
+
+
+@pytest.fixture
+def pair(ran: Ran) -> tuple[str, str]:
+    return ran(), ran(drive=SLOWER, shift="1100ms")
+
+
+def test_text_fits_80_columns_and_is_plain(pair: tuple[str, str]) -> None:
+    done = ioplan("compare", *pair, "--all")
+    assert all(len(line) <= 80 for line in done.out.splitlines() if "BASE" not in line)
+    assert "\x1b" not in done.out
+    assert re.search(r"worse +qd=1 +iops .* -\d\d\.\d % +-\d+\.\d … -\d+\.\d", done.out)
+    short = ioplan("compare", *pair)
+    assert "\n equal " in done.out and "\n equal " not in short.out
+    assert re.search(r"\d+ worse, 0 better, \d+ equal", short.out)
+
+
+def test_new_is_the_last_session_by_itself(pair: tuple[str, str]) -> None:
+    assert ioplan("compare", pair[0]).out == ioplan("compare", *pair).out
+
+
+def test_a_file_is_written(pair: tuple[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "c.txt"
+    assert ioplan("compare", *pair, "-o", out).code == 1
+    assert out.read_text() == ioplan("compare", *pair).out
+
+
+def test_junit(pair: tuple[str, str]) -> None:
+    done = ioplan("compare", *pair, "--format", "junit")
+    assert done.code == 1
+    root = ElementTree.fromstring(done.out)
+    found = rows(compared(*pair))
+    assert len(root.findall(".//testcase")) == len(found)
+    for verdict, tag in (("worse", "failure"), ("undecided", "skipped")):
+        count = sum(row["verdict"] == verdict for row in found)
+        assert len(root.findall(f".//{tag}")) == count
+    suite = root.find("testsuite[@name='Reads']")
+    assert suite is not None and int(suite.get("tests", 0)) == 9
+    assert int(suite.get("failures", 0)) == len(suite.findall(".//failure")) > 0
+
+
+def test_github_annotations(pair: tuple[str, str]) -> None:
+    lines = ioplan("compare", *pair, "--format", "github").out.splitlines()
+    assert all(
+        re.match(r"::(error|warning|notice) title=[^:,]*::.", one) for one in lines
+    )
+    assert any(one.startswith("::error title=Reads qd=1::worse: iops") for one in lines)
+    assert "%25" in lines[-1]
+
+
+def test_markdown(pair: tuple[str, str]) -> None:
+    lines = ioplan("compare", *pair, "--format", "markdown").out.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len({line.count(" | ") for line in table}) == 1
+    assert any(line.startswith("| worse | Reads | qd=1 | iops |") for line in table)
+
+
+HOSTILE = 'a|b <script>x</script>\n::error::x\x1b[31m]]>&"%0A\x00 @all [x](http://x)'
+
+
+def test_hostile_names_are_text(store_path: Path) -> None:
+    made = measurement()
+    with Store.open(store_path) as store:
+        sides = []
+        for id in ("20260101-000000-aaaa", "20260102-000000-bbbb"):
+            store.begin(session(id, plan=HOSTILE, target=HOSTILE))
+            one = record(
+                1, session=id, test=HOSTILE, made=made, cell={HOSTILE: HOSTILE}
+            )
+            store.add(one, made.detail)
+            sides.append(side_of(store, [store.session(id)]))
+        found = compare(Reader(store), *sides, Question())
+    root = ElementTree.fromstring(junit(found))
+    assert "<script>" in str(root[0].get("name"))
+    assert all(line.startswith("::") for line in github(found).splitlines())
+    assert "::error::x" not in re.sub(r"(?m)^::.*?::", "", github(found)).split("\n")
+    assert "\x1b" not in markdown(found) and "<script>" not in markdown(found)
+    rest = re.sub(r"\\.", "", markdown(found))
+    assert "<" not in rest and "](" not in rest and "@" not in rest
+    done = ioplan("compare", "20260101", "20260102", "--all")
+    assert "\x1b" not in done.out and not re.search(r"(?m)^::error", done.out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--format", "jason"), "did you mean 'json'?"),
+        (("--threshold", "2"), "takes a share, for example 2%"),
+        (("--noise", "1ms"), "takes a share, for example 2%"),
+        (("--metric", "iopz"), "did you mean 'iops'?"),
+        (("--metric", "errors"), "no ratio to compare by"),
+    ],
+)
+def test_bad_calls(
+    options: tuple[str, ...], message: str, pair: tuple[str, str]
+) -> None:
+    done = ioplan("compare", *pair, *options)
+    assert done.code == 2 and message in done.err and done.out == ""
+
+
+def test_what_cannot_be_compared(ran: Ran) -> None:
+    one = ran()
+    other = ran('test "T" { run sequential 1MiB 100/0 for 1s }')
+    assert "on both sides" in ioplan("compare", one, one).err
+    assert "no cell in common" in ioplan("compare", one, other).err
+    assert "no session" in ioplan("compare", one, "nope").err
+
+
+def test_a_session_without_runs(ran: Ran, store_path: Path) -> None:
+    one = ran()
+    with Store.open(store_path) as store:
+        store.begin(session("20260101-000000-aaaa", status="interrupted"))
+    done = ioplan("compare", "20260101", one)
+    assert done.code == 2 and "no run to compare: it is interrupted" in done.err
+
+
+# of baseline
+
+
+def test_a_named_baseline_without_the_run_is_not_passed_over(
+    ran: Ran, tmp_path: Path
+) -> None:
+    text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 90% of baseline }'
+    first = ran(text)
+    options = ("--backend", "sim", "--json", "--baseline", first)
+    same = ioplan("run", plan_file(tmp_path, text), *options)
+    assert same.code == 0 and same.of("verdict")[0]["outcome"] == "held"
+    other = ioplan("run", plan_file(tmp_path, text.replace("4K", "8K")), *options)
+    assert other.code == 1 and other.of("verdict")[0]["outcome"] == "no baseline"

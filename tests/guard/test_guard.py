@@ -1,0 +1,96 @@
+"""The guard: each kind of target that must be refused, really made.
+
+What a person sees is kept in tests/golden/refused, a file a kind, and shown in
+dsl/lab.md; both are renewed with `pytest --renew`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+import paths
+import pytest
+from kinds import KINDS, Kind
+
+from ioplan.devices.usage import Host
+from ioplan.guard.target import TargetError, open_target
+
+GOLDEN = paths.GOLDEN / "refused"
+FROM_VM = paths.TESTS / "vm/rows.json"
+DOCUMENT = paths.ROOT / "dsl/lab.md"
+BEGIN, END = "<!-- refused: begin -->\n", "<!-- refused: end -->"
+
+
+def plain(text: str, folder: Path) -> str:
+    """What the message is on any machine."""
+    text = text.replace(str(folder), "/data")
+    for one in Host().root_disks:
+        text = text.replace(f"/dev/{one.name}", "/dev/sda")
+    text = re.sub(r"loop\d+", "loop0", text)
+    return re.sub(r"\S+ \(process \d+\)", "python (process 4711)", text)
+
+
+def message_of(kind: Kind, folder: Path) -> str:
+    """Make it, and be refused."""
+    with ExitStack() as stack:
+        with pytest.raises(TargetError) as refused:
+            open_target(kind.make(folder, stack)).close()
+        return plain(str(refused.value), folder)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_it_is_refused(
+    kind: Kind, tmp_path: Path, renew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IOPLAN_LAB", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/home/me/.config")
+    if kind.root and os.geteuid() != 0:
+        pytest.skip("LEFT OUT: block devices are made by root")
+    missing = [one for one in kind.programs if not shutil.which(one)]
+    if missing:
+        pytest.skip(f"LEFT OUT: {', '.join(missing)} is not installed")
+    row = {"kind": kind.name, "how": kind.how, "message": message_of(kind, tmp_path)}
+    path = GOLDEN / f"{kind.name.replace(' ', '_')}.json"
+    if renew:
+        GOLDEN.mkdir(exist_ok=True)
+        path.write_text(json.dumps(row, indent=2) + "\n")
+    assert row == json.loads(path.read_text())
+
+
+def rows() -> list[dict[str, str]]:
+    """In the order of the table of kinds, then those of the virtual machine."""
+    names = (kind.name.replace(" ", "_") for kind in KINDS)
+    found = [json.loads((GOLDEN / f"{name}.json").read_text()) for name in names]
+    lab = json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
+    return found + [row for row in lab if "message" in row and "kind" in row]
+
+
+def table() -> str:
+    """As Markdown."""
+    lines = ["| kind | made by | what a person sees |", "|---|---|---|"]
+    for row in rows():
+        message = row["message"].replace("|", "\\|").replace("\n", "<br>")
+        lines.append(f"| {row['kind']} | {row['how']} | {message} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_document_has_the_table(renew: bool) -> None:
+    text = DOCUMENT.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    fresh = f"{before}{BEGIN}{table()}{END}{after}"
+    if renew:
+        DOCUMENT.write_text(fresh)
+    assert text == fresh or renew
+
+
+def test_there_is_a_row_for_each_kind_and_nothing_else() -> None:
+    assert len(KINDS) >= 20
+    assert {one.stem.replace("_", " ") for one in GOLDEN.glob("*.json")} == {
+        kind.name for kind in KINDS
+    }

@@ -1,0 +1,386 @@
+"""A purge erases all, proves it, and fails where it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+
+import paths
+import pytest
+from command import ioplan, plan_file
+from hypothesis import given
+from hypothesis import strategies as st
+from labs import MIB, asked, lab_file, loop_device, needs_root, tell
+from started import ends, is_running, started
+
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.devices.nvme import COMMAND, Controller, Layout, nsids
+from ioplan.guard.purge import kernel, sanitize_log
+from ioplan.guard.purge.marks import MARKS, Marks, numbers
+from ioplan.guard.purge.nvme import action_of
+from ioplan.guard.purge.purge import purge
+from ioplan.guard.purge.sanitize_log import LOG_BYTES, SanitizeLog, watched
+from ioplan.guard.target import Target, make_scratch, open_target
+from ioplan.target_entry import PurgeWay
+
+PAGE = 4096
+
+
+@contextmanager
+def scratch(folder: Path, size_bytes: int = 4 * MIB) -> Iterator[Target]:
+    path = folder / "scratch.bin"
+    make_scratch(path, size_bytes, lambda _: None)
+    target = open_target(TargetRequest(path=str(path), writes=True))
+    try:
+        yield target
+    finally:
+        target.close()
+
+
+@contextmanager
+def device(folder: Path, way: PurgeWay | list[str]) -> Iterator[Target]:
+    """A loop device full of data, opened as a session does."""
+    backing = folder / "disk.img"
+    backing.write_bytes(os.urandom(16 * MIB))
+    said = {"purge" if isinstance(way, str) else "purge.command": way}
+    lab = lab_file(folder, backing_file=str(backing), writable=True, **said)
+    with loop_device(backing) as node:
+        target = open_target(asked(lab, node, backing))
+        try:
+            yield target
+        finally:
+            target.close()
+
+
+# marks
+
+
+def test_marks_that_nothing_erased_are_all_found(tmp_path: Path) -> None:
+    with scratch(tmp_path) as target:
+        marks = Marks(target)
+        marks.write()
+        found = marks.read()
+        assert (found.count, found.left, found.first_byte) == (MARKS, MARKS, 0)
+
+
+@pytest.mark.parametrize("fill", [0, 255, 7])
+def test_one_mark_of_all_is_found(tmp_path: Path, fill: int) -> None:
+    """Whatever the others read as; and one sector of it is enough."""
+    with scratch(tmp_path) as target:
+        marks = Marks(target)
+        last, mark = list(marks.marks.items())[-1]
+        os.pwrite(target.fd, bytes([fill]) * 4 * MIB, 0)
+        assert marks.read().left == 0
+        os.pwrite(target.fd, mark[-512:], last + len(mark) - 512)
+        found = marks.read()
+        assert (found.left, found.first_byte) == (1, last)
+
+
+def test_what_reads_back_is_told(tmp_path: Path) -> None:
+    with scratch(tmp_path) as target:
+        marks = Marks(target)
+        for fill, text in (
+            (0, "128 marks read back as zeros"),
+            (255, "128 marks read back as ones"),
+            (7, "all of 128 marks are gone, 128 read back as other data"),
+        ):
+            os.pwrite(target.fd, bytes([fill]) * 4 * MIB, 0)
+            assert str(marks.read()) == text
+
+
+@given(st.integers(1, 1 << 40), st.integers(1, MARKS))
+def test_marks_are_spread_over_all_of_it(blocks: int, most: int) -> None:
+    count = min(blocks, most)
+    found = list(numbers(blocks, count))
+    assert len(set(found)) == count and found == sorted(found)
+    assert found[0] == 0 or count == 1
+    assert found[-1] == blocks - 1 or count == 1
+    gaps = [after - before for before, after in pairwise(found)]
+    assert all(gap <= 2 * -(-blocks // count) for gap in gaps)
+
+
+def test_a_device_that_shrank_is_no_success(tmp_path: Path) -> None:
+    with scratch(tmp_path) as target:
+        marks = Marks(target)
+        os.truncate(target.fd, MIB)
+        with pytest.raises(OSError, match="short read"):
+            marks.read()
+
+
+# files and loop devices
+
+
+def test_a_file_gives_its_blocks_back(tmp_path: Path) -> None:
+    with scratch(tmp_path) as target:
+        assert purge(target) == "punched out; 128 marks read back as zeros"
+        assert os.fstat(target.fd).st_blocks == 0
+        assert Path(target.facts.path).read_bytes() == bytes(4 * MIB)
+
+
+@pytest.mark.parametrize("size_bytes", [PAGE, 3 * PAGE, 127 * PAGE])
+def test_small_targets(tmp_path: Path, size_bytes: int) -> None:
+    with scratch(tmp_path, size_bytes) as target:
+        assert "read back as zeros" in purge(target)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("way", "how"), [("discard", "discarded"), ("zeros", "overwritten with zeros")]
+)
+def test_a_device_is_erased(
+    tmp_path: Path, way: PurgeWay, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "PART_BYTES", 6 * MIB)
+    shares: list[float] = []
+    with device(tmp_path, way) as target:
+        assert purge(target, shares.append) == f"{how}; 128 marks read back as zeros"
+        assert shares == [6 / 16, 12 / 16, 1.0]
+        assert (tmp_path / "disk.img").read_bytes() == bytes(16 * MIB)
+
+
+@needs_root
+def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
+    """A loop device on a file system that cannot punch holes."""
+    tell("mount", "-t", "ramfs", "none", tmp_path)
+    try:
+        with (
+            device(tmp_path, "discard") as target,
+            pytest.raises(BackendError) as caught,
+        ):
+            purge(target)
+    finally:
+        tell("umount", tmp_path)
+    text = str(caught.value)
+    assert "Operation not supported; it cannot be erased so" in text
+    assert '"format" or "sanitize" for NVMe, or "zeros"' in text
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["format", "sanitize"])
+def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeWay) -> None:
+    with device(tmp_path, way) as target:
+        before = (tmp_path / "disk.img").read_bytes()
+        with pytest.raises(BackendError, match=f"by {way}: it is no NVMe namespace"):
+            purge(target)
+        assert (tmp_path / "disk.img").read_bytes() == before
+
+
+@needs_root
+def test_the_lab_chooses_for_a_plan(tmp_path: Path, store_path: Path) -> None:
+    backing = tmp_path / "disk.img"
+    backing.write_bytes(os.urandom(16 * MIB))
+    lab = lab_file(tmp_path, backing_file=str(backing), writable=True, purge="zeros")
+    plan = plan_file(
+        tmp_path,
+        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
+    )
+    words = ("run", plan, "--lab", lab, "--target", "fast", "--json")
+    with loop_device(backing):
+        done = ioplan(*words, "--overwrite", backing)
+    assert done.code == 0, done.err
+    notes = [line["text"] for line in done.of("note")]
+    expected = "purge: overwritten with zeros; 128 marks read back as zeros"
+    assert expected in notes
+
+
+# NVMe: what is told to a drive, and what its pages mean
+
+
+def controller(oacs: int = 0, fna: int = 0, sanicap: int = 0) -> Controller:
+    page = bytearray(PAGE)
+    struct.pack_into("<H", page, 256, oacs)
+    struct.pack_into("<I", page, 328, sanicap)
+    page[524] = fna
+    return Controller.of(bytes(page))
+
+
+def test_the_command_is_as_long_as_the_kernel_wants_it() -> None:
+    assert COMMAND.size == 72  # struct nvme_passthru_cmd
+
+
+def test_a_drive_that_formats_all_its_namespaces_is_known() -> None:
+    assert not controller(oacs=0b1010).formats_all
+    assert controller(fna=0b001).formats_all
+    assert controller(fna=0b010).formats_all  # by the erase that is part of it
+    assert not controller(fna=0b100).formats_all
+    assert controller(oacs=0b10).formats and not controller(oacs=0b1101).formats
+
+
+def test_block_erase_first_and_never_an_overwrite() -> None:
+    assert action_of(controller(sanicap=0b111)) == 2
+    assert action_of(controller(sanicap=0b101)) == 4
+    assert action_of(controller(sanicap=0b100)) is None
+
+
+@given(
+    st.integers(0, 63),
+    st.booleans(),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_a_format_changes_no_layout(
+    lba_format: int, extended: bool, protection: int, first: bool
+) -> None:
+    page = bytearray(PAGE)
+    page[26] = lba_format & 15 | extended << 4 | (lba_format >> 4) << 5
+    page[29] = protection | first << 3
+    word = Layout.of(bytes(page)).cdw10(erase=1)
+    assert word & 15 | (word >> 12 & 3) << 4 == lba_format
+    assert word >> 4 & 1 == extended
+    assert word >> 5 & 7 == protection
+    assert word >> 8 & 1 == first
+    assert word >> 9 & 7 == 1
+
+
+def test_a_list_of_namespaces_ends_with_zeros() -> None:
+    assert nsids(struct.pack("<1024I", 1, 2, 7, *[0] * 1021)) == [1, 2, 7]
+
+
+# as real drives gave them to nvme-cli, two Intel 660p: one stuck, one done
+RECORDED = json.loads((paths.GOLDEN / "nvme" / "sanitize_logs.json").read_text())
+
+
+def page_of(log: dict[str, int]) -> bytes:
+    page = struct.pack("<HH", log["sprog"], log["sstat"])
+    return page.ljust(LOG_BYTES, b"\0")
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda one: one["what"])
+def test_recorded_sanitize_logs(recorded: dict[str, dict[str, int]]) -> None:
+    log = SanitizeLog.of(page_of(recorded["sanitize-log"]))
+    assert log.under_way == recorded["under_way"]
+    assert (log.trouble == "") == recorded["erased"]
+
+
+def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
+    assert "--sanact=exit-failure" in SanitizeLog(65535, 3).trouble
+    assert "state 0" in SanitizeLog(65535, 0).trouble  # as if it had never begun
+
+
+def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sanitize_log, "LOOK_S", 0.0)
+    shares = [0, 100, 32768, 32768, 65000]
+    logs = iter([*(SanitizeLog(share, 2) for share in shares), SanitizeLog(65535, 1)])
+    told: list[float] = []
+    assert watched(lambda: next(logs), told.append) == ""
+    assert told == [share / 65536 for share in (0, 100, 32768, 65000)]
+
+
+def test_a_sanitize_that_stands_still_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sanitize_log, "LOOK_S", 0.01)
+    monkeypatch.setattr(sanitize_log, "STILL_S", 0.05)
+    stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
+    text = watched(lambda: stuck, lambda _: None)
+    assert "its sanitize is at 1.0%, and that for" in text
+
+
+# a program of the lab
+
+ZEROS = "dd if=/dev/zero of={device} bs=1M count=16 conv=fsync"
+
+
+@needs_root
+def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
+    with device(tmp_path, ZEROS.split()) as target:
+        assert purge(target) == "erased by dd; 128 marks read back as zeros"
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("true {device}", "was erased by true, and says that all went well, but 128"),
+        (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks are still there"),
+        ("dd of={device} if=/nowhere", "dd ended with 1, and said: dd: failed to open"),
+        ("/nowhere {device}", "/nowhere ended with 127, and said: No such file"),
+    ],
+)
+def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
+    with (
+        device(tmp_path, command.split()) as target,
+        pytest.raises(BackendError, match=message),
+    ):
+        purge(target)
+
+
+def in_shell(text: str) -> list[str]:
+    return ["bash", "-c", text.replace("ZEROS", ZEROS)]
+
+
+@needs_root
+def test_a_program_ended_by_a_signal(tmp_path: Path) -> None:
+    with (
+        device(tmp_path, in_shell(": {device}; kill -9 $$")) as target,
+        pytest.raises(BackendError, match="bash ended with 137, and said: nothing"),
+    ):
+        purge(target)
+
+
+@needs_root
+def test_the_target_stays_open_in_the_program(tmp_path: Path) -> None:
+    """So it is locked for as long as anything of it goes on."""
+    look = "for fd in /proc/$$/fd/*; do [ $fd -ef {device} ] && exec ZEROS; done"
+    with device(tmp_path, in_shell(f"{look}; exit 5")) as target:
+        assert purge(target).startswith("erased by bash")
+
+
+WRITER = """(while :; do ZEROS; done) >/dev/null 2>&1 &
+echo $! >PID.part; mv PID.part PID
+"""
+"""A child that writes for ever."""
+
+
+@needs_root
+def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    command = in_shell(WRITER.replace("PID", str(told)) + "ZEROS")
+    with device(tmp_path, command) as target:
+        assert purge(target).startswith("erased by bash")
+        check_ends(int(told.read_text()))
+
+
+@needs_root
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_erased_for_who_is_gone(
+    tmp_path: Path, store_path: Path, how: signal.Signals
+) -> None:
+    backing, told = tmp_path / "disk.img", tmp_path / "pid"
+    backing.write_bytes(os.urandom(16 * MIB))
+    command = in_shell(WRITER.replace("PID", str(told)) + "wait; true")
+    lab = lab_file(
+        tmp_path,
+        backing_file=str(backing),
+        writable=True,
+        **{"purge.command": command},
+    )
+    plan = plan_file(
+        tmp_path,
+        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
+    )
+    words = (plan, "--lab", lab, "--target", "fast", "--overwrite", backing)
+    with loop_device(backing), started(*words) as call:
+        while not told.exists():
+            assert is_running(call.process.pid), call.process.communicate()
+            time.sleep(0.01)
+        writer = int(told.read_text())
+        call.process.send_signal(how)
+        call.process.communicate()
+        check_ends(writer)
+
+
+def check_ends(writer: int) -> None:
+    """It is ended in any case, so that a test that fails leaves none."""
+    try:
+        assert ends(writer, 60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(writer, signal.SIGKILL)

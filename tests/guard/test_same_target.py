@@ -1,0 +1,154 @@
+"""Whether a target is the one that a session began on, or that ioplan made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labs import MIB, loop_device, mounted, needs_root, tell
+
+from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.devices import file_id
+from ioplan.devices.facts import file_facts
+from ioplan.devices.file_id import birth
+from ioplan.guard.target import TargetError, make_scratch, open_target
+from ioplan.records.session import Session
+from ioplan.runner.state_ledger import began_on, target_key
+
+
+def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
+    return TargetFacts(
+        path=path, kind=kind, capacity_bytes=MIB, block_bytes=512, identity=identity
+    )
+
+
+def session(target: str, target_key: str) -> Session:
+    args: dict[str, Any] = {"target_key": target_key}
+    return Session(
+        id="s",
+        plan="p",
+        plan_file="p.ioplan",
+        plan_text="",
+        started_at="2026-01-01T00:00:00",
+        backend="io_uring",
+        target=target,
+        args=args,
+    )
+
+
+def test_a_partition_of_another_nameless_disk_is_another_target() -> None:
+    first, second = (facts(f"/dev/{name}", partition="1") for name in ("vdb1", "vdc1"))
+    assert target_key(first) != target_key(second)
+    model = facts("/dev/vdb", model="VIRTUAL-DISK")
+    assert target_key(model) != target_key(facts("/dev/vdc", model="VIRTUAL-DISK"))
+
+
+@pytest.mark.parametrize("name", ["serial", "wwid", "backing_file", "inode"])
+def test_a_lasting_name_goes_without_the_path(name: str) -> None:
+    first, second = (facts(f"/dev/{one}", **{name: "x"}) for one in ("vdb", "vdc"))
+    assert target_key(first) == target_key(second)
+
+
+@pytest.mark.parametrize(
+    ("key", "now"),
+    [
+        ("block partition=1 1048576", facts("/dev/vdb1", partition="1")),
+        ("block /dev/vdb1 1048576", facts("/dev/vdb1")),
+        ("file inode=1:2 1048576", facts("/dev/vdb1", "file", inode="1:2", born="3")),
+    ],
+)
+def test_old_sessions_go_on_by_what_they_know(key: str, now: TargetFacts) -> None:
+    assert began_on(session("/dev/vdb1", key), now)
+    assert not began_on(session("/dev/vdc1", key), now)
+
+
+@needs_root
+class TestInodeThatIsUsedAgain:
+    """On a file system of its own, the next file gets the number of the last."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Iterator[Path]:
+        image = tmp_path / "image"
+        with image.open("xb") as file:
+            file.truncate(160 * MIB)
+        with loop_device(image) as device:
+            tell("mkfs.ext4", "-q", "-I", "256", device)
+            with mounted(device, tmp_path / "mnt") as mount:
+                yield mount
+
+    def test_the_next_file_is_not_the_sessions_target(self, folder: Path) -> None:
+        path = folder / "data"
+        before = kept(path)
+        path.unlink()
+        after = kept(path)
+        assert before.identity["inode"] == after.identity["inode"]
+        assert target_key(before) != target_key(after)
+        assert not began_on(session(str(path), target_key(before)), after)
+
+    def test_nor_a_scratch_file(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        without_attributes(monkeypatch)
+        path = folder / "data"
+        make_scratch(path, MIB, lambda _: None)
+        open_target(TargetRequest(path=str(path), writes=True)).close()
+        before = path.stat()
+        path.unlink()
+        path.write_bytes(bytes(MIB))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert path.stat().st_ino == before.st_ino
+        with pytest.raises(TargetError, match="did not make"):
+            open_target(TargetRequest(path=str(path), writes=True))
+
+    def test_without_a_time_of_birth_the_generation_tells(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(file_id, "_birth_time", lambda _: "")
+        path = folder / "data"
+        before = kept(path).identity
+        path.unlink()
+        after = kept(path).identity
+        assert before["inode"] == after["inode"]
+        assert before["born"].startswith("generation-")
+        assert before["born"] != after["born"]
+
+
+def kept(path: Path) -> TargetFacts:
+    """A new file's facts."""
+    with path.open("xb") as file:
+        file.truncate(MIB)
+        return file_facts(path, file.fileno())
+
+
+def test_where_no_birth_is_told_a_mark_beside_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_attributes(monkeypatch)
+    path = tmp_path / "s.bin"
+    make_scratch(path, MIB, lambda _: None)
+    open_target(TargetRequest(path=str(path), writes=True)).close()
+    monkeypatch.setattr("ioplan.guard.scratch_file.birth", lambda _: "")
+    with pytest.raises(TargetError, match="did not make"):
+        open_target(TargetRequest(path=str(path), writes=True))
+
+
+def test_a_birth_does_not_change(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    with path.open("r+b") as file:
+        born = birth(file.fileno())
+        assert born
+        file.write(b"y")
+        path.chmod(0o600)
+        assert birth(file.fileno()) == born
+
+
+def without_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise OSError(95, "Operation not supported")
+
+    for name in ("setxattr", "getxattr", "removexattr"):
+        monkeypatch.setattr(os, name, refuse)

@@ -1,0 +1,269 @@
+"""Targets: nothing is written but what ioplan made, or was told to overwrite."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
+
+from ioplan.backends import TargetRequest
+from ioplan.guard.purge.purge import purge
+from ioplan.guard.scratch_file import MARK
+from ioplan.guard.target import TargetError, capacity_of, make_scratch, open_target
+from ioplan.store.store import Store
+
+WRITES = 'test "W" { run random 4KiB 0/100 for 50ms }'
+READS = 'test "R" { run random 4KiB 100/0 for 50ms }'
+
+
+def request(path: Path, writes: bool = True, *overwrite: Path) -> TargetRequest:
+    return TargetRequest(
+        path=str(path), writes=writes, overwrite=tuple(map(str, overwrite))
+    )
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    path = tmp_path / "scratch.bin"
+    make_scratch(path, 4 * MIB, lambda _: None)
+    return path
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    path = tmp_path / "thesis.img"
+    path.write_bytes(os.urandom(MIB))
+    return path
+
+
+def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
+    data = scratch.read_bytes()
+    assert len(data) == 4 * MIB and os.getxattr(scratch, MARK)[:5] == b"left "
+    blocks = {data[i : i + 4096] for i in range(0, len(data), MIB)}
+    assert len(blocks) == 4 and scratch.stat().st_blocks * 512 >= 4 * MIB
+
+
+def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path: Path) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(TargetError, match="No space left"):
+        make_scratch(tmp_path / "s.bin", 4 * MIB, full)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_making_never_replaces_a_file(foreign: Path) -> None:
+    before = foreign.read_bytes()
+    with pytest.raises(TargetError, match="File exists"):
+        make_scratch(foreign, MIB, lambda _: None)
+    assert foreign.read_bytes() == before
+
+
+def test_a_scratch_file_may_be_written(scratch: Path) -> None:
+    target = open_target(request(scratch))
+    assert (target.facts.kind, target.facts.capacity_bytes) == ("file", 4 * MIB)
+    target.close()
+
+
+def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
+    with pytest.raises(TargetError, match=f"add --overwrite {foreign}"):
+        open_target(request(foreign))
+    with pytest.raises(TargetError, match="did not make"):
+        open_target(request(foreign, True, foreign.with_name("other")))
+    open_target(request(foreign, True, foreign)).close()
+    open_target(request(foreign, False)).close()
+
+
+def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
+    copy = scratch.with_name("copy.bin")
+    copy.write_bytes(scratch.read_bytes())
+    with pytest.raises(TargetError, match="did not make"):
+        open_target(request(copy))
+
+
+def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
+    link = scratch.with_name("link")
+    link.symlink_to(foreign)
+    with pytest.raises(TargetError, match=r"thesis\.img"):
+        open_target(request(link))
+
+
+def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
+    first = open_target(request(scratch))
+    with pytest.raises(TargetError, match="another ioplan uses"):
+        open_target(request(scratch))
+    first.close()
+    open_target(request(scratch)).close()
+
+
+def test_purge_leaves_zeros_and_the_size(scratch: Path) -> None:
+    target = open_target(request(scratch))
+    assert "read back as zeros" in purge(target)
+    target.close()
+    assert scratch.read_bytes() == bytes(4 * MIB)
+    assert scratch.stat().st_blocks == 0
+
+
+def test_capacity_of(scratch: Path) -> None:
+    assert capacity_of(str(scratch)) == 4 * MIB
+    with pytest.raises(TargetError, match="there is no target"):
+        capacity_of(str(scratch) + "x")
+
+
+def test_a_reading_plan_cannot_change_a_foreign_file(
+    foreign: Path, store_path: Path, tmp_path: Path
+) -> None:
+    before = foreign.read_bytes()
+    done = ioplan("run", plan_file(tmp_path, READS), "--target", foreign)
+    assert done.code == 0, done.err
+    refused = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign)
+    assert refused.code == 2 and "did not make" in refused.err
+    assert foreign.read_bytes() == before
+    told = ioplan(
+        "run", plan_file(tmp_path, WRITES), "--target", foreign, "--overwrite", foreign
+    )
+    assert told.code == 0 and foreign.read_bytes() != before
+
+
+@needs_root
+class TestLoopDevice:
+    """A real block device on a file."""
+
+    @pytest.fixture
+    def backing(self, tmp_path: Path) -> Path:
+        path = tmp_path / "backing"
+        path.write_bytes(os.urandom(16 * MIB))
+        return path
+
+    @pytest.fixture
+    def loop(self, backing: Path) -> Iterator[Path]:
+        with loop_device(backing) as device:
+            yield device
+
+    @pytest.fixture
+    def lab(self, backing: Path, tmp_path: Path) -> Path:
+        return lab_of_file(tmp_path, backing)
+
+    def test_reading_is_allowed_writing_is_not(self, loop: Path, backing: Path) -> None:
+        target = open_target(request(loop, False))
+        assert (target.facts.kind, target.facts.capacity_bytes) == ("block", 16 * MIB)
+        assert target.facts.identity == {"backing_file": str(backing)}
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.pwrite(target.fd, b"x", 0)
+        target.close()
+        with pytest.raises(TargetError, match="the lab does not let"):
+            open_target(request(loop, True, backing))
+
+    def test_told_to_it_is_written(
+        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
+    ) -> None:
+        path = plan_file(tmp_path, WRITES)
+        words = ("run", path, "--lab", lab, "--overwrite", backing, "--target")
+        for name in ("fast", loop):
+            before = backing.read_bytes()
+            done = ioplan(*words, name)
+            assert done.code == 0, done.err + done.out
+            assert backing.read_bytes() != before
+
+    def test_while_it_is_held_nobody_mounts_it(
+        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
+    ) -> None:
+        target = open_target(asked(lab, "fast", backing))
+        try:
+            subprocess.run(["mkfs.ext4", "-q", "-F", str(backing)], check=True)
+            done = subprocess.run(
+                ["mount", str(loop), str(tmp_path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode != 0 and "already mounted or" in done.stderr
+        finally:
+            target.close()
+
+    def test_a_mounted_device_may_be_read(self, loop: Path, tmp_path: Path) -> None:
+        tell("mkfs.ext4", "-q", loop)
+        with mounted(loop, tmp_path / "mnt"):
+            open_target(request(loop, False)).close()
+
+    def test_a_lab_name_that_means_another_device_is_not_read(
+        self, loop: Path, lab: Path, tmp_path: Path
+    ) -> None:
+        asked_before = asked(lab, "fast").model_copy(update={"writes": False})
+        tell("losetup", "-d", loop)
+        other = tmp_path / "other"
+        other.write_bytes(bytes(MIB))
+        tell("losetup", loop, other)
+        with pytest.raises(TargetError, match="not the device that the lab names"):
+            open_target(asked_before)
+
+    def test_crosscheck_takes_a_name_of_the_lab(
+        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
+    ) -> None:
+        words = (
+            "crosscheck",
+            plan_file(tmp_path, WRITES),
+            "--backends",
+            "io_uring,sim",
+        )
+        done = ioplan(
+            *words,
+            "--rounds",
+            "2",
+            "--lab",
+            lab,
+            "--target",
+            "fast",
+            "--create",
+            "16MiB",
+        )
+        assert done.code == 2 and f"--overwrite {backing}" in done.err
+
+
+def test_a_person_may_type_the_word(
+    foreign: Path, tmp_path: Path, store_path: Path
+) -> None:
+    """At a real terminal; anything else than the whole name refuses."""
+    plan = plan_file(tmp_path, WRITES)
+    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet"]
+    before = foreign.read_bytes()
+    assert at_terminal([*command, "--target", str(foreign)], "yes") == 2
+    assert foreign.read_bytes() == before
+    assert at_terminal([*command, "--target", str(foreign)], str(foreign)) == 0
+    assert foreign.read_bytes() != before
+    with Store.open(store_path) as store:
+        assert store.session("last").args["overwrite"] == [str(foreign)]
+
+
+def at_terminal(command: list[str], answer: str) -> int:
+    """Type an answer when the question has come; returns the exit code."""
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs
+        ) as one:
+            shown = ""
+            while " now: " not in shown:
+                shown += os.read(ours, 4096).decode()
+            os.write(ours, f"{answer}\n".encode())
+            return one.wait(60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_the_lock_ends_with_the_process(scratch: Path) -> None:
+    code = (
+        "import sys,os;from ioplan.backends import TargetRequest;"
+        "from ioplan.guard.target import open_target;"
+        f"t=open_target(TargetRequest(path={str(scratch)!r},writes=True));os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    open_target(request(scratch)).close()

@@ -1,0 +1,267 @@
+"""`ioplan targets`, and which device a lab's words mean."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan
+from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
+from rich.console import Console
+
+from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.cli.commands.inventory import print_targets
+from ioplan.devices.device import Device
+from ioplan.devices.identity import Identity, differences, entry_lines, id_of, unstable
+from ioplan.devices.inventory import Census
+from ioplan.guard.bare_drive import check_drive, check_lab
+from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.guard.guard import check_device_consent
+from ioplan.guard.survey import Surveyed
+from ioplan.lab.lab_file import read_lab
+from ioplan.target_entry import LabTarget
+
+FIRST = Identity(
+    kernel="nvme0n1", serial="S1", nsid=1, wwid="eui.0025385b71b01", model="SSD 980"
+)
+SECOND = FIRST.model_copy(
+    update={"kernel": "nvme0n2", "nsid": 2, "wwid": "eui.0025385b71b02"}
+)
+PART = FIRST.model_copy(update={"kernel": "nvme0n1p3", "partition": 3})
+BARE = Identity(kernel="zram0")
+
+
+def test_the_id_is_the_shortest_that_no_other_device_has() -> None:
+    assert id_of(FIRST, [FIRST, BARE]) == "S1"
+    assert id_of(FIRST, [FIRST, SECOND]) == "S1/1"
+    assert id_of(PART, [FIRST, SECOND, PART]) == "S1/1-part3"
+    assert id_of(BARE, [FIRST, BARE]) == "zram0"
+    twin = FIRST.model_copy(update={"kernel": "nvme1n1"})
+    assert id_of(FIRST, [FIRST, twin]) == "nvme0n1"
+    other = twin.model_copy(update={"wwid": "eui.7"})
+    assert id_of(FIRST, [FIRST, other]) == "eui.0025385b71b01"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"serial": "S1", "nsid": 1},
+        {"serial": "S1", "nsid": 1, "model": "SSD  980 "},
+        {"wwid": "0x0025385B71B01"},
+        {"wwid": "eui.0025385b71b01"},
+    ],
+)
+def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> None:
+    entry = LabTarget(**said)
+    assert differences(FIRST, entry) == []
+    assert differences(SECOND, entry) and differences(BARE, entry)
+    assert differences(PART, entry) == [
+        "its partition is 3, and the lab says the whole disk"
+    ]
+    assert differences(PART, entry.model_copy(update={"partition": 3})) == []
+
+
+def test_each_key_that_is_given_must_fit() -> None:
+    entry = LabTarget(serial="S1", nsid=2, model="SSD 990", wwid="eui.1")
+    assert differences(FIRST, entry) == [
+        "its model is SSD 980, and the lab says SSD 990",
+        "its wwid is eui.0025385b71b01, and the lab says eui.1",
+        "its nsid is 1, and the lab says 2",
+    ]
+
+
+def test_a_path_that_names_no_device_for_good_is_refused() -> None:
+    both, link = [FIRST, SECOND], "/dev/disk/by-id/nvme-SSD_980_S1"
+    assert "/dev/nvme0n1 may be another" in (
+        unstable(FIRST, LabTarget(path="/dev/nvme0n1"), both) or ""
+    )
+    assert 'serial = "S1"' in (unstable(FIRST, LabTarget(path="/dev/sda"), both) or "")
+    assert "by-path" in (
+        unstable(FIRST, LabTarget(path="/dev/disk/by-path/pci-1"), both) or ""
+    )
+    assert "several namespaces" in (unstable(FIRST, LabTarget(path=link), both) or "")
+    assert unstable(FIRST, LabTarget(path=link), [FIRST]) is None
+    assert unstable(FIRST, LabTarget(path=f"{link}_1"), both) is None
+    assert unstable(FIRST, LabTarget(path=link, serial="S1"), both) is None
+    assert unstable(BARE, LabTarget(path="/dev/zram0"), [BARE]) is None
+
+
+@pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
+def test_the_proposed_lines_are_a_lab_that_fits(
+    identity: Identity, tmp_path: Path
+) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(entry_lines(identity))
+    (entry,) = read_lab(path).targets.values()
+    assert entry.writable
+    if identity.lasting:
+        assert differences(identity, entry) == []
+
+
+def shown(*words: str | Path) -> dict[str, dict[str, Any]]:
+    done = ioplan("targets", "--json", *words)
+    assert done.code == 0, done.err
+    return {row["path"] or row["name"]: row for row in json.loads(done.out)}
+
+
+@needs_root
+class TestList:
+    """What is listed of a real device."""
+
+    def test_a_device_from_unknown_to_writable(self, tmp_path: Path) -> None:
+        backing = tmp_path / "disk"
+        backing.write_bytes(os.urandom(16 * MIB))
+        with loop_device(backing) as device:
+            row = shown("--lab", lab_file(tmp_path, serial="none"))[str(device)]
+            assert (row["id"], row["size_bytes"]) == (str(backing), 16 * MIB)
+            assert row["verdict"] == "readable"
+            assert row["reason"] == "the lab does not name it"
+            lab = lab_of_file(tmp_path, backing)
+            row = shown("--lab", lab)[str(device)]
+            assert (row["name"], row["verdict"], row["holds"]) == (
+                "fast",
+                "writable",
+                [],
+            )
+            tell("mkfs.ext4", "-q", device)
+            row = shown("--lab", lab)[str(device)]
+            assert (row["verdict"], row["holds"]) == ("readable", ["ext4"])
+            with mounted(device, tmp_path / "mnt"):
+                row = shown("--lab", lab)[str(device)]
+            assert row["reason"] == f"is mounted on {tmp_path}/mnt"
+
+    def test_a_target_of_the_lab_that_is_not_here(self, tmp_path: Path) -> None:
+        lab = lab_file(tmp_path, serial="S9", nsid=1)
+        row = shown("--lab", lab)["fast"]
+        assert (row["verdict"], row["reason"]) == ("refused", "it is not here")
+        plan = tmp_path / "p.ioplan"
+        plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
+        done = ioplan("run", plan, "--lab", lab, "--target", "fast")
+        assert done.code == 2 and "is not here: no device has serial 'S9'" in done.err
+        near = ioplan("run", plan, "--lab", lab, "--target", "fats")
+        assert "did you mean 'fast'" in near.err
+
+    def test_two_devices_that_fit_one_entry(self, tmp_path: Path) -> None:
+        backing = tmp_path / "disk"
+        backing.write_bytes(bytes(MIB))
+        lab = lab_of_file(tmp_path, backing)
+        with loop_device(backing) as one, loop_device(backing) as other:
+            done = ioplan("plan", "x", "--lab", lab)
+            plan = tmp_path / "p.ioplan"
+            plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
+            done = ioplan("plan", plan, "--lab", lab, "--target", "fast")
+        assert done.code == 2 and f"fits several devices: {one}, {other}" in done.err
+
+    def test_the_table_fits_80_columns(self, tmp_path: Path) -> None:
+        backing = tmp_path / ("a-long-name" * 8)
+        backing.write_bytes(bytes(MIB))
+        with loop_device(backing):
+            done = ioplan("targets", "--lab", lab_of_file(tmp_path, backing))
+        assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
+        assert "writable" in done.out and "fast" in done.out
+
+    def test_an_ordinary_user_is_told_what_could_not_be_seen(
+        self, tmp_path: Path
+    ) -> None:
+        backing = tmp_path / "disk"
+        backing.write_bytes(bytes(MIB))
+        code = (
+            "import os, sys, ioplan.cli.app; from ioplan.cli import main; "
+            "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
+            "sys.argv = ['ioplan', 'targets']; main()"
+        )
+        with loop_device(backing) as device:
+            device.chmod(0o660)
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                capture_output=True,
+                text=True,
+                env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"},
+                check=False,
+            )
+        assert done.returncode == 0, done.stderr
+        said = " ".join(done.stdout.split())
+        assert device.name in said and "refused" in said
+        assert "not all mounts and programs can be seen" in said
+
+
+class TestBareDrive:
+    """A drive that SPDK took from the kernel: its own words are all there is."""
+
+    ADDRESS = "nvme:pcie:0000:01:00.0"
+    FACTS = TargetFacts(
+        path=ADDRESS,
+        kind="nvme",
+        capacity_bytes=1 << 30,
+        block_bytes=512,
+        identity={"serial": "S1", "nsid": "2", "model": "SSD"},
+    )
+
+    def asked(self, *overwrite: str, **said: Any) -> TargetRequest:
+        entry = LabTarget(path=self.ADDRESS, **said) if said else None
+        return TargetRequest(
+            path=self.ADDRESS, entry=entry, overwrite=overwrite, writes=True
+        )
+
+    def test_it_is_not_even_attached_without_the_lab(self) -> None:
+        for said in ({}, {"writable": True}):
+            with pytest.raises(TargetError, match=r'serial = "its serial number"'):
+                check_lab(self.asked("S1/2", **said))
+        with pytest.raises(TargetError, match="set writable = true"):
+            check_lab(self.asked("S1/2", serial="S1"))
+        check_lab(self.asked(serial="S1", writable=True))
+
+    def test_it_must_be_the_labs_drive(self) -> None:
+        with pytest.raises(TargetError, match="serial is S1, and the lab says S2"):
+            check_drive(self.FACTS, self.asked("S1/2", serial="S2", writable=True))
+        with pytest.raises(TargetError, match="nsid is 2, and the lab says 1"):
+            check_drive(self.FACTS, self.asked("S1/2", serial="S1", nsid=1))
+
+    def test_it_is_named_with_its_namespace(self) -> None:
+        said = {"serial": "S1", "writable": True}
+        for words in ((), ("S1",), ("S1/1",), (self.ADDRESS,)):
+            with pytest.raises(ConsentError, match="add --overwrite S1/2"):
+                check_drive(self.FACTS, self.asked(*words, **said))
+        check_drive(self.FACTS, self.asked("S1/2", **said))
+
+
+def test_the_serial_of_several_namespaces_is_no_consent() -> None:
+    census = Census()
+    device = Device(Path("/sys/devices/none/nvme0n1"))
+    other = Device(Path("/sys/devices/none/nvme0n2"))
+    census.identities = {device: FIRST, other: SECOND}
+    with pytest.raises(TargetError, match=r"several devices: nvme0n1, nvme0n2; .*S1/1"):
+        check_device_consent(device, census, ("S1",))
+    for word in ("S1/2", "nvme0n1", "/dev/nvme0n1", ""):
+        with pytest.raises(ConsentError, match="add --overwrite S1/1"):
+            check_device_consent(device, census, (word,))
+    for word in ("S1/1", "eui.0025385b71b01", "0x0025385b71b01"):
+        check_device_consent(device, census, ("other", word))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
+    reason = "is on the disk that holds /"
+    row = Surveyed(
+        name="fast",
+        id="eui.0025385c21b0a4d3",
+        path="/dev/nvme0n1",
+        identity=Identity(kernel="nvme0n1", model="SSD 990 PRO with Heatsink 2TB"),
+        size_bytes=2 * 10**12,
+        holds=["gpt partition table", "ext4 on nvme0n1p2"],
+        verdict="refused",
+        reason=reason,
+    )
+    console = Console(file=io.StringIO(), width=width)
+    print_targets(console, [row])
+    assert isinstance(console.file, io.StringIO)
+    found, (heading, _, *rows) = [], console.file.getvalue().splitlines()[1:]
+    for line in rows[: rows.index("".ljust(len(rows[0])))]:
+        found += line[heading.index("verdict") :].split()
+    assert found == ["refused:", *reason.split()]

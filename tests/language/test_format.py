@@ -1,0 +1,113 @@
+"""The canonical look: goldens, and what holds for every plan."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import paths
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.survive import shape
+from ioplan.language.check.modules import installed_plans
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.syntax.formatter import WIDTH, format_text
+from ioplan.language.syntax.source import comments_of
+
+FORMAT = paths.GOLDEN / "format"
+CASES = sorted(FORMAT.glob("*.ioplan"))
+SHIPPED = sorted(installed_plans().resolve().rglob("*.ioplan"))
+GOOD = [
+    path.with_suffix(".ioplan")
+    for path in sorted((paths.GOLDEN / "language").glob("*.out"))
+]
+
+
+def text_of(path: Path) -> str:
+    """A plan with its line ends as they are."""
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_golden(path: Path, renew: bool) -> None:
+    written = format_text(text_of(path))
+    expected = path.with_suffix(".fmt")
+    if renew:
+        expected.write_text(written)
+    assert written == expected.read_text()
+
+
+@pytest.mark.parametrize("path", CASES + SHIPPED + GOOD, ids=lambda path: path.stem)
+def test_changes_the_look_only(path: Path) -> None:
+    text = text_of(path)
+    written = format_text(text)
+    assert format_text(written) == written
+    assert shape(written) == shape(text)
+    assert [c.text for c in comments_of(written)] == [c.text for c in comments_of(text)]
+    assert written.endswith("\n") and not written.endswith("\n\n")
+
+
+def test_review_keeps_its_look() -> None:
+    """The language's own example changes in the columns of its comments only."""
+    text = text_of(paths.GOLDEN / "language" / "review.ioplan")
+    assert _narrow(format_text(text)) == _narrow(text)
+
+
+def _narrow(text: str) -> str:
+    return re.sub(r" +#", "  #", text)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_plans_are_formatted(path: Path) -> None:
+    assert format_text(text_of(path)) == text_of(path)
+
+
+def test_broken_text_is_not_rewritten() -> None:
+    with pytest.raises(PlanError, match="cannot stand here"):
+        format_text("workload w = random 4KiB 70/30,, qd 4")
+
+
+def test_empty() -> None:
+    assert format_text("") == ""
+    assert format_text("\n\n  \n") == ""
+    assert format_text("  # alone") == "# alone\n"
+
+
+def test_line_ends() -> None:
+    text = 'test "T" {\r\n  # c\r\n\r\n\r\n  idle 5s # d\r\n}\r\n'
+    assert format_text(text) == 'test "T" {\n  # c\n\n  idle   5s  # d\n}\n'
+
+
+def test_name_is_shown() -> None:
+    with pytest.raises(PlanError, match=r"mine\.ioplan:1:1"):
+        format_text("nonsense", "mine.ioplan")
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60))
+def test_width(values: list[int]) -> None:
+    """Whatever has commas fits."""
+    listed = ",".join(map(str, values))
+    written = format_text(f'test "T" {{ vary qd in {listed} }}')
+    assert max(map(len, written.splitlines())) <= WIDTH
+    assert shape(written) == shape(f'test "T" {{ vary qd in {listed} }}')
+
+
+@given(st.data())
+def test_blanks_mean_nothing(data: st.DataObject) -> None:
+    """The same words with other blanks and line ends come out the same."""
+    text = text_of(data.draw(st.sampled_from(GOOD)))
+    bare = "".join(
+        part for part in re.split(r'("[^"\n]*"|#[^\n]*\n)', text) if part[:1] != "#"
+    )
+    blanks = st.sampled_from([" ", "  ", "\t", " \t "])
+    spread = re.sub(r"(?<!\S)[ \t]+|[ \t]+(?!\S)", lambda _: data.draw(blanks), bare)
+    assert format_text(spread) == format_text(bare)
+
+
+def test_a_long_comment_stays_on_its_row() -> None:
+    """Even if a list could be broken in it: the rest of it would become code."""
+    comment = "# " + "why " * 20 + "{ 512B 10%, 1KiB 90% } and more"
+    plan = f'{comment}\ntest "T" {{ run random 4KiB 100/0 for 1s }}\n'
+    assert format_text(plan).splitlines()[0] == comment

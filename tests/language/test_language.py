@@ -1,0 +1,460 @@
+"""The language bit by bit: quantities, ranges, metrics, parameters, recovery."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import paths
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.language import quantity
+from ioplan.language.bind.bind import scaled_ns, workload_of
+from ioplan.language.bind.matrix import Matrix
+from ioplan.language.check.check import check, check_file
+from ioplan.language.check.modules import MOST_BYTES, read_text
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.metric import METRICS, MetricError, parse_metric
+from ioplan.language.plan import CheckedPlan, RunTemplate
+from ioplan.language.quantity import (
+    EXAMPLES,
+    MOST_VALUE,
+    UNITS,
+    Quantity,
+    QuantityError,
+    make,
+)
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source
+
+GOLDEN = paths.GOLDEN / "language"
+RUN = "run random 4KiB 100/0 for 1min"
+
+
+def plan_of(body: str, **settings: str) -> CheckedPlan:
+    """A plan of one test; `body` may begin with definitions, up to a `|`."""
+    head, _, statements = body.rpartition("|")
+    text = f'{head}\ntest "T" {{\n{statements}\n}}\n'
+    return check(Source("t.ioplan", text), (), settings)
+
+
+def errors_of(body: str, **settings: str) -> list[str]:
+    """The messages about a plan of one test."""
+    with pytest.raises(PlanError) as caught:
+        plan_of(body, **settings)
+    return [found.message for found in caught.value.diagnostics]
+
+
+def values_of(vary: str) -> list[str]:
+    """The values of an axis, as a plan writes them."""
+    (axis,) = plan_of(f"run random 4KiB 100/0, qd 1 each for 1min {vary}").tests[0].axes
+    return [row[0].text for row in axis.values]
+
+
+# quantities
+
+numbers = st.decimals(0, 10**9, places=3, allow_nan=False)
+
+
+@given(numbers, st.sampled_from(sorted(UNITS)))
+def test_quantity_round_trip(number: Decimal, unit: str) -> None:
+    """Text to value is exact, and value to text to value changes nothing."""
+    kind, factor = UNITS[unit]
+    exact = number * factor
+    whole = exact == exact.to_integral_value()
+    if (kind in ("size", "time") and not whole) or exact > MOST_VALUE:
+        with pytest.raises(QuantityError):
+            quantity.parse(f"{number:f}{unit}")
+        return
+    parsed = quantity.parse(f"{number:f}{unit}")
+    assert (parsed.kind, parsed.value) == (kind, int(exact) if whole else float(exact))
+    assert quantity.parse(parsed.text) == parsed
+
+
+@given(st.decimals(0, 100, places=3))
+def test_mix_round_trip(reads: Decimal) -> None:
+    parsed = quantity.parse(f"{reads:f}/{100 - reads:f}")
+    assert parsed.value == float(reads)
+    assert quantity.parse(parsed.text) == parsed
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_quantity_or_an_error(text: str) -> None:
+    try:
+        parsed = quantity.parse(text)
+    except QuantityError:
+        return
+    assert quantity.parse(parsed.text) == parsed
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_examples_are_of_their_kind(kind: quantity.Kind) -> None:
+    parsed = quantity.parse(EXAMPLES[kind])
+    assert parsed.kind == kind
+    assert parsed.text == EXAMPLES[kind]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "written"),
+    [
+        ("4 KiB", 4096, "4KiB"),
+        ("4096B", 4096, "4KiB"),
+        ("1.6TB", 1_600_000_000_000, "1.6TB"),
+        ("1500B", 1500, "1500B"),
+        ("0B", 0, "0B"),
+        ("90s", 90_000_000_000, "90s"),
+        ("120s", 120_000_000_000, "2min"),
+        ("0.5us", 500, "500ns"),
+        ("12.50%", 12.5, "12.5%"),
+        ("50000 iops", 50000, "50_000 iops"),
+        ("1 passes", 1, "1 pass"),
+        ("0.5 passes", 0.5, "0.5 passes"),
+    ],
+)
+def test_quantity_is_written(text: str, value: float, written: str) -> None:
+    parsed = quantity.parse(text)
+    assert (parsed.value, parsed.text) == (value, written)
+
+
+@pytest.mark.parametrize("text", ["8EiB", "٣", "1e9", "-1", "", "1__", "1.", "9" * 19])
+def test_no_quantity(text: str) -> None:
+    with pytest.raises(QuantityError):
+        found = quantity.parse(text)
+        raise AssertionError(found)
+
+
+# ranges
+
+
+@given(st.integers(1, 500), st.integers(1, 50), st.integers(0, 60))
+def test_step_range(first: int, step: int, count: int) -> None:
+    last = first + step * count
+    shown = [str(n) for n in range(first, last + 1, step)]
+    assert values_of(f"vary qd in {first}..{last} step {step}") == shown
+
+
+@given(st.integers(1, 9), st.integers(0, 12))
+def test_doubling_range(first: int, count: int) -> None:
+    shown = [str(first << power) for power in range(count + 1)]
+    assert values_of(f"vary qd in {first}..{first << count} doubling") == shown
+
+
+def test_ranges_of_fractions_are_exact() -> None:
+    assert values_of("vary read in 0%..1% step 0.1%")[3:5] == ["0.3%", "0.4%"]
+    assert values_of("vary size in 512B..4KiB doubling, 1MiB") == [
+        *("512B", "1KiB", "2KiB", "4KiB", "1MiB")
+    ]
+
+
+# conditions
+
+
+@pytest.mark.parametrize(
+    ("condition", "left"),
+    [
+        ("qd > 2", "1 2"),
+        ("not qd > 2", "4 8"),
+        ("qd == 1 or qd == 2 and qd == 4", "2 4 8"),
+        ("(qd == 1 or qd == 2) and qd != 2", "2 4 8"),
+        ("not (qd >= 2 and qd <= 4)", "2 4"),
+        ("qd < two", "2 4 8"),
+    ],
+)
+def test_condition(condition: str, left: str) -> None:
+    body = f"param two = 2 | {RUN} vary qd in 1, 2, 4, 8 skip when {condition}"
+    test = plan_of(body).tests[0]
+    cells = Matrix(test.axes, test.skip).cells()
+    assert [cell["qd"].text for cell in cells] == left.split()
+
+
+# metrics
+
+
+@pytest.mark.parametrize("name", [*METRICS, "p50", "p99.999", "p0", "p99.999999"])
+def test_metric(name: str) -> None:
+    assert str(parse_metric(name)) == name
+
+
+@pytest.mark.parametrize("text", ["read.p99.9", "reader.iops", "reader.write.max"])
+def test_narrowed_metric(text: str) -> None:
+    assert str(parse_metric(text, ("reader",))) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["p100", "p", "p99.", "read", "read.read.p9", "writer.iops", "read.cpu", "a.watts"],
+)
+def test_no_metric(text: str) -> None:
+    with pytest.raises(MetricError):
+        parse_metric(text, ("reader", "a"))
+
+
+@given(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
+def test_any_text_is_a_metric_or_an_error(text: str, streams: list[str]) -> None:
+    try:
+        parse_metric(text, streams)
+    except MetricError as error:
+        assert str(error)
+
+
+# parameters
+
+
+def run_of(plan: CheckedPlan) -> RunTemplate:
+    """The first step of a plan's first test."""
+    step = plan.tests[0].steps[0]
+    assert isinstance(step, RunTemplate)
+    return step
+
+
+def test_setting_reaches_what_depends_on_it() -> None:
+    body = "param a = 1s param b = a param c = b | run random 4KiB 100/0 for c"
+    assert run_of(plan_of(body)).run == make("time", 10**9)
+    assert run_of(plan_of(body, a="2s")).run == make("time", 2 * 10**9)
+    both = plan_of(body, c="9s", a="2s")
+    assert both.parameters == {"a": "2s", "b": "2s", "c": "9s"}
+
+
+def test_either_rate_may_be_set() -> None:
+    body = "param r = 5 iops | run random 4KiB 100/0, rate r for 1min"
+    assert plan_of(body, r="5MiB/s").parameters == {"r": "5MiB/s"}
+
+
+def test_varied_param_is_varied_everywhere() -> None:
+    """In the step, through another param, and in the workload's definition."""
+    body = (
+        "param d = 4 param e = d workload w = random 4KiB 100/0, qd e |"
+        "run w for 1min vary d in 1, 2"
+    )
+    plan = plan_of(body)
+    run, (cell_1, cell_2) = run_of(plan), Matrix(plan.tests[0].axes).cells()
+    depths = [
+        workload_of(run.workload, run.override, cell).streams[0].qd
+        for cell in (cell_1, cell_2)
+    ]
+    assert depths == [1, 2]
+
+
+def test_time_scale() -> None:
+    assert scaled_ns(make("time", 10**9), 0.01) == 10**7
+    assert scaled_ns(make("time", 5), 0.01) == 1
+    short = f"{RUN} expect p99.99999 < 1ms"
+    text = f'test "T" {{ {short} }}'
+    assert check(Source("t", text), time_scale=0.5).time_scale == 0.5
+    with pytest.raises(PlanError, match="needs 100_000_000 I/Os"):
+        check(Source("t", text))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_no_time_scale(scale: float) -> None:
+    with pytest.raises(ValueError, match="time scale"):
+        check(Source("t", f'test "T" {{ {RUN} }}'), time_scale=scale)
+
+
+# what overrides what
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        ("base, qd 4 each", "qd", 4),
+        ("base", "qd", 2),
+        ("base, threads 4", "qd", 4),
+        ("base, 8KiB", "read_percent", 70.0),
+        ("base, read 5%", "read_percent", 5.0),
+        ("base, sequential", "pattern", "sequential"),
+    ],
+)
+def test_override(spec: str, field: str, value: object) -> None:
+    base = "workload base = random 4KiB 70/30, threads 8, qd 16 total |"
+    run = run_of(plan_of(f"{base} run {spec} for 1min"))
+    stream = workload_of(run.workload, run.override, {}).streams[0]
+    assert getattr(stream, field) == value
+
+
+def test_a_new_rate_says_its_arrivals_anew() -> None:
+    base = "workload base = random 4KiB 70/30, rate 5 iops poisson |"
+    run = run_of(plan_of(f"{base} run base, rate 9 iops for 1min"))
+    rate = workload_of(run.workload, run.override, {}).streams[0].rate
+    assert rate is not None and rate.arrivals == "fixed"
+
+
+def test_a_workload_that_says_its_data_may_be_read() -> None:
+    assert plan_of("workload w = random 4KiB 70/30, data zeros | run w, 100/0 for 1s")
+
+
+# recovery
+
+SEEDS = (
+    ("run    a for 1min", "run    a fro 1min"),
+    ("vary   qd in 1, 2", "varry  qd in 1, 2"),
+    ("expect iops > 5 when qd == 1", "expect iops >> 5 when qd == 1"),
+    ("chart  lines iops by qd", "chart  lines iops by by qd, "),
+    ("workload b = random 4KiB 70/30, qd 8", "workload b = random 4KiB 70/30 qd 8"),
+    ("param t = 5s", "param t 5s"),
+    ("write random 4KiB, 1 pass", "write random 4KiB,, 1 pass"),
+    ('plan "Seeds"', "plan Seeds"),
+    ("read 50%", "read 50 50%"),
+)
+SEEDED = """plan "Seeds"
+
+param t = 5s
+
+workload a = random 4KiB, read 50%
+workload b = random 4KiB 70/30, qd 8
+
+precondition p {
+  purge
+  write random 4KiB, 1 pass
+}
+
+test "T" {
+  after  p
+  run    a for 1min
+  vary   qd in 1, 2
+  expect iops > 5 when qd == 1
+  idle   t
+  chart  lines iops by qd
+}
+
+test "U" {
+  run    b for t
+}
+"""
+
+
+@given(st.sets(st.sampled_from(SEEDS), min_size=1))
+def test_each_seeded_error_is_found_and_no_other(
+    seeds: set[tuple[str, str]],
+) -> None:
+    text = SEEDED
+    for right, wrong in seeds:
+        assert right in text
+        text = text.replace(right, wrong)
+    with pytest.raises(PlanError) as caught:
+        check(Source("t.ioplan", text))
+    rows = {text[: text.index(wrong)].count("\n") + 1 for _, wrong in seeds}
+    found = [d.as_json()["line"] for d in caught.value.diagnostics]
+    assert sorted(found) == sorted(rows), str(caught.value)
+
+
+def test_seeded_text_is_right() -> None:
+    assert len(check(Source("t.ioplan", SEEDED)).tests) == 2
+
+
+def test_syntax_and_meaning_are_told_together() -> None:
+    assert len(errors_of("workload a = random 4KB 70/30, | run random for 1min")) == 3
+
+
+def test_too_deep() -> None:
+    deep = f'test "T" {{ {"repeat 2 { " * 3000 + RUN + "}" * 3000} }}'
+    with pytest.raises(PlanError, match="nested too deeply"):
+        check(Source("t", deep))
+
+
+def test_a_hundred_errors_are_enough() -> None:
+    values = ", ".join(["0"] * 500)
+    assert len(errors_of(f"{RUN} vary qd in {values}")) == 100
+
+
+# files
+
+
+def test_files(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.ioplan"
+    plan.write_bytes(b'\xef\xbb\xbfuse "w.ioplan"\ntest "T" { run w for 1s }\r\n')
+    (tmp_path / "w.ioplan").write_text("workload w = random 4KiB 100/0")
+    assert check_file(plan).title == "plan"
+
+
+def test_no_link_leaves_the_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out.ioplan"
+    inside.mkdir()
+    outside.write_text("workload w = random 4KiB 100/0")
+    (inside / "w.ioplan").symlink_to(outside)
+    plan = inside / "plan.ioplan"
+    plan.write_text(f'use "w.ioplan"\ntest "T" {{ {RUN} }}')
+    with pytest.raises(PlanError, match=r"there is no file 'w\.ioplan'"):
+        check_file(plan)
+
+
+def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
+    big, binary = tmp_path / "big.ioplan", tmp_path / "binary.ioplan"
+    big.write_bytes(b"#" * (MOST_BYTES + 1))
+    binary.write_bytes(b"\x7fELF\xff\xff")
+    for path, why in ((big, "larger than"), (binary, "not a UTF-8 text")):
+        with pytest.raises(ValueError, match=why):
+            read_text(path)
+
+
+def test_many_files(tmp_path: Path) -> None:
+    for index in range(120):
+        use = f'use "f{index + 1}.ioplan" as f\n' if index < 119 else ""
+        (tmp_path / f"f{index}.ioplan").write_text(f'{use}test "T" {{ {RUN} }}')
+    with pytest.raises(PlanError, match="uses more than 100 files"):
+        check_file(tmp_path / "f0.ioplan")
+
+
+# the language's own page: every snippet of its tables
+
+SNIPPETS = (
+    *("random 4KiB 70/30", "sequential 1MiB 0/100"),
+    "random sizes { 512B 10%, 4KiB 60%, 64KiB 30% } 70/30",
+    *("random 4KiB 70/30, qd 8 each", "random 4KiB 70/30, threads 2, qd 8 total"),
+    *("random 4KiB 70/30, rate 50_000 iops", "random 4KiB 70/30, rate 200MiB/s"),
+    *("random 4KiB 70/30, rate 20_000 iops poisson", "random 4KiB 70/30, zipf 1.1"),
+    *("random 4KiB 70/30, region 0%..50%", "random 4KiB 70/30, pareto 0.2"),
+    "random 4KiB 70/30, hotspots { 50% in 5%, 30% in 15%, 20% in 80% }",
+    *("random 4KiB 70/30, normal 10%", "random 4KiB 70/30, align 512B"),
+    *("random 4KiB 70/30, align size", "random 4KiB 70/30, data random"),
+    *("random 4KiB 70/30, data zeros", "random 4KiB 70/30, data compressible 50%"),
+    *("random 4KiB 70/30, trim 10%", "random 4KiB 70/30, sync every 32"),
+    *("random 4KiB 70/30, verify", "random 4KiB, read 70%"),
+)
+TIMES = ("100us", "5ms", "10s", "3min", "2h", "512B", "4KiB", "1TiB", "1.6TB")
+STATEMENTS = (
+    "vary (size, qd) in (4KiB, 32), (128KiB, 8)",
+    "vary size in 4KiB, 128KiB vary qd in 32, 64 skip when size > 64KiB and qd > 32",
+    "rounds until steady iops, at most 25, over 5, range 20%, slope 10%",
+    "expect iops >= 95% of baseline",
+    *(f"chart {kind} iops" for kind in ("bars", "scatter", "table", "percentiles")),
+    "vary qd in 1, 2 chart lines iops by qd, log x, log y",
+)
+
+
+@pytest.mark.parametrize("spec", SNIPPETS)
+def test_clause_of_the_page(spec: str) -> None:
+    assert plan_of(f"workload w = {spec} | run w for 1s run {spec} for 1s")
+
+
+@pytest.mark.parametrize("amount", TIMES)
+def test_quantity_of_the_page(amount: str) -> None:
+    assert plan_of(f"run random 4KiB 100/0 for {amount}")
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_statement_of_the_page(statement: str) -> None:
+    assert plan_of(f"{RUN} {statement}")
+
+
+def test_the_page_shows_a_diagnostic_as_it_is() -> None:
+    shown = (GOLDEN / "mix_sum.err").read_text()
+    assert re.sub(r"mix_sum", "review", shown) == (
+        "error: the mix 70/40 adds up to 110 %, not 100 %\n"
+        "  --> review.ioplan:7:29\n"
+        "   |\n"
+        " 7 | workload oltp = random 8KiB 70/40, qd 32\n"
+        "   |                             ^^^^^\n"
+        "   = help: reads/writes in percent, for example 70/30\n"
+    )
+
+
+def test_spans_are_those_of_the_text() -> None:
+    source = Source("t", 'test "T" {  # c\n  run random 4KiB  100/0 for 1min\n}')
+    file, found = parse(source)
+    assert not found
+    assert file.items[0].span.text == source.text
+    assert isinstance(make("size", 5), Quantity)

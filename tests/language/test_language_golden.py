@@ -1,0 +1,149 @@
+"""Plans and what the checker says of them.
+
+golden/language/NAME.ioplan stands beside NAME.err (the diagnostics) or NAME.out (the
+checked plan). `pytest --renew` writes both.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import paths
+import pytest
+
+import ioplan.language
+from fuzz.survive import survives
+from ioplan.language.bind.bind import workload_of
+from ioplan.language.bind.matrix import Matrix, cell_text
+from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import FULL, CheckedPlan, IdleTemplate, StepTemplate, Test
+from ioplan.language.syntax.source import Source
+
+GOLDEN = paths.GOLDEN / "language"
+CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
+SETTING = re.compile(r"^# set: (\w*)=(.*)$", re.M)
+PROFILE = re.compile(r"^# profile: (.*)$", re.M)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, renew: bool) -> None:
+    text = (GOLDEN / f"{name}.ioplan").read_bytes().decode()
+    said, kind = outcome(name, text)
+    expected = GOLDEN / f"{name}.{kind}"
+    other = GOLDEN / f"{name}.{'err' if kind == 'out' else 'out'}"
+    if renew:
+        expected.write_text(said, newline="")
+        other.unlink(missing_ok=True)
+    assert not other.exists(), f"{other.name} belongs to another outcome"
+    assert said == expected.read_bytes().decode()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_survives(name: str) -> None:
+    survives((GOLDEN / f"{name}.ioplan").read_bytes().decode())
+
+
+def outcome(name: str, text: str) -> tuple[str, str]:
+    """What the checker says, and whether it is an error."""
+    source = Source(f"{name}.ioplan", text)
+    settings = dict(SETTING.findall(text))
+    profile = (*PROFILE.findall(text), FULL)[0]
+    roots = (GOLDEN, installed_plans())
+    try:
+        plan = check(source, roots, settings, profile=profile)
+    except PlanError as error:
+        return f"{error}\n", "err"
+    return dump(plan), "out"
+
+
+def dump(plan: CheckedPlan) -> str:
+    """A checked plan, short enough to be read."""
+    rows = [f"plan {plan.title}"]
+    rows += [f"profile {plan.profile}"] if plan.profile != FULL else []
+    rows += [f"on failure {plan.on_failure}"] if plan.on_failure else []
+    rows += [f"param {name} = {text}" for name, text in plan.parameters.items()]
+    for test in plan.tests:
+        rows += ["", f"test {test.title}", *(f"  {row}" for row in _test(test))]
+    return "\n".join([*rows, ""])
+
+
+def _test(test: Test) -> list[str]:
+    rows: list[str] = []
+    if test.after:
+        each = test.after.before_each
+        rows.append(f"after {test.after.precondition.name}, each {each}")
+        rows += [f"  {step!r}" for step in test.after.precondition.steps]
+        then = test.after.then
+        rows += [f"  then {step!r}" for step in then.steps] if then else []
+    for axis in test.axes:
+        values = (" ".join(value.text for value in row) for row in axis.values)
+        rows.append(f"vary {' '.join(axis.names)}: {', '.join(values)}")
+    cells = list(Matrix(test.axes, test.skip).cells())
+    rows.append(f"cells {len(cells)}, last: {cell_text(cells[-1])}")
+    rows += [row for step in test.steps for row in _step(step, cells[-1])]
+    parts = (test.rounds, *test.expectations, *test.charts)
+    return rows + [repr(part) for part in parts if part]
+
+
+def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg]
+    if isinstance(step, IdleTemplate):
+        return [repr(step)]
+    if not hasattr(step, "workload"):
+        inner = [row for part in step.steps for row in _step(part, cell)]
+        return [f"repeat {step.times!r}", *(f"  {row}" for row in inner)]
+    streams = workload_of(step.workload, step.override, cell).streams
+    timing = (step.run, step.limit, step.passes, step.warmup)
+    said = (stream.model_dump_json(exclude_defaults=True) for stream in streams)
+    rule = [f"  {step.rule!r}, every {step.every!r}"] if step.rule else []
+    return [step.text, *(f"  {row}" for row in said), f"  {timing!r}", *rule]
+
+
+# every message that the sources can say stands in some golden file
+
+ELSEWHERE = (
+    "is larger than",  # of the file, as ValueError: test_language.py
+    "cannot read",
+    "the plan uses more than",
+    "the plan is nested too deeply",  # test_language.py
+    "is not a mix",  # the lexer takes no such text
+)
+
+
+def messages() -> list[str]:
+    """The literal beginnings and middles of all messages, longest first."""
+    found: list[str] = []
+    for path in Path(ioplan.language.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and _says(node):
+                found += _literals(node)
+    return sorted(set(found))
+
+
+def _says(node: ast.Call) -> bool:
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return name in ("error", "missing", "QuantityError", "MetricError", "Diagnostic")
+
+
+def _literals(node: ast.Call) -> list[str]:
+    arguments = [
+        a for a in node.args[:1] if isinstance(a, ast.Constant | ast.JoinedStr)
+    ]
+    parts = [
+        max(_constants(argument), key=len, default="").strip() for argument in arguments
+    ]
+    return [part for part in parts if len(part) > 5]
+
+
+def _constants(node: ast.Constant | ast.JoinedStr) -> list[str]:
+    values = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return [v.value for v in values if isinstance(v, ast.Constant)]
+
+
+def test_every_message_has_a_golden() -> None:
+    said = "".join(path.read_text("utf-8") for path in GOLDEN.glob("*.err"))
+    unsaid = [m for m in messages() if m not in said and m not in ELSEWHERE]
+    assert not unsaid

@@ -1,0 +1,324 @@
+"""Steady state, against the definition worked out with numpy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import ioplan, plan_file
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from run_data import SECOND_NS, counts, stream
+
+from ioplan.job import Progress
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import SteadyRule
+from ioplan.measure.metrics import Figure
+from ioplan.measure.steady_state import (
+    TOLERANCE,
+    SteadyWatch,
+    assess,
+    least_squares_slope,
+)
+from ioplan.records.record import Steady
+from ioplan.report.terminal.show import steady_line, steady_verdict
+
+SNIA = SteadyRule(metric=parse_metric("iops"))
+NARROW = SteadyRule(
+    metric=parse_metric("read.p99"), window=3, range_percent=5, slope_percent=1
+)
+
+series = st.lists(st.floats(1, 1e9), min_size=3, max_size=40)
+near = st.lists(st.floats(80, 120), min_size=5, max_size=8)
+
+
+def judged(values: Sequence[float], rule: SteadyRule = SNIA) -> Steady:
+    return assess(rule, [Figure(value) for value in values])
+
+
+def test_the_published_trap() -> None:
+    found = judged([100, 92, 84, 76, 68])
+    assert not found.reached
+    assert (round(found.range_percent, 1), round(found.slope_percent, 1)) == (
+        38.1,
+        38.1,
+    )
+    assert found.why == "range 38.1 % > 20 %, slope 38.1 % > 10 %"
+
+
+def test_what_makes_it_a_trap() -> None:
+    """Judged by the slope of one round, or by the largest deviation, it is steady."""
+    found = judged([100, 92, 84, 76, 68])
+    per_round = abs(found.slope) / found.mean * 100
+    deviation = max(abs(value - found.mean) for value in found.values) / found.mean
+    assert (round(per_round, 1), round(deviation * 100, 1)) == (9.5, 19.0)
+    assert per_round < found.slope_limit_percent
+    assert deviation * 100 < found.range_limit_percent
+    assert found.slope == -8
+
+
+@given(near)
+def test_the_fit_is_kept(values: list[float]) -> None:
+    """The line goes through the mean in the middle, as a report draws it."""
+    found = judged(values)
+    numbers = range(len(found.values))
+    slope, first = np.polyfit(numbers, found.values, 1)
+    assert found.slope == pytest.approx(slope, abs=1e-9)
+    middle = (len(found.values) - 1) / 2
+    assert found.mean - found.slope * middle == pytest.approx(first)
+    rise = abs(found.slope) * (len(found.values) - 1) / found.mean * 100
+    assert found.slope_percent == pytest.approx(rise, abs=1e-9)
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=5, max_size=12))
+def test_why_names_exactly_what_is_beyond_its_limit(values: list[float]) -> None:
+    found = judged(values)
+    assert ("range" in found.why) == (found.range_percent > 20 + TOLERANCE)
+    assert ("slope" in found.why) == (found.slope_percent > 10 + TOLERANCE)
+
+
+@given(st.floats(1, 1e6), st.lists(st.floats(-0.045, 0.045), min_size=5, max_size=20))
+def test_little_noise_is_steady_at_once(mean: float, noise: list[float]) -> None:
+    """Within 4.5 % of the mean neither limit can be met: range 9.5 %, slope 9.5 %."""
+    assert judged([mean * (1 + part) for part in noise]).reached
+
+
+def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
+    """A drive that halves its distance to its level each round.
+
+    Worked out by hand: after 9 rounds the range is 21.4 %, after 10 the slope is
+    10.7 %, after 11 both are within their limits.
+    """
+    values = [100 + 400 * 0.5**number for number in range(20)]
+    found = [judged(values[:rounds]) for rounds in range(5, 21)]
+    assert [one.reached for one in found] == [False] * 6 + [True] * 10
+    assert found[4].why.startswith("range 21.4 % > 20 %")
+    assert found[5].why == "slope 10.7 % > 10 %"
+
+
+@given(series)
+def test_slope_is_that_of_polyfit(values: list[float]) -> None:
+    slope = np.polyfit(range(len(values)), values, 1)[0]
+    assert least_squares_slope(values) == pytest.approx(slope, rel=1e-6, abs=1e-4)
+
+
+@given(near)
+def test_definition(values: list[float]) -> None:
+    """Over the last five: range 20 % of the mean, rise of the fitted line 10 %."""
+    window = np.array(values[-5:])
+    line = np.polyval(np.polyfit(range(5), window, 1), range(5))
+    spread = (window.max() - window.min()) / window.mean() * 100
+    rise = (line.max() - line.min()) / window.mean() * 100
+    assume(abs(spread - 20) > 1e-6 and abs(rise - 10) > 1e-6)
+    found = judged(values)
+    assert found.values == tuple(window)
+    assert found.range_percent == pytest.approx(spread)
+    assert found.slope_percent == pytest.approx(rise, abs=1e-9)
+    assert found.reached == bool(spread <= 20 and rise <= 10)
+    assert found.reached == (found.why == "")
+
+
+@given(near, st.sampled_from([1e-9, 1e-3, 7.0, 1e6, 1e12]))
+def test_scale_does_not_matter(values: list[float], factor: float) -> None:
+    one, other = judged(values), judged([v * factor for v in values])
+    assert other.range_percent == pytest.approx(one.range_percent)
+    assert other.slope_percent == pytest.approx(one.slope_percent, abs=1e-9)
+    assume(abs(one.range_percent - 20) > 1e-6 and abs(one.slope_percent - 10) > 1e-6)
+    assert other.reached == one.reached
+
+
+@given(near)
+def test_direction_of_time_does_not_matter(values: list[float]) -> None:
+    one, other = judged(values[-5:]), judged(values[-5:][::-1])
+    assert other.slope_percent == pytest.approx(one.slope_percent, abs=1e-9)
+    assert other.range_percent == pytest.approx(one.range_percent)
+
+
+@given(st.lists(st.floats(0, 1e12), max_size=20))
+def test_only_the_window_matters(values: list[float]) -> None:
+    assert judged(values) == judged(values[-5:])
+
+
+@pytest.mark.parametrize(
+    ("values", "range_percent", "slope_percent"),
+    [
+        ([90, 110, 100, 90, 110], 20, 8),  # the range is exactly the limit
+        ([95, 97.5, 100, 102.5, 105], 10, 10),  # the slope is
+        ([0.95, 0.975, 1, 1.025, 1.05], 10, 10),
+        ([100] * 5, 0, 0),
+    ],
+)
+def test_a_limit_that_is_met_exactly_is_met(
+    values: list[float], range_percent: float, slope_percent: float
+) -> None:
+    for factor in (1, 1 / 3, 1e7 / 3):
+        found = judged([value * factor for value in values])
+        assert found.reached
+        assert found.range_percent == pytest.approx(range_percent)
+        assert found.slope_percent == pytest.approx(slope_percent)
+
+
+def test_just_beyond_a_limit_is_not_steady() -> None:
+    assert judged([90, 110.001, 100, 90, 110]).why.startswith("range")
+    assert judged([94.99, 97.5, 100, 102.5, 105.01]).why == "slope 10.0 % > 10 %"
+
+
+@pytest.mark.parametrize("n", range(5))
+def test_a_window_that_is_not_full(n: int) -> None:
+    found = judged([100.0] * n)
+    assert not found.reached
+    assert found.why == f"{n} of 5 values so far"
+
+
+def test_the_plan_may_say_otherwise() -> None:
+    assert judged([100, 101, 100], NARROW).reached
+    assert not judged([100, 106, 100], NARROW).reached
+    found = judged([100, 101, 102], NARROW)
+    assert found.why == "slope 2.0 % > 1 %"
+    assert (found.metric, found.window) == ("read.p99", 3)
+    assert (found.range_limit_percent, found.slope_limit_percent) == (5, 1)
+
+
+def test_nothing_at_all_is_not_steady() -> None:
+    found = judged([0.0] * 5)
+    assert not found.reached
+    assert found.why == "iops is 0"
+    assert (found.range_percent, found.slope_percent) == (0, 0)
+
+
+def test_a_value_that_is_missing_is_said() -> None:
+    values = [Figure(100.0)] * 4
+    found = assess(SNIA, [*values, Figure(None, "needs 1_000 I/Os, had 5")])
+    assert found.why == "needs 1_000 I/Os, had 5"
+    assert assess(SNIA, [Figure(None, "no"), *values, Figure(100.0)]).reached
+
+
+# a precondition's write, judged as it goes on
+
+
+def interval(t_ns: int, length_ns: int, ios: int, warmup: bool = False) -> Progress:
+    part = stream(write=counts([1000] * ios))
+    return Progress(t_ns=t_ns, interval_ns=length_ns, warmup=warmup, streams=(part,))
+
+
+def watched(
+    lengths_ns: Sequence[int], every_ns: int, ios: Sequence[int]
+) -> tuple[list[Steady], list[bool]]:
+    told: list[Steady] = []
+    watch = SteadyWatch(SNIA, every_ns, lambda steady, number: told.append(steady))
+    now_ns, ended = 0, []
+    for length_ns, amount in zip(lengths_ns, ios, strict=True):
+        now_ns += length_ns
+        ended.append(watch.add(interval(now_ns, length_ns, amount)))
+    return told, ended
+
+
+def test_windows_are_judged_one_by_one() -> None:
+    told, ended = watched([SECOND_NS] * 12, 2 * SECOND_NS, [100] * 12)
+    assert [len(steady.values) for steady in told] == [1, 2, 3, 4, 5, 5]
+    assert [steady.reached for steady in told] == [False] * 4 + [True] * 2
+    assert ended.index(True) == 9
+    assert told[-1].values == (100,) * 5
+
+
+def test_a_value_is_that_of_its_window() -> None:
+    """Not that of all that was written so far."""
+    told, _ = watched([SECOND_NS] * 6, 2 * SECOND_NS, [400, 200, 100, 60, 20, 0])
+    assert told[-1].values == (300, 80, 10)
+
+
+def test_intervals_need_not_be_of_the_length_that_was_asked_for() -> None:
+    short, _ = watched([SECOND_NS - 1000] * 10, 2 * SECOND_NS, [100] * 10)
+    long, _ = watched([SECOND_NS + 1000] * 10, 2 * SECOND_NS, [100] * 10)
+    assert len(short) == len(long) == 5
+
+
+def test_the_warm_up_does_not_count() -> None:
+    told: list[int] = []
+    watch = SteadyWatch(SNIA, SECOND_NS, lambda steady, number: told.append(number))
+    assert not watch.add(interval(SECOND_NS, SECOND_NS, 9, warmup=True))
+    assert told == []
+    assert watch.last.why == "0 of 5 values so far"
+
+
+# in words
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([100.0], "iops 100; 1 of 5 values so far"),
+        (
+            [100.0, 92, 84, 76, 68],
+            "iops 68.0, range 38.1 > 20 %, slope 38.1 > 10 %: not steady",
+        ),
+        (
+            [90_000.0, 110_000, 100_000, 90_000, 110_000],
+            "iops 110k, range 20.0 <= 20 %, slope 8.0 <= 10 %: steady",
+        ),
+        ([0.0] * 5, "iops 0; iops is 0"),
+    ],
+)
+def test_a_line_says_what_there_is_and_what_lacks(
+    values: list[float], line: str
+) -> None:
+    assert steady_line(judged(values)) == line
+
+
+def test_the_ending_names_the_window() -> None:
+    assert steady_verdict(judged([100.0] * 7), 7) == (
+        "steady: rounds 3 to 7 are the window"
+    )
+    assert steady_verdict(judged([100.0, 92, 84, 76, 68]), 25) == (
+        "not steady after 25 rounds: range 38.1 % > 20 %, slope 38.1 % > 10 %"
+    )
+
+
+def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
+    """Live, and afterwards: each round, the limits, and what was missing."""
+    text = (
+        'test "T" { run random 4KiB 0/100, qd 8 for 1s vary qd in 4, 8 '
+        "rounds until steady iops when qd == 8, at most 9 }"
+    )
+    done = ioplan(
+        *("run", plan_file(tmp_path, text), "--backend", "sim", "--create", "1GiB")
+    )
+    assert done.code == 0, done.err
+    assert re.search(r"round 4: iops [\d.]+k; 4 of 5 values so far\n", done.out)
+    limits = r"range [\d.]+ (<=|>) 20 %, slope [\d.]+ (<=|>) 10 %: (not )?steady\n"
+    assert re.search(rf"round 5: iops [\d.]+k, {limits}", done.out)
+    shown = ioplan("show").out
+    assert re.search(r"round +iops +range \(<= 20 %\) +slope \(<= 10 %\)", shown)
+    assert re.search(r"\n +3 +[\d.]+k +3 of 5 values so far", shown)
+    assert re.search(
+        r"steady: rounds \d to \d are the window|not steady after 9 rounds", shown
+    )
+    tables = [row for row in (done.out + shown).splitlines() if "session" not in row]
+    assert max(map(len, tables)) <= 80
+
+
+def test_nothing_counts_before_the_least_passes() -> None:
+    """The plateau of a drive that has erased blocks left is flat, too."""
+    rule = SNIA.model_copy(update={"least_passes": 2.0})
+    told: list[Steady] = []
+    one_pass = 4 * bytes_of(100)
+    watch = SteadyWatch(
+        rule, SECOND_NS, lambda steady, _: told.append(steady), one_pass
+    )
+    rates = [100] * 8 + [50] * 5
+    ended = [
+        watch.add(interval(n * SECOND_NS, SECOND_NS, ios))
+        for n, ios in enumerate(rates, start=1)
+    ]
+    assert told[5].why == "1.2 of at least 2 passes so far"
+    assert ended == [False] * 12 + [True]
+    assert told[-1].values == (50,) * 5
+
+
+def bytes_of(ios: int) -> int:
+    """What an interval of so many I/Os moves."""
+    (part,) = interval(SECOND_NS, SECOND_NS, ios).streams
+    return part.directions["write"].bytes

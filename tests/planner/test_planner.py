@@ -1,0 +1,318 @@
+"""Properties of planning, judged by a simpler planner that follows the target's history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.backends import TargetFacts
+from ioplan.language.check.check import check
+from ioplan.language.plan import CheckedPlan, PurgeStep
+from ioplan.language.syntax.source import Source
+from ioplan.planner.estimate import counted
+from ioplan.planner.jobs import (
+    LEAST_INTERVAL_NS,
+    misfits,
+    part_of,
+    run_job,
+    seed_of,
+    writes,
+)
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
+from ioplan.planner.unfold import unfold
+
+ATOMS = {
+    "purge": "purge",
+    "fill": "write sequential 128KiB, qd 8, 1 pass",
+    "scramble": "write random 4KiB, qd 32, 1 pass",
+    "rest": "idle 1min",
+}
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Written:
+    """A test as it will be written. Steps: "run", "idle" or (times, steps)."""
+
+    after: int | None
+    each: str | None
+    qds: tuple[int, ...]
+    reads: tuple[int, ...]
+    steps: tuple[Any, ...]
+    rounds: bool
+
+
+steps = st.recursive(
+    st.sampled_from(["run", "idle"]),
+    lambda inner: st.tuples(st.integers(1, 3), st.lists(inner, min_size=1, max_size=3)),
+    max_leaves=4,
+)
+tests = st.builds(
+    Written,
+    after=st.none() | st.integers(0, 2),
+    each=st.sampled_from([None, "qd", "read", "run", "round"]),
+    qds=st.sampled_from([(1,), (1, 2), (4, 2, 1)]),
+    reads=st.sampled_from([(100,), (0,), (100, 0), (50, 100)]),
+    steps=st.lists(steps, max_size=2).map(lambda found: (*found, "run")),
+    rounds=st.booleans(),
+)
+states = st.lists(
+    st.lists(st.sampled_from([*ATOMS, "state"]), min_size=1, max_size=4),
+    min_size=3,
+    max_size=3,
+)
+
+
+def checked(text: str, scale: float = 1.0, **settings: str) -> CheckedPlan:
+    return check(Source("plan.ioplan", text), settings=settings, time_scale=scale)
+
+
+def flat(states: list[list[str]], number: int) -> list[str]:
+    """The atoms of a state; "state" stands for the one before."""
+    return [
+        atom
+        for item in states[number]
+        for atom in (flat(states, number - 1) if item == "state" else [item])
+    ]
+
+
+def text_of(states: list[list[str]], tests: list[Written]) -> str:
+    rows = []
+    for number, items in enumerate(states):
+        body = "\n".join(ATOMS.get(item, f"state{number - 1}") for item in items)
+        rows.append(f"precondition state{number} {{\n{body}\n}}")
+    rows += [written(number, test) for number, test in enumerate(tests)]
+    return "\n".join(rows)
+
+
+def written(number: int, test: Written) -> str:
+    each = f" before each {test.each}" if test.each else ""
+    after = f"after state{test.after}{each}\n" if test.after is not None else ""
+    qds = ", ".join(map(str, test.qds))
+    reads = ", ".join(f"{read}%" for read in test.reads)
+    rounds = f"rounds until steady iops when qd == {test.qds[0]} and "
+    rounds += f"read == {test.reads[0]}%, over 3, at most {ROUNDS}\n"
+    return (
+        f'test "T{number}" {{\n{after}{steps_text(test.steps)}vary qd in {qds}\n'
+        f"vary read in {reads}\n{rounds if test.rounds else ''}}}"
+    )
+
+
+def steps_text(steps: tuple[Any, ...]) -> str:
+    texts = {"run": "run random 4KiB for 1s\n", "idle": "idle 2s\n"}
+    return "".join(
+        texts[step]
+        if isinstance(step, str)
+        else f"repeat {step[0]} {{\n{steps_text(step[1])}}}\n"
+        for step in steps
+    )
+
+
+class Judge:
+    """Plans anew, in the plainest way; `history` is what was done since a write."""
+
+    def __init__(self, states: list[list[str]]) -> None:
+        self.states = [self.since_purge(flat(states, n)) for n in range(len(states))]
+        self.history: list[str] = []
+
+    @staticmethod
+    def since_purge(atoms: list[str]) -> list[str]:
+        while "purge" in atoms[1:]:
+            atoms = atoms[atoms.index("purge", 1) :]
+        return atoms
+
+    def prepare(self, test: Written) -> Iterator[tuple[Any, ...]]:
+        assert test.after is not None
+        wanted = self.states[test.after]
+        kept = self.history if wanted[: len(self.history)] == self.history else []
+        yield from (("prepare", atom) for atom in wanted[len(kept) :])
+        self.history = wanted
+
+    def plan(self, test: Written) -> Iterator[tuple[Any, ...]]:
+        before: tuple[int, int] | None = None
+        for number in range(1, ROUNDS + 1) if test.rounds else [0]:
+            for first, cell in enumerate(product(test.qds, test.reads)):
+                changed = {
+                    "qd": before and before[0] != cell[0],
+                    "read": before and before[1] != cell[1],
+                    "round": first == 0,
+                }
+                due = before is None or changed.get(test.each or "")
+                if test.after is not None and due:
+                    yield from self.prepare(test)
+                yield from self.steps(test, test.steps, cell, number)
+                before = cell
+
+    def steps(
+        self, test: Written, steps: tuple[Any, ...], cell: tuple[int, int], number: int
+    ) -> Iterator[tuple[Any, ...]]:
+        for step in steps:
+            if step == "idle":
+                yield ("idle",)
+            elif step == "run":
+                if test.after is not None and test.each == "run":
+                    yield from self.prepare(test)
+                yield ("run", number, *cell)
+                self.history = self.history if cell[1] == 100 else []
+            else:
+                for _ in range(step[0]):
+                    yield from self.steps(test, step[1], cell, number)
+
+
+def said(step: Step) -> Iterator[tuple[Any, ...]]:
+    if isinstance(step, RoundsOf):
+        for number in range(1, ROUNDS + 1):
+            for inner in step.round(number):
+                yield from said(inner)
+    elif isinstance(step, Prepare):
+        purge = isinstance(step.step, PurgeStep)
+        texts = {text: atom for atom, text in ATOMS.items()}
+        yield "prepare", "purge" if purge else texts[step.step.text]
+    elif isinstance(step, Idle):
+        yield ("idle",)
+    else:
+        (stream,) = step.workload.streams
+        yield "run", step.round, stream.qd, int(stream.read_percent)
+
+
+def valid(states: list[list[str]], tests: list[Written]) -> CheckedPlan:
+    """The plan, without what may not be said of it."""
+    states[0][:] = [item for item in states[0] if item != "state"] or ["fill"]
+    tests[:] = [
+        Written(**{**vars(t), "each": None})
+        if t.each == "round" and not t.rounds
+        else t
+        for t in tests
+    ]
+    return checked(text_of(states, tests))
+
+
+@given(states, st.lists(tests, min_size=1, max_size=3))
+def test_order_number_and_states(states: list[list[str]], tests: list[Written]) -> None:
+    """Every step, and no other: so no run starts from another state than it asked for."""
+    plan = valid(states, tests)
+    judge = Judge(states)
+    expected = [step for test in tests for step in judge.plan(test)]
+    assert [row for step in unfold(plan) for row in said(step)] == expected
+
+
+@given(states, st.lists(tests, min_size=1, max_size=3))
+def test_unfolding_one_part_changes_no_other(
+    states: list[list[str]], tests: list[Written]
+) -> None:
+    plan = valid(states, tests)
+    expected = [row for step in unfold(plan) for row in said(step)]
+    found = []
+    for step in unfold(valid(states, tests)):
+        if isinstance(step, RoundsOf):
+            list(islice(step.round(2), 2))
+            list(step.round(ROUNDS)), list(step.round(1))
+            ids = [
+                [r.run_id for r in step.round(n) if isinstance(r, Run)] for n in (1, 3)
+            ]
+            assert ids[0] == ids[1]
+        found += said(step)
+    assert found == expected
+    assert [str(step) for step in unfold(plan)] == [str(step) for step in unfold(plan)]
+
+
+@given(states, st.lists(tests, min_size=1, max_size=3))
+def test_counted_is_what_is_done_at_most(
+    states: list[list[str]], tests: list[Written]
+) -> None:
+    plan = valid(states, tests)
+    done: dict[tuple[Any, ...], int] = {}
+    for row in (row for step in unfold(plan) for row in said(step)):
+        key = row if row[0] != "run" else (row[0], *row[2:])
+        done[key] = done.get(key, 0) + 1
+    told: dict[tuple[Any, ...], int] = {}
+    for step, times in counted(unfold(plan)):
+        (row,) = said(step)
+        key = row if row[0] != "run" else (row[0], *row[2:])
+        told[key] = told.get(key, 0) + times
+    assert told == done
+
+
+@given(tests)
+def test_places_tell_the_steps_of_a_test_apart(test: Written) -> None:
+    """Index, iteration and round name a run of a cell; what repeats has one id."""
+    plan = valid([["fill"], ["fill"], ["fill"]], [test])
+    seen: set[tuple[Any, ...]] = set()
+    ids: dict[tuple[Any, ...], set[str]] = {}
+    for step, _ in counted(unfold(plan)):
+        if isinstance(step, Run):
+            cell = tuple(step.cell_text.items())
+            place = (cell, step.index, step.iteration, step.round)
+            assert place not in seen
+            seen.add(place)
+            ids.setdefault((cell, step.index), set()).add(step.run_id)
+    assert all(len(found) == 1 for found in ids.values())
+
+
+def test_a_plan_is_unfolded_lazily() -> None:
+    plan = checked(
+        'test "T" { run random 4KiB, threads 1 for 1s\n vary qd in 1..300 step 1\n'
+        " vary read in 0%..99% step 1% }"
+    )
+    assert len(list(islice(unfold(plan), 3))) == 3
+    assert sum(1 for _ in unfold(plan)) == 30_000
+
+
+# jobs
+
+FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
+
+
+def test_misfits_are_said_once_each_with_the_test() -> None:
+    plan = checked(
+        'precondition p { write random 6KiB, 1 pass }\ntest "A" { after p\n'
+        "run random 4KiB for 1s\n vary size in 512B, 4KiB\n vary qd in 1, 2\n"
+        "vary read in 100%, 0% }"
+    )
+    assert misfits(unfold(plan), FACTS) == [
+        "p: 6144 B is not a multiple of the target's 4096 B blocks",
+        "A: 512 B is not a multiple of the target's 4096 B blocks",
+    ]
+
+
+def test_a_region_is_measured_in_whole_blocks() -> None:
+    """0.0006 % of 1 GiB is 6442 B, of which one block is left."""
+    text = 'test "A" { run random 4KiB 100/0, threads %s, region 0%%..%s%% for 1s }'
+    assert not misfits(unfold(checked(text % (1, "0.0006"))), FACTS)
+    (found,) = misfits(unfold(checked(text % (1, "0.0003"))), FACTS)
+    assert "region of 0 B is smaller than one I/O of 4096 B" in found
+
+
+@pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
+def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> None:
+    plan = checked(f'test "A" {{ idle 1s\n run random 4KiB {mix} for 1s }}')
+    assert writes(unfold(plan)) is writing
+    rest = checked(
+        'precondition p { idle 1s }\ntest "A" { after p\n run random 4KiB 100/0 for 1s }'
+    )
+    assert not writes(unfold(rest))
+
+
+def test_seeds_differ_in_rounds_and_iterations() -> None:
+    plan = checked('test "A" { repeat 300 { run random 4KiB 100/0 for 1s } }')
+    jobs = [run_job(s, FACTS, True) for s in unfold(plan) if isinstance(s, Run)]
+    assert len({job.seed for job in jobs}) == 300
+    places = product((0, 1, 2, 256), (0, 1, 256, 65_536))
+    seeds = {seed_of(run_id, *place) for place in places for run_id in ("ab", "cd")}
+    assert len(seeds) == 32
+    assert len({job.model_copy(update={"seed": 1}) for job in jobs}) == 1
+
+
+@given(st.integers(1, 10**13))
+def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
+    part_ns = part_of(every_ns)
+    parts = -(-every_ns // part_ns)
+    assert LEAST_INTERVAL_NS <= part_ns <= 10**9
+    if every_ns > LEAST_INTERVAL_NS:
+        assert 0 <= parts * part_ns - every_ns < parts

@@ -1,0 +1,91 @@
+"""Plans and the steps that they unfold into.
+
+golden/plans/NAME.ioplan stands beside NAME.steps, ids included: they must not change
+from one version to the next. `pytest --renew` writes the steps.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import paths
+import pytest
+
+from ioplan.language.check.check import check_file
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Step
+from ioplan.planner.unfold import unfold
+from ioplan.workload import Stream
+
+GOLDEN = paths.GOLDEN / "plans"
+CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, renew: bool) -> None:
+    expected, found = GOLDEN / f"{name}.steps", printed(GOLDEN / f"{name}.ioplan")
+    if renew:
+        expected.write_text(found)
+    assert found == expected.read_text()
+
+
+def printed(plan: Path) -> str:
+    return "\n".join([*lines(unfold(check_file(plan))), ""])
+
+
+def lines(steps: Iterable[Step]) -> Iterator[str]:
+    title = ""
+    for step in steps:
+        if step.test.title != title:
+            title = step.test.title
+            yield f"test {title}"
+        yield from line(step)
+
+
+def line(step: Step) -> Iterator[str]:
+    if isinstance(step, RoundsOf):
+        yield f"  {step}"
+        for number in (1, 2, step.rounds.at_most):
+            yield f"  round {number}"
+            yield from (f"  {row}" for one in step.round(number) for row in line(one))
+    elif isinstance(step, Prepare):
+        place = f"{step.position}/{step.total}"
+        yield f"  prepare {place} {step} [{step.state.digest}]"
+    elif isinstance(step, Idle):
+        yield f"  {step} = {step.pause_ns} ns"
+    else:
+        length = {k: v for k, v in step.length._asdict().items() if v}
+        place = f"step {step.index}"
+        place += f" round {step.round}" if step.round else ""
+        place += f" iteration {step.iteration}" if step.iteration else ""
+        after = f" after {step.after.name}" if step.after else ""
+        streams = (s.model_dump(exclude_defaults=True) for s in step.workload.streams)
+        yield f"  run {step.run_id} {place}: {step}{after}"
+        yield f"      {' '.join(f'{k}={v}' for k, v in length.items())}"
+        yield from (f"      {brief(stream)}" for stream in streams)
+
+
+def brief(stream: dict[str, object]) -> str:
+    """A stream without what says the same twice."""
+    if stream.get("read_sizes") == stream.get("write_sizes"):
+        del stream["write_sizes"]
+    shown = (name for name in Stream.model_fields if name in stream)
+    return " ".join(f"{name}={stream[name]}" for name in shown)
+
+
+def test_another_process_plans_the_same() -> None:
+    """Neither the order of sets nor the seed of hashes enters an id."""
+    plan = GOLDEN / "states.ioplan"
+    code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            cwd=paths.TESTS / "planner",
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(paths.SUPPORT)},
+            check=True,
+        )
+        assert done.stdout == printed(plan) + "\n"

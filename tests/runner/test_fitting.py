@@ -1,0 +1,160 @@
+"""Gaps of a backend: refused at the clause, or recorded as substitutions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from subprocess import PIPE, run
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
+
+from ioplan.backends import Gap
+from ioplan.job import Job
+from ioplan.runner.fit import FEATURES, answer
+from ioplan_sim import SimBackend
+
+PLAN = """workload steady_rate = random 4KiB 100/0, rate 1_000 iops
+
+test "Paced" {
+  run  steady_rate for 100ms
+}
+
+test "Deep" {
+  run  random 4KiB 100/0, qd 64 for 100ms
+  vary read in 100%, 50%
+}
+"""
+
+
+def rate_and_depth(self: SimBackend, job: Job, options: dict[str, Any]) -> list[Gap]:
+    """A backend that paces nearly, and has no queue depth above 32."""
+    gaps = []
+    for stream in job.streams:
+        if stream.rate:
+            gaps.append(
+                Gap(
+                    stream=stream.name,
+                    field="rate",
+                    reason="its clock is coarse",
+                    instead="whole milliseconds",
+                )
+            )
+        if stream.qd > 32:
+            gaps.append(Gap(stream=stream.name, field="qd", reason="32 at most"))
+    return gaps
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimBackend, "gaps", rate_and_depth)
+
+
+def test_gaps_are_refused_with_the_caret_on_the_clause(
+    limited: None, tmp_path: Path, store_path: Path
+) -> None:
+    done = ioplan("run", plan_file(tmp_path, PLAN), "--backend", "sim")
+    assert done.code == 2 and done.out == ""
+    blocks = done.err.strip().split("\n\n")
+    assert len(blocks) == 2  # the same clause of two cells is said once
+    assert blocks[0].splitlines()[3:5] == [
+        " 1 | workload steady_rate = random 4KiB 100/0, rate 1_000 iops",
+        "   |                                           ^^^^^^^^^^^^^^^",
+    ]
+    assert "with --allow-approximate: whole milliseconds" in blocks[0]
+    assert "sim: 32 at most" in blocks[1] and "^^^^^" in blocks[1]
+    assert ioplan("ls", "--format", "jsonl").out == ""
+
+
+def test_what_cannot_be_approximated_is_refused_all_the_same(
+    limited: None, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, "--backend", "sim", "--allow-approximate")
+    assert done.code == 2
+    assert "32 at most" in done.err and "coarse" not in done.err
+
+
+def test_a_substitution_is_in_every_record(
+    limited: None, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, PLAN.replace("qd 64", "qd 8"))
+    done = ioplan("run", plan, "--backend", "sim", "--allow-approximate", "--json")
+    assert done.code == 0
+    said = [line["record"]["substitutions"] for line in done.of("record")]
+    assert said == [["main.rate: its clock is coarse; whole milliseconds"], [], []]
+
+
+def test_a_precondition_that_cannot_be_done_exactly(
+    limited: None, tmp_path: Path, store_path: Path
+) -> None:
+    text = "precondition p { write random 4KiB, qd 64, 1 pass }\n" + PLAN.replace(
+        'test "Deep" {', 'test "Deep" { after p'
+    ).replace("qd 64 for", "qd 4 for")
+    done = ioplan(
+        "run", plan_file(tmp_path, text), "--backend", "sim", "--allow-approximate"
+    )
+    assert done.code == 2 and "32 at most" in done.err
+
+
+def test_the_matrix_asks_the_same_question(limited: None) -> None:
+    backend = SimBackend()
+    answers = {feature: answer(backend, {}, feature) for feature in FEATURES}
+    assert answers["rate"] == answers["rate poisson"] == "nearly"
+    assert answers["zipf"] == "exactly"
+    assert "nearly" in ioplan("backends").out
+
+
+MIXED = """test "A mix of which a fio job can say a part, under a title that is long" {
+  run  random 4KiB 50/50, trim 10%, verify, qd 4, 1 pass
+}
+"""
+PACED = """test "What a fio job can say nearly, under a title that is much too long" {
+  run  random 4KiB 70/30, rate 1_000 iops poisson, qd 4 for 1s
+  run  sequential 128KiB 100/0 for 1s
+}
+"""
+
+
+@NEEDS_FIO
+@pytest.mark.parametrize("more", [(), ("--show-native",), ("--json",)])
+def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) -> None:
+    plan = plan_file(tmp_path, MIXED)
+    shown = ioplan("plan", plan, "--backend", "fio", *more)
+    create = ("--target", tmp_path / "s.bin", "--create", "16MiB")
+    ran = ioplan("run", plan, "--backend", "fio", *create)
+    assert shown.code == ran.code == 2
+    assert shown.err == ran.err and "cannot mix discards" in shown.err
+    assert shown.out == ""
+
+
+@NEEDS_FIO
+def test_a_plan_for_no_target_is_judged_as_for_a_device(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 0/100, trim 100%, 1 pass }')
+    assert ioplan("plan", plan, "--backend", "fio").code == 0
+    (tmp_path / "s.bin").write_bytes(bytes(1 << 20))
+    named = ioplan("plan", plan, "--backend", "fio", "--target", tmp_path / "s.bin")
+    assert named.code == 2 and "on block devices only" in named.err
+
+
+@NEEDS_FIO
+def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
+    plan, told = plan_file(tmp_path, PACED), tmp_path / "told.fio"
+    words = [sys.executable, "-m", "ioplan.cli", "plan", plan, "--backend", "fio"]
+    with told.open("w") as out:
+        run([*words, "--show-native"], stdout=out, check=True)
+    first, second, *_ = told.read_text().splitlines()
+    assert first.startswith("# What a fio job") and first.endswith("qd 4 for 1s")
+    assert second.startswith("# done instead: main.rate: fio counts a latency")
+    parsed = run(["fio", "--parse-only", told], check=False, stderr=PIPE)
+    assert parsed.returncode == 0, parsed.stderr.decode()
+
+
+def test_native_texts_are_shown_once(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("plan", plan, "--backend", "io_uring", "--show-native")
+    assert done.code == 0
+    assert done.out.count('"read_only"') == 3
+    assert "# Paced" in done.out

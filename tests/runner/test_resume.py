@@ -1,0 +1,331 @@
+"""Going on with a session, and what is known of a target's state across sessions."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Done, ioplan, plan_file
+from labs import lab_of_file, loop_device, needs_root, tell
+
+from ioplan.devices import write_evidence
+from ioplan.records.record import RunRecord
+from ioplan.runner import seal
+from ioplan.store import session_folder
+from ioplan.store.store import Store
+
+FILLED = "precondition filled { write sequential 128KiB, qd 8, 1 pass }\n"
+READS = """test "Reads" {
+  after filled
+  vary qd in DEPTHS
+  run random 4KiB 100/0 for 50ms
+}"""
+MIX = FILLED + 'test "Mix" { after filled run random 4KiB 50/50 for 50ms }'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scratch"
+
+
+def reads(depths: str) -> str:
+    return FILLED + READS.replace("DEPTHS", depths)
+
+
+def run(plan: Path, file: Path, *more: str | Path) -> Done:
+    done = ioplan("run", plan, "--target", file, "--create", "8MiB", *more)
+    assert done.code == 0, done.err
+    return done
+
+
+def records(store: Path, session: str = "last") -> list[RunRecord]:
+    with Store.open(store) as opened:
+        return list(opened.records(opened.session(session).id))
+
+
+def prepared(store: Path) -> int:
+    return sum(one.asked.kind == "prepare" for one in records(store))
+
+
+# states across sessions
+
+
+def test_a_state_is_kept_while_nothing_writes(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    plan = plan_file(tmp_path, reads("1, 2"))
+    run(plan, file)
+    shown = ioplan("plan", plan, "--target", file).out
+    assert "filled is kept: nothing has written" in shown
+    assert "0 B written" in shown
+    assert "filled is kept" in run(plan, file).out
+    assert prepared(store_path) == 0
+
+
+def test_a_write_of_ioplan_ends_it(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    plan = plan_file(tmp_path, MIX)
+    for _ in range(2):
+        assert "is kept" not in run(plan, file).out
+        assert prepared(store_path) == 1
+
+
+def test_a_write_of_another_program_ends_it(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    plan = plan_file(tmp_path, reads("1"))
+    run(plan, file)
+    with file.open("r+b") as opened:
+        opened.write(b"x")
+    why = "filled is not kept: something has changed the target since"
+    assert why in ioplan("plan", plan, "--target", file).out.replace("\n", " ")
+    assert why in run(plan, file, "--overwrite", str(file)).out
+    assert prepared(store_path) == 1
+
+
+def test_a_restart_of_the_host_ends_it(
+    tmp_path: Path, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_file(tmp_path, reads("1"))
+    run(plan, file)
+    other = tmp_path / "boot_id"
+    other.write_text("another boot")
+    monkeypatch.setattr(write_evidence, "BOOT_ID", other)
+    assert "the host was started anew since" in run(plan, file).out
+    assert prepared(store_path) == 1
+
+
+def test_fresh_prepares_again(tmp_path: Path, store_path: Path, file: Path) -> None:
+    plan = plan_file(tmp_path, reads("1"))
+    run(plan, file)
+    run(plan, file, "--fresh")
+    assert prepared(store_path) == 1
+
+
+def test_a_longer_way_to_a_state_goes_on_from_it(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    run(plan_file(tmp_path, reads("1")), file)
+    longer = "precondition more { filled write random 4KiB, qd 8, 1 pass }\n"
+    text = FILLED + longer + 'test "T" { after more run random 4KiB 100/0 for 50ms }'
+    run(plan_file(tmp_path, text, "longer.ioplan"), file)
+    kinds = [(one.asked.kind, one.asked.step) for one in records(store_path)]
+    assert kinds == [("prepare", 1), ("run", 0)]
+
+
+@needs_root
+def test_the_write_counter_of_a_device_proves_it(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    file.write_bytes(os.urandom(8 << 20))
+    plan = plan_file(tmp_path, reads("1"))
+    with loop_device(file) as device:
+        lab = lab_of_file(tmp_path, file)
+        words = ("run", plan, "--target", device, "--lab", lab, "--overwrite", file)
+        first = ioplan(*words)
+        assert first.code == 0, first.err
+        assert "filled is kept" in ioplan(*words).out
+        fd = os.open(device, os.O_RDWR | os.O_SYNC)
+        os.write(fd, b"x" * 512)
+        os.close(fd)
+        assert "filled is not kept: something has changed" in ioplan(*words).out
+        assert prepared(store_path) == 1
+
+
+# sessions
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, store_path: Path, file: Path) -> Iterator[Path]:
+    """The plan of a session that was stopped after two of its four runs."""
+    plan = plan_file(tmp_path, reads("1, 2, 4, 8"))
+    run(plan, file)
+    with Store.open(store_path) as store:
+        session = store.session("last").id
+        store.finish(session, "interrupted", "2026-01-01T00:00:00")
+        forget_runs(store, session, above=3)
+    yield plan
+
+
+def forget_runs(store: Store, session: str, above: int) -> None:
+    """As if the process had been killed before they were stored."""
+    with store._write() as connection:
+        for table in ("verdict", "run_blob", "run_telemetry", "run"):
+            connection.exec_driver_sql(
+                f"DELETE FROM {table} WHERE session = ? AND seq > ?", (session, above)
+            )
+
+
+def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
+    before = records(store_path)
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert "2 finished runs are kept" in done.out
+    assert "2 runs and 2 from before kept" in done.out
+    after = records(store_path)
+    assert after[:3] == before
+    assert [one.asked.cell["qd"] for one in after if one.asked.kind == "run"] == [
+        *"1248"
+    ]
+    with Store.open(store_path) as store:
+        session = store.session("last")
+        assert session.status == "ok"
+        assert [one.kind for one in store.events(session.id)] == ["resumed", "state"]
+
+
+def test_nothing_is_left_of_a_finished_one(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    run(plan_file(tmp_path, reads("1")), file)
+    done = ioplan("resume")
+    assert done.code == 0
+    assert "has ended; nothing is left to do" in done.out
+    assert len(records(store_path)) == 2
+
+
+def test_an_edited_plan_keeps_what_is_unchanged(
+    stopped: Path, store_path: Path
+) -> None:
+    renamed = reads("2, 16").replace('"Reads"', '"Renamed"')
+    stopped.write_text(renamed + "\n# a comment\n")
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    said = done.err.splitlines()
+    assert said[0].endswith(
+        "was edited since: 1 finished runs are still in it, 1 are to be done, "
+        "1 are no longer in it"
+    )
+    assert said[1:3] == [
+        "  to be done: Renamed: qd=16",
+        "  no longer in it: Reads: qd=1",
+    ]
+    runs = [one.asked for one in records(store_path) if one.asked.kind == "run"]
+    assert [(one.test, one.cell["qd"]) for one in runs] == [
+        ("Reads", "1"),
+        ("Reads", "2"),
+        ("Renamed", "16"),
+    ]
+    assert ioplan("show", "--plan").out == stopped.read_text()
+
+
+def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) -> None:
+    stopped.rename(tmp_path / "moved.ioplan")
+    done = ioplan("resume")
+    assert done.code == 2
+    assert "is gone; name it with --plan, or write it out" in done.err
+    done = ioplan("resume", "--plan", tmp_path / "moved.ioplan")
+    assert done.code == 0
+    assert "was edited" not in done.err
+
+
+def test_a_session_goes_on_on_its_own_target_only(
+    stopped: Path, store_path: Path, file: Path
+) -> None:
+    file.rename(file.with_name("other"))
+    done = ioplan("resume")
+    assert done.code == 2
+    assert "there is no target" in done.err
+    ioplan("run", stopped, "--target", file, "--create", "8MiB")
+    with Store.open(store_path) as store:
+        first = store.sessions()[-1].id
+    done = ioplan("resume", first)
+    assert done.code == 2
+    assert f"is not the target that session {first} began on" in done.err
+
+
+def test_a_session_whose_process_is_gone_is_not_running(
+    stopped: Path, store_path: Path
+) -> None:
+    with Store.open(store_path) as store:
+        session = store.session("last")
+        store.finish(session.id, "running", "2026-01-01T00:00:00")
+    assert "interrupted" in ioplan("ls").out
+    lock = store_path.parent / "sessions" / session.id / "lock"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert "running" in ioplan("ls").out
+
+
+def test_one_process_at_a_time(stopped: Path, store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        session = store.session("last").id
+    lock = store_path.parent / "sessions" / session / "lock"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = ioplan("resume")
+    assert done.code == 2
+    assert "goes on in another process; wait until it ends" in done.err
+
+
+def test_a_resume_that_is_refused_changes_nothing(
+    stopped: Path, store_path: Path
+) -> None:
+    with Store.open(store_path) as store:
+        before = store.session("last")
+        stopped.write_text('plan "Edited"\n' + stopped.read_text())
+        lock = store_path.parent / "sessions" / before.id / "lock"
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = ioplan("resume")
+        assert done.code == 2
+        assert (done.out, done.err.count("\n")) == ("", 1)
+        assert store.session("last") == before
+        assert store.events(before.id) == []
+
+
+def test_what_another_process_did_meanwhile_is_not_done_again(
+    stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends just before this one gets the lock."""
+    lock = session_folder._lock
+
+    def late(fd: int, session: str) -> None:
+        tell(sys.executable, "-m", "ioplan.cli", "resume")
+        lock(fd, session)
+
+    monkeypatch.setattr(session_folder, "_lock", late)
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert "has ended; nothing is left to do" in done.out
+    runs = [one.asked.cell for one in records(store_path) if one.asked.kind == "run"]
+    assert [cell["qd"] for cell in runs] == [*"1248"]
+
+
+def test_an_interrupted_preparation_is_done_again(
+    stopped: Path, store_path: Path, file: Path
+) -> None:
+    """What wrote to the target meanwhile has ended the state that runs rely on."""
+    os.utime(file)
+    done = ioplan("resume", "--overwrite", str(file))
+    assert done.code == 0, done.err
+    assert "filled is not kept" in done.out
+    kinds = [one.asked.kind for one in records(store_path)]
+    assert kinds == ["prepare", "run", "run", "prepare", "run", "run"]
+
+
+def test_a_strangers_session_is_not_believed(
+    stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+    done = ioplan("resume")
+    assert done.code == 2
+    assert "was not begun by you on this host" in done.err
+    assert ioplan("resume", "--trust").code == 0
+
+
+def test_a_session_of_another_host_is_not_believed(
+    stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store and the key may lie on a file system that both have."""
+    other = tmp_path / "machine-id"
+    other.write_text("another machine")
+    monkeypatch.setattr(seal, "MACHINE_ID", other)
+    done = ioplan("resume")
+    assert done.code == 2
+    assert "was not begun by you on this host" in done.err
+    assert ioplan("resume", "--trust").code == 0

@@ -1,0 +1,148 @@
+"""Expectations: each operator, what cannot be decided, and the baseline's rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_data import SECOND_NS, counts, record, session, stream
+from test_planner import checked
+
+from ioplan.job import Result
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import Expectation
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.metrics import Figure, Sample
+from ioplan.runner.baseline import BaselineSession
+from ioplan.runner.expectations import judge
+from ioplan.store.store import Store
+
+
+def expectation(text: str) -> Expectation:
+    plan = checked(f'test "T" {{ run random 4KiB 70/30 for 1h\n expect {text} }}')
+    (found,) = plan.tests[0].expectations
+    return found
+
+
+def measured(ios: int, latency_ns: int = 1000, run_ns: int = SECOND_NS) -> Measurement:
+    made = Measurement()
+    part = stream(read=counts([latency_ns] * ios))
+    made.add(Result(run_ns=run_ns, streams=(part,)))
+    return made
+
+
+def sample(ios: int, latency_ns: int = 1000) -> Sample:
+    made = measured(ios, latency_ns)
+    return Sample(record(1, made=made), made.detail)
+
+
+@pytest.mark.parametrize(
+    ("operator", "held"),
+    [
+        ("<", (True, False, False)),
+        ("<=", (True, True, False)),
+        (">", (False, False, True)),
+        (">=", (False, True, True)),
+        ("==", (False, True, False)),
+        ("!=", (True, False, True)),
+    ],
+)
+def test_operators(operator: str, held: tuple[bool, ...]) -> None:
+    for ios, expected in zip((99, 100, 101), held, strict=True):
+        verdict = judge(expectation(f"iops {operator} 100"), [sample(ios)])
+        assert verdict.outcome == ("held" if expected else "failed")
+        assert (verdict.actual, verdict.limit, verdict.unit) == (ios, 100, "1/s")
+        assert verdict.expectation == f"expect iops {operator} 100"
+        assert verdict.why == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "unit"),
+    [
+        ("p50 < 2ms", 2e6, "ns"),
+        ("bandwidth > 1MiB/s", 2**20, "B/s"),
+        ("iops > 50_000 iops", 50_000, "1/s"),
+        ("cpu < 80%", 80, "%"),
+        ("errors == 0", 0, ""),
+    ],
+)
+def test_limits_are_in_the_unit_of_the_metric(
+    text: str, limit: float, unit: str
+) -> None:
+    verdict = judge(expectation(text), [sample(100)])
+    assert (verdict.limit, verdict.unit) == (limit, unit)
+
+
+def test_a_percentile_of_too_few_is_undecided() -> None:
+    verdict = judge(expectation("p99.9 < 1s"), [sample(100)])
+    assert (verdict.outcome, verdict.actual) == ("undecided", None)
+    assert verdict.why == "needs 10_000 I/Os, had 100"
+
+
+def test_what_did_not_happen_is_undecided() -> None:
+    verdict = judge(expectation("write.mean < 1s"), [sample(100)])
+    assert (verdict.outcome, verdict.why) == ("undecided", "no I/O completed")
+
+
+RELATIVE = "iops >= 95% of baseline"
+
+
+@pytest.mark.parametrize(
+    ("ios", "outcome"), [(94, "failed"), (95, "held"), (200, "held")]
+)
+def test_a_share_of_the_baseline(ios: int, outcome: str) -> None:
+    verdict = judge(expectation(RELATIVE), [sample(ios)], Figure(100.0))
+    assert (verdict.outcome, verdict.limit) == (outcome, 95)
+
+
+def test_without_a_baseline() -> None:
+    verdict = judge(expectation(RELATIVE), [sample(100)])
+    assert (verdict.outcome, verdict.actual, verdict.limit) == (
+        "no baseline",
+        100,
+        None,
+    )
+    assert "--baseline" in verdict.why
+    absolute = judge(expectation("iops > 1"), [sample(100)])
+    assert absolute.outcome == "held"
+
+
+# an earlier session
+
+
+@pytest.fixture
+def baseline(tmp_path: Path) -> BaselineSession:
+    """Rounds 1 to 4 of run "a" have 10, 20, 30, 40 IOPS; "b" has 3 repeats; "c" none."""
+    with Store.open(tmp_path / "r.db") as store:
+        store.begin(session())
+        rows = [("a", 1, 0, 10), ("a", 2, 0, 20), ("a", 3, 0, 30), ("a", 4, 0, 40)]
+        rows += [("b", 0, 1, 1), ("b", 0, 2, 2), ("b", 0, 3, 6)]
+        for seq, (run_id, number, iteration, ios) in enumerate(rows, 1):
+            made = measured(ios)
+            one = record(seq, made=made, run_id=run_id)
+            asked = one.asked.model_copy(
+                update={"round": number, "iteration": iteration}
+            )
+            store.add(one.model_copy(update={"asked": asked}), made.detail)
+        failed = record(9, made=measured(9), run_id="c", status="failed")
+        store.add(failed, measured(9).detail)
+        return BaselineSession(store, session().id)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "rounds", "iops"),
+    [("a", 1, 40), ("a", 2, 35), ("a", 4, 25), ("a", 9, 25), ("b", 1, 3), ("b", 5, 3)],
+)
+def test_the_baseline_counts_what_the_session_counts(
+    baseline: BaselineSession, run_id: str, rounds: int, iops: float
+) -> None:
+    """As many of the last rounds, and all repeats."""
+    assert baseline.figure(parse_metric("iops"), run_id, rounds).value == iops
+
+
+@pytest.mark.parametrize("run_id", ["c", "unknown"])
+def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) -> None:
+    found = baseline.figure(parse_metric("iops"), run_id, 1)
+    assert found == Figure(None, "the baseline has no such run")
+    verdict = judge(expectation(RELATIVE), [sample(1)], found)
+    assert (verdict.outcome, verdict.why) == ("no baseline", found.why)

@@ -1,0 +1,186 @@
+"""Exports agree with the store."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from run_data import record, run, session
+
+from ioplan.export.columns import run_rows, series_rows
+from ioplan.export.export import ExportError, export
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.store.store import Store
+
+ID = session().id
+NASTY = 'a,"b"\nc\rd; =1+1 é'
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        opened.begin(session())
+        opened.add(*run(1))
+        opened.add(*run(2, cell={"qd": "8", "note": NASTY}))
+        empty = record(3).total.model_copy(update={"ios": 0, "latency": None})
+        opened.add(record(3, status="failed", total=empty, directions={}), RunDetail())
+        yield opened
+
+
+def exported(store: Store, format: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    export(store, "last", format, out, **options)
+    return out.getvalue()
+
+
+def from_csv(data: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+
+
+def from_parquet(data: bytes) -> list[dict[str, Any]]:
+    table = pyarrow.parquet.read_table(io.BytesIO(data))
+    return [
+        {k: v for k, v in row.items() if v is not None} for row in table.to_pylist()
+    ]
+
+
+def as_csv(row: dict[str, Any]) -> dict[str, str]:
+    """What the cells of a row look like; an absent value is empty."""
+    words = {True: "true", False: "false", None: ""}
+    return {
+        name: words[value] if isinstance(value, bool) or value is None else str(value)
+        for name, value in row.items()
+    }
+
+
+def expected_runs(store: Store) -> list[dict[str, Any]]:
+    return [row for r in store.records(ID) for row in run_rows(r)]
+
+
+def expected_series(store: Store) -> list[dict[str, Any]]:
+    return [
+        row
+        for r in store.records(ID)
+        for row in series_rows(r, store.detail(ID, r.seq).series)
+    ]
+
+
+EXPECTED = {False: expected_runs, True: expected_series}
+
+
+@pytest.mark.parametrize("series", [False, True])
+def test_csv_agrees_with_the_store(store: Store, series: bool) -> None:
+    got = from_csv(exported(store, "csv", series=series))
+    expected = [as_csv(row) for row in EXPECTED[series](store)]
+    assert [
+        {k: row[k] for k in want} for row, want in zip(got, expected, strict=True)
+    ] == expected
+    assert all(len(row) == len(got[0]) and None not in row for row in got)
+
+
+@pytest.mark.parametrize("series", [False, True])
+def test_parquet_agrees_with_the_store(store: Store, series: bool) -> None:
+    got = from_parquet(exported(store, "parquet", series=series))
+    assert got == EXPECTED[series](store)
+
+
+def test_rows_agree_with_the_records(store: Store) -> None:
+    rows = from_parquet(exported(store, "parquet"))
+    assert [(r["seq"], r["scope"]) for r in rows] == [
+        (1, "total"), (1, "read"), (1, "write"),
+        (2, "total"), (2, "read"), (2, "write"),
+        (3, "total"),
+    ]  # fmt: skip
+    first, write, failed = rows[0], rows[2], rows[6]
+    one = next(store.records(ID))
+    latency = one.total.latency
+    assert latency is not None
+    assert first["iops"] == one.total.iops
+    assert first["p99_ns"] == latency.percentiles[3].latency_ns
+    assert first["p50_supported"] and not first["p99.999_supported"]
+    assert first["p99.999_ns"] == latency.percentiles[6].latency_ns
+    assert write["ios"] == one.directions["write"].ios
+    assert failed["ios"] == 0 and "mean_ns" not in failed
+
+
+def test_csv_has_lines_for_unix_and_quotes_what_needs_it(store: Store) -> None:
+    data = exported(store, "csv")
+    assert b"\r\n" not in data
+    assert from_csv(data)[3]["cell.note"] == NASTY
+    header = data.splitlines()[0].decode().split(",")
+    assert header[:2] == ["session", "seq"]
+    assert {"cell.qd", "cell.bs", "cell.note", "p99.999_supported"} <= set(header)
+
+
+def test_parquet_has_types(store: Store) -> None:
+    data = io.BytesIO(exported(store, "parquet"))
+    schema = pyarrow.parquet.read_schema(data)
+    kinds = {name: str(schema.field(name).type) for name in schema.names}
+    assert kinds["seq"] == "int64" and kinds["iops"] == "double"
+    assert kinds["p99.9_supported"] == "bool" and kinds["cell.qd"] == "string"
+
+
+def test_json_is_one_document(store: Store) -> None:
+    document = json.loads(exported(store, "json", detail=True))
+    assert document["session"]["id"] == ID
+    runs = [RunRecord.model_validate(one) for one in document["runs"]]
+    assert runs == list(store.records(ID))
+    for detail in document["details"]:
+        seq = detail.pop("seq")
+        assert RunDetail.model_validate(detail) == store.detail(ID, seq)
+    assert "details" not in json.loads(exported(store, "json"))
+
+
+def test_jsonl_is_a_record_a_line(store: Store) -> None:
+    lines = exported(store, "jsonl").splitlines()
+    runs = [RunRecord.model_validate_json(line) for line in lines]
+    assert runs == list(store.records(ID))
+
+
+def test_series_as_json_and_jsonl(store: Store) -> None:
+    expected = expected_series(store)
+    lines = exported(store, "jsonl", series=True).splitlines()
+    document = json.loads(exported(store, "json", series=True))
+    assert len(expected) == 6
+    assert [json.loads(line) for line in lines] == document["series"] == expected
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("series", [False, True])
+def test_an_empty_session_can_be_exported(
+    tmp_path: Path, format: str, series: bool
+) -> None:
+    with Store.open(tmp_path / "empty.db") as store:
+        store.begin(session())
+        data = exported(store, format, series=series)
+    assert data or format == "jsonl"
+    if format == "parquet":
+        assert from_parquet(data) == []
+
+
+def test_a_path_is_written(store: Store, tmp_path: Path) -> None:
+    export(store, ID, "csv", tmp_path / "runs.csv")
+    assert (tmp_path / "runs.csv").read_bytes() == exported(store, "csv")
+
+
+def test_an_unknown_format_is_named(store: Store) -> None:
+    with pytest.raises(ExportError, match="did you mean 'parquet'"):
+        exported(store, "parket")
+    with pytest.raises(ExportError, match="json only"):
+        exported(store, "csv", detail=True)
+
+
+def test_without_pyarrow_the_extra_is_named(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ExportError, match=r"pip install 'ioplan\[parquet\]'"):
+        export(store, ID, "parquet", tmp_path / "runs.parquet")
+    assert not (tmp_path / "runs.parquet").exists()

@@ -1,0 +1,257 @@
+"""`ioplan push`, and reading what a lab shares, with a real PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from postgres import needs_postgres, postgres
+from run_data import measurement, record, session
+
+from ioplan.records.record import Verdict
+from ioplan.records.session import SessionEvent
+from ioplan.store.errors import StoreError
+from ioplan.store.push import push
+from ioplan.store.store import Store
+
+PLAN = """test "T" {
+  run    random 4KiB 100/0 for 200ms
+  vary   qd in 1, 2, 4
+  expect errors == 0
+}
+"""
+MADE = measurement()
+NOW = "2026-11-21T06:00:00Z"
+HELD = Verdict(
+    expectation="iops > 1000", outcome="held", actual=2000, limit=1000, unit="1/s"
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture
+def database(server: str, request: pytest.FixtureRequest) -> str:
+    """An empty database of the test's own."""
+    import psycopg
+
+    name = f"t{abs(hash(request.node.name))}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return server.replace("/postgres?", f"/{name}?")
+
+
+def contents(store: Store) -> list[object]:
+    """All that a reader of a store can see of its sessions."""
+    return [
+        (one, list(store.records(one.id)), store.events(one.id), details(store, one.id))
+        for one in store.sessions()
+    ]
+
+
+def details(store: Store, id: str) -> list[object]:
+    return [store.detail(id, one.seq) for one in store.records(id)]
+
+
+def filled(path: Path, runs: int, id: str | None = None) -> Store:
+    """A store with one session that goes on."""
+    store = Store.open(path)
+    begun = session() if id is None else session().model_copy(update={"id": id})
+    store.begin(begun)
+    for seq in range(1, runs + 1):
+        add(store, begun.id, seq)
+    return store
+
+
+def add(store: Store, id: str, seq: int) -> None:
+    store.add(record(seq, session=id, made=MADE), MADE.detail)
+
+
+@needs_postgres
+def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
+    with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:
+        local.tell(session().id, SessionEvent(at=NOW, kind="state", text="a \0 b"))
+        assert [one.runs for one in push(local, shared)] == [60]
+        before, there = contents(local), contents(shared)
+        assert "\\x00" in str(before)
+        assert str(there) == str(before).replace("\\x00", "\ufffd")
+        assert list(push(local, shared)) == []
+
+
+@needs_postgres
+def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
+    with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
+        id = session().id
+        list(push(local, shared))
+        add(local, id, 4)
+        local.add_verdicts(id, 2, [HELD])
+        local.finish(id, "ok", NOW)
+        assert [one.runs for one in push(local, shared)] == [1]
+        assert contents(shared) == contents(local)
+
+
+@needs_postgres
+def test_another_session_of_that_id_is_refused(tmp_path: Path, database: str) -> None:
+    other = session().model_copy(update={"target": "another drive"})
+    with (
+        filled(tmp_path / "a.db", 2) as local,
+        Store.open(tmp_path / "b.db") as foreign,
+        Store.at(database) as shared,
+    ):
+        list(push(local, shared))
+        foreign.begin(other)
+        with pytest.raises(StoreError, match="its target is another one"):
+            list(push(foreign, shared))
+        assert contents(shared) == contents(local)
+
+
+@needs_postgres
+@pytest.mark.parametrize(
+    "made, said",
+    [
+        ("meta (k text, v text)", "is a database of something else"),
+        ("meta AS SELECT 'layout' AS name, '9' AS value", "newer ioplan .layout 9"),
+    ],
+)
+def test_a_database_of_something_else_gets_no_tables(
+    database: str, made: str, said: str
+) -> None:
+    import psycopg
+
+    tables = "SELECT table_name FROM information_schema.tables"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {made}")
+        connection.execute("CREATE TABLE photos (name text)")
+        before = set(connection.execute(tables))
+        with pytest.raises(StoreError, match=said):
+            Store.at(database)
+        assert set(connection.execute(tables)) == before
+
+
+@needs_postgres
+def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
+    """Into an empty database, and one of the sessions twice."""
+    ids = ["20261121-050000-aaaa", "20261121-050001-bbbb", "20261121-050001-bbbb"]
+    failures: list[BaseException] = []
+
+    def send(number: int, id: str) -> None:
+        try:
+            path = tmp_path / f"{number}.db"
+            with filled(path, 60, id) as local, Store.at(database) as shared:
+                list(push(local, shared))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=send, args=one) for one in enumerate(ids)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    with Store.at(database) as shared:
+        assert [shared.count(one) for one in sorted(set(ids))] == [60, 60]
+
+
+PUSHER = """
+import sys
+from ioplan.store.push import push
+from ioplan.store.store import Store
+with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
+    list(push(local, shared))
+"""
+
+
+@needs_postgres
+def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
+    """Killed twice, each time as soon as some of its runs have arrived."""
+    path, id = tmp_path / "a.db", session().id
+    with filled(path, 160) as local, Store.at(database) as shared:
+        left = [0]
+        for _ in range(2):
+            command = [sys.executable, "-c", PUSHER, path, database]
+            with subprocess.Popen(command) as pusher:
+                while shared.count(id) == left[-1] and pusher.poll() is None:
+                    time.sleep(0.001)
+                pusher.kill()
+            left.append(shared.count(id))
+        assert 0 < left[1] < left[2] < 160, left
+        (sent,) = push(local, shared)
+        assert sent.runs == 160 - left[2]
+        assert contents(shared) == contents(local)
+
+
+@needs_postgres
+def test_a_lab_shares_what_its_hosts_run(
+    tmp_path: Path, database: str, store_path: Path
+) -> None:
+    """`run` pushes by itself; ls, show, report and export read from there."""
+    lab = tmp_path / "lab.toml"
+    lab.write_text(f'backend = "sim"\nresults = "{database}"\n')
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, "--lab", lab, "--create", "1GiB")
+    assert done.code == 0, done.err
+    assert ioplan("push", "--lab", lab).out.startswith("0 sessions, 0 runs sent")
+    shared = ("--store", database)
+    assert "sim" in ioplan("ls", *shared).out
+    here, there = ioplan("show", "last"), ioplan("show", "last", *shared)
+    assert there.out == here.out != ""
+    exported = [ioplan("export", *where).out for where in ((), shared)]
+    assert exported[0] == exported[1] != ""
+    assert ioplan("report", *shared, "-o", tmp_path / "r.html").code == 0
+
+
+@needs_postgres
+def test_each_lane_of_a_group_is_shared(
+    tmp_path: Path, database: str, store_path: Path
+) -> None:
+    lab = tmp_path / "lab.toml"
+    targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "abc")
+    said = f'backend = "sim"\nresults = "{database}"\n{targets}'
+    lab.write_text(f'{said}[groups]\nall = ["*"]\n')
+    words = ("--lab", lab, "--target", "all", "--create", "1GiB")
+    done = ioplan("run", plan_file(tmp_path, PLAN), *words)
+    assert done.code == 0, done.err
+    with Store.at(database) as shared:
+        counted = {one.target: shared.count(one.id) for one in shared.sessions()}
+    assert counted == {"a": 3, "b": 3, "c": 3}
+
+
+@needs_postgres
+def test_a_run_does_not_need_the_database(
+    tmp_path: Path, database: str, store_path: Path
+) -> None:
+    lab = tmp_path / "lab.toml"
+    away = database.replace("host=", "host=/nowhere")
+    lab.write_text(f'backend = "sim"\nresults = "{away}"\n')
+    done = ioplan("run", plan_file(tmp_path, PLAN), "--lab", lab, "--create", "1GiB")
+    assert done.code == 0
+    assert "note: not pushed yet" in done.err
+    assert "cannot be reached" in done.err
+    later = ioplan("push", "--to", database)
+    assert "1 sessions, 3 runs sent" in later.out
+
+
+def test_a_run_is_not_kept_across_a_network(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, "--backend", "sim", "--store", "postgresql://db/x")
+    assert done.code == 2
+    assert "results are kept in a file on the host first" in done.err
+
+
+def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
+    assert "where to?" in ioplan("push").err
+
+
+def test_a_password_is_not_shown() -> None:
+    from ioplan.store.postgres import shown
+
+    assert "secret" not in shown("postgresql://me:secret@db/ioplan")

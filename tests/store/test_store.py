@@ -1,0 +1,646 @@
+"""The store and its codec: round trips, durability, several writers, errors."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import paths
+import pytest
+from command import ioplan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labs import needs_root, tell
+from run_data import HOST, measurement, record, run, session
+from sqlalchemy import event
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+
+from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
+from ioplan.records.session import new_session_id
+from ioplan.store.codec import (
+    CodecError,
+    decode_histograms,
+    decode_series,
+    encode_histograms,
+    encode_series,
+)
+from ioplan.store.errors import StoreError
+from ioplan.store.store import Store, default_path
+from ioplan.store.tables import metadata
+from ioplan.store.upcast import upcast
+from ioplan.workload import DIRECTIONS
+
+ID = session().id
+MADE = measurement(1)
+NOW = "2026-11-21T06:00:00Z"
+HELD = Verdict(
+    expectation="iops > 1000", outcome="held", actual=2000, limit=1000, unit="1/s"
+)
+FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 500.0})
+
+# ---- codec
+
+number = st.integers(0, 2**63 - 1)
+figure = st.floats(allow_nan=False, allow_infinity=False)
+by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)
+histograms = st.lists(
+    st.builds(
+        StoredHistogram,
+        stream=st.text(max_size=8),
+        direction=st.sampled_from(DIRECTIONS),
+        bits=st.integers(1, 12),
+        bins=st.lists(st.tuples(number, number), max_size=40).map(
+            lambda pairs: tuple(n for pair in pairs for n in pair)
+        ),
+    ),
+    max_size=4,
+).map(tuple)
+series = st.lists(
+    st.builds(
+        Interval,
+        t_s=figure,
+        length_s=figure,
+        ios=by_direction,
+        bytes=by_direction,
+        errors=number,
+        mean_ns=st.none() | figure,
+        p50_ns=st.none() | figure,
+        p99_ns=st.none() | figure,
+        p99_9_ns=st.none() | figure,
+        max_ns=number,
+    ),
+    max_size=20,
+).map(tuple)
+
+
+@settings(max_examples=60)
+@given(histograms)
+def test_histograms_survive_the_codec(given: tuple[StoredHistogram, ...]) -> None:
+    assert decode_histograms(encode_histograms(given)) == given
+
+
+@settings(max_examples=60)
+@given(series)
+def test_series_survive_the_codec(given: tuple[Interval, ...]) -> None:
+    assert decode_series(encode_series(given)) == given
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=60), st.integers(0, 200))
+def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
+    sound = encode_series(run(1)[1].series)
+    for damaged in (noise, b"\x01" + noise, sound[: min(cut, len(sound) - 1)]):
+        with pytest.raises(CodecError):
+            decode_series(damaged)
+
+
+def test_a_layout_of_the_future_is_named() -> None:
+    with pytest.raises(CodecError, match="layout 9, and this ioplan reads 1"):
+        decode_histograms(b"\x09" + encode_histograms(())[1:])
+
+
+def test_2000_bins_take_few_kilobytes() -> None:
+    random.seed(1)
+    bins = tuple(n for i in range(2000) for n in (700 + i, random.randrange(5000)))
+    wide = StoredHistogram(stream="main", direction="read", bits=7, bins=bins)
+    assert len(encode_histograms((wide,))) < 4600
+
+
+# ---- store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "results.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with Store.open(path, busy_s=0.3) as opened:
+        opened.begin(session())
+        yield opened
+
+
+def test_what_is_added_comes_back(store: Store) -> None:
+    runs = [run(seq) for seq in (1, 2, 3)]
+    for one in runs:
+        assert store.add(*one)
+    assert list(store.records(ID)) == [one for one, _ in runs]
+    assert store.detail(ID, 2) == runs[1][1]
+    assert store.count(ID) == 3
+    assert store.session(ID) == session()
+
+
+def test_a_run_without_detail(store: Store) -> None:
+    store.add(record(1), RunDetail())
+    assert store.detail(ID, 1) == RunDetail()
+
+
+def test_records_of_one_test_and_in_pages(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioplan.store.store.PAGE", 2)
+    for seq in range(1, 8):
+        store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
+    assert [r.seq for r in store.records(ID)] == [1, 2, 3, 4, 5, 6, 7]
+    assert [r.seq for r in store.records(ID, test="odd")] == [1, 3, 5, 7]
+    assert list(store.records(ID, test="none")) == []
+
+
+def test_adding_again_changes_nothing(store: Store) -> None:
+    one, detail = run(1)
+    assert store.add(one, detail)
+    assert not store.add(one, detail)
+    assert list(store.records(ID)) == [one]
+
+
+def test_another_run_under_the_same_number_is_refused(store: Store) -> None:
+    store.add(*run(1))
+    with pytest.raises(StoreError, match="has another run 1 already"):
+        store.add(record(1, status="failed"), RunDetail())
+    with pytest.raises(StoreError, match="has another run 1 already"):
+        store.add(record(1, host={"name": "host-b"}), RunDetail())
+
+
+def test_a_host_is_kept_once_and_each_run_has_its_own(store: Store, path: Path) -> None:
+    store.add(record(1), RunDetail())
+    other = record(2, host={"name": "host-b"})
+    store.add(other, RunDetail())
+    assert [r.host for r in store.records(ID)] == [HOST, other.host]
+    assert rows(path, "select count(*) from env") == [(2,)]
+    assert "host-a" not in rows(path, "select record from run where seq = 1")[0][0]
+
+
+def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
+    store.add(record(1, verdicts=(HELD,)), RunDetail())
+    store.add(record(2), RunDetail())
+    store.add_verdicts(ID, 1, [FAILED])
+    store.add_verdicts(ID, 1, [FAILED, HELD])
+    assert [r.verdicts for r in store.records(ID)] == [(HELD, FAILED), ()]
+    assert not store.add(record(1, verdicts=(HELD,)), RunDetail())
+    with pytest.raises(StoreError, match="has no run 7; it has 2 runs"):
+        store.add_verdicts(ID, 7, [HELD])
+
+
+def test_plain_columns_can_be_queried(store: Store, path: Path) -> None:
+    one, detail = run(1)
+    store.add(one, detail)
+    assert one.total.latency
+    assert rows(path, "select run_id, test, iops, mean_ns from run") == [
+        ("run-1", "demo", one.total.iops, one.total.latency.mean_ns)
+    ]
+
+
+def test_a_session_is_finished_resumed_and_copied(store: Store) -> None:
+    store.finish(ID, "interrupted", NOW)
+    assert store.session(ID).status == "interrupted"
+    store.begin(session())
+    assert (store.session(ID).status, store.session(ID).ended_at) == ("running", None)
+    store.begin(session(status="ok", ended_at=NOW))
+    assert store.sessions() == [session(status="ok", ended_at=NOW)]
+    with pytest.raises(StoreError, match="is of another plan"):
+        store.begin(session(plan_text="test other"))
+
+
+def test_sessions_are_found_by_last_id_and_prefix(store: Store) -> None:
+    for day in ("20261122-000000-aaaa", "20261122-000000-abbb"):
+        store.begin(session(day, started_at="2026-11-22T00:00:00Z"))
+    assert store.session("last").id == "20261122-000000-abbb"
+    assert store.session("20261121").id == ID
+    assert store.session("20261122-000000-aa").id == "20261122-000000-aaaa"
+    assert len(store.sessions()) == 3
+    with pytest.raises(StoreError, match=r"2 sessions begin with '20261122'.*more"):
+        store.session("20261122")
+    with pytest.raises(StoreError, match=f"did you mean '{ID}'"):
+        store.session("20261121-054512-k3f8")
+    with pytest.raises(StoreError, match="no session ''"):
+        store.session("")
+
+
+def test_unknown_sessions_and_runs(store: Store) -> None:
+    for missing in (
+        lambda: store.add(record(1, session="none"), RunDetail()),
+        lambda: list(store.records("none")),
+        lambda: store.finish("none", "ok", NOW),
+    ):
+        with pytest.raises(StoreError, match="has no session 'none'"):
+            missing()
+    with pytest.raises(StoreError, match="has no run 1"):
+        store.detail(ID, 1)
+
+
+def test_an_empty_store_has_no_last_session(path: Path) -> None:
+    with Store.open(path) as empty, pytest.raises(StoreError, match="no session yet"):
+        empty.session("last")
+
+
+def test_session_ids_sort_by_time_and_differ() -> None:
+    ids = {new_session_id() for _ in range(50)}
+    assert len(ids) > 45
+    assert all(len(id) == len(ID) for id in ids)
+
+
+def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    monkeypatch.delenv("IOPLAN_STORE", raising=False)
+    assert default_path() == Path("/data/ioplan/results.db")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert default_path() == Path.home() / ".local/share/ioplan/results.db"
+    monkeypatch.setenv("IOPLAN_STORE", "~/own.db")
+    assert default_path() == Path.home() / "own.db"
+
+
+def test_every_connection_is_durable_and_checks_keys(store: Store) -> None:
+    expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    with store._engine.connect() as one, store._engine.connect() as two:
+        for connection in (one, two):
+            got = {
+                p: connection.exec_driver_sql(f"PRAGMA {p}").scalar() for p in expected
+            }
+            assert got == expected
+
+
+def test_threads_share_a_store(path: Path) -> None:
+    one, detail = run(1)
+
+    def add(seq: int) -> None:
+        shared.add(one.model_copy(update={"seq": seq}), detail)
+        shared.add_verdicts(ID, seq, [HELD])
+        shared.add_verdicts(ID, 1, [HELD.model_copy(update={"actual": seq})])
+
+    with Store.open(path) as shared, ThreadPoolExecutor(4) as pool:
+        shared.begin(session())
+        shared.add(one, detail)
+        list(pool.map(add, range(2, 60)))
+        first, *others = shared.records(ID)
+        assert {v.actual for v in first.verdicts} == set(range(2, 60))
+        assert all(r.verdicts == (HELD,) for r in others) and len(others) == 58
+
+
+def test_the_tables_are_fit_for_postgresql() -> None:
+    for table in metadata.sorted_tables:
+        text = str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        assert f"CREATE TABLE {table.name}" in text
+
+
+# ---- versions
+
+
+def test_a_record_of_the_future_is_refused(store: Store, path: Path) -> None:
+    store.add(*run(1))
+    change(
+        path, "update run set record = replace(record, '_version\":1', '_version\":7')"
+    )
+    with pytest.raises(StoreError, match=r"newer ioplan \(schema 7.*upgrade"):
+        list(store.records(ID))
+
+
+def test_a_record_of_the_past_is_raised_step_by_step() -> None:
+    steps = {
+        1: lambda raw: {**raw, "b": raw["a"] + 1},
+        2: lambda raw: {**raw, "c": raw["b"] + 1},
+    }
+    raised = upcast({"schema_version": 1, "a": 1}, to=3, upcasters=steps)
+    assert raised == {"schema_version": 3, "a": 1, "b": 2, "c": 3}
+    with pytest.raises(StoreError, match="schema 0 can no longer be read"):
+        upcast({"schema_version": 0}, to=3, upcasters=steps)
+    with pytest.raises(StoreError, match="damaged"):
+        upcast({})
+
+
+def test_records_are_raised_when_they_are_read(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, detail = run(1)
+    store.add(one, detail)
+    change(
+        path, "update run set record = replace(record, '_version\":1', '_version\":0')"
+    )
+    monkeypatch.setitem(upcast.__globals__["UPCASTERS"], 0, lambda raw: raw)
+    assert list(store.records(ID)) == [one]
+
+
+def test_a_store_of_the_future_is_refused(store: Store, path: Path) -> None:
+    change(path, "update meta set value = '9'")
+    with pytest.raises(StoreError, match=r"newer ioplan \(layout 9.*upgrade"):
+        Store.open(path)
+
+
+# ---- errors
+
+
+def test_a_file_of_something_else(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("no database, but long enough to have a header " * 40)
+    with pytest.raises(StoreError, match=r"notes.txt is not an SQLite database"):
+        Store.open(text)
+    change(tmp_path / "other.db", "create table song (name text)")
+    with pytest.raises(StoreError, match=r"other.db is a database of something else"):
+        Store.open(tmp_path / "other.db")
+    change(tmp_path / "meta.db", "create table meta (name text, value text)")
+    with pytest.raises(StoreError, match=r"meta.db is a database of something else"):
+        Store.open(tmp_path / "meta.db")
+
+
+@pytest.mark.parametrize(
+    "statements, said",
+    [
+        (
+            ("create table meta (k, v)", "create table photos (name text)"),
+            "of something else .it has a table 'photos'.*set IOPLAN_STORE to another",
+        ),
+        (
+            ("create table meta (name text, value text)", "insert into meta values"
+             " ('layout', '1')", "create table photos (name text)"),
+            "of something else .it has a table 'photos'",
+        ),
+        (
+            ("create table meta (name text, value text)", "insert into meta values"
+             " ('layout', '9')", "create table of_the_future (name text)"),
+            "newer ioplan .layout 9.*upgrade",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_left_as_it_was(
+    tmp_path: Path, statements: tuple[str, ...], said: str
+) -> None:
+    """No tables, no WAL, not one byte."""
+    path = tmp_path / "other.db"
+    for statement in statements:
+        change(path, statement)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=said):
+        Store.open(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_a_store_of_an_earlier_day_gets_what_is_missing(
+    store: Store, path: Path
+) -> None:
+    store.add(*run(1))
+    store.close()
+    change(path, "drop table run_telemetry")
+    with Store.open(path) as opened:
+        assert opened.detail(ID, 1) == run(1)[1]
+    assert rows(path, "select count(*) from run_telemetry") == [(0,)]
+
+
+def test_reading_leaves_a_store_s_mode_and_writing_sets_it(
+    store: Store, path: Path
+) -> None:
+    """Also while somebody else reads, which is waited for."""
+    store.close()
+    change(path, "pragma journal_mode = delete")
+    with Store.open(path, busy_s=60) as opened:
+        assert opened.session("last") == session()
+        assert rows(path, "pragma journal_mode") == [("delete",)]
+        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        reader.execute("begin")
+        reader.execute("select * from meta").fetchall()
+        with ThreadPoolExecutor(1) as pool:
+            added = pool.submit(opened.add, *run(1))
+            with pytest.raises(TimeoutError):
+                added.result(0.1)
+            reader.execute("rollback")
+            assert added.result()
+        reader.close()
+        assert rows(path, "pragma journal_mode") == [("wal",)]
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[None]:
+    """Root may write everywhere, so it becomes nobody for a while."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(before)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def locked_file(store: Store, path: Path, open_folder: Path) -> Path:
+    store.close()
+    copy = open_folder / "results.db"
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o444)
+    return copy
+
+
+def test_a_file_without_the_right_to_write(
+    locked_file: Path, ordinary_user: None
+) -> None:
+    with (
+        pytest.raises(StoreError, match="is read-only"),
+        Store.open(locked_file) as locked,
+    ):
+        locked.begin(session("20261123-other"))
+
+
+def test_what_cannot_be_written_can_be_read(
+    locked_file: Path, ordinary_user: None
+) -> None:
+    with Store.to_read(locked_file) as locked:
+        assert locked.session("last") == session()
+        with pytest.raises(StoreError, match="is read-only: give yourself the right"):
+            locked.begin(session("20261123-other"))
+    assert list(locked_file.parent.iterdir()) == [locked_file]
+
+
+@pytest.fixture
+def copied_log(locked_file: Path) -> None:
+    """It holds what came last."""
+    locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
+
+
+def test_what_is_not_all_in_the_file_is_not_read_in_part(
+    locked_file: Path, copied_log: None, ordinary_user: None
+) -> None:
+    with pytest.raises(StoreError, match=r"see that .* you may write|is read-only"):
+        Store.to_read(locked_file)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls",),
+        ("show",),
+        ("export", "--detail"),
+        ("report", "-o", "REPORT"),
+        ("compare", "20261121", "20261122"),
+    ],
+)
+def test_commands_that_read_do_so_on_a_read_only_mount(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    place = tmp_path / "50% #1?"
+    place.mkdir()
+    tell("mount", "-t", "tmpfs", "none", place)
+    try:
+        with Store.open(place / "results.db") as store:
+            for id in (ID, "20261122-000000-aaaa"):
+                store.begin(session(id))
+                store.add(record(1, session=id, made=MADE), MADE.detail)
+        tell("mount", "-o", "remount,ro", place)
+        said = [word.replace("REPORT", str(tmp_path / "r.html")) for word in words]
+        done = ioplan(*said, "--store", place / "results.db")
+        assert (done.code, done.err) == (0, "")
+    finally:
+        tell("umount", place)
+
+
+def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"cannot be made: .*set IOPLAN_STORE"):
+        Store.open(tmp_path / "file" / "results.db")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "pragma, text",
+    [
+        ("max_page_count = 1", "the disk is full.*free some space"),
+        ("query_only = ON", "is read-only"),
+    ],
+)
+def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -> None:
+    with Store.open(path) as store:
+        store.begin(session())
+        event.listen(
+            store._engine, "connect", lambda raw, _: raw.execute(f"PRAGMA {pragma}")
+        )
+        store._engine.pool.dispose()  # new connections then have the pragma
+        with pytest.raises(StoreError, match=text) as caught:
+            for seq in range(1, 50):
+                store.add(*run(seq))
+        assert str(path) in str(caught.value)
+
+
+def test_a_locked_store(store: Store, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="is locked by another process"):
+        store.add(*run(1))
+    assert list(store.records(ID)) == []  # reading goes on
+    other.execute("ROLLBACK")
+    assert store.add(*run(1))
+    other.close()
+
+
+def test_a_damaged_store(store: Store, path: Path) -> None:
+    for seq in range(1, 20):
+        store.add(*run(seq))
+    store.close()
+    damaged = path.with_name("damaged.db")
+    shutil.copy(path, damaged)
+    with damaged.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096 * 20)
+    with pytest.raises(StoreError, match="is damaged: keep a copy"):
+        Store.open(damaged)
+
+
+# ---- processes
+
+WRITER = """
+import sys
+from run_data import run, session
+from ioplan.store.store import Store
+path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+pair = run(1)
+with Store.open(path) as store:
+    store.begin(session(name))
+    print("ready", flush=True)
+    for seq in range(first, last):
+        record = pair[0].model_copy(update={"session": name, "seq": seq})
+        store.add(record, pair[1])
+        print(seq, flush=True)
+"""
+
+
+def writer(path: Path, name: str, first: int, last: int) -> subprocess.Popen[str]:
+    found = [str(paths.SUPPORT), os.environ.get("PYTHONPATH", "")]
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(first), str(last)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(found)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
+    chance, stored, printed = random.Random(5), 0, set[int]()
+    for kills in range(1, 6):
+        with writer(path, ID, stored + 1, 10**6) as child:
+            assert child.stdout and child.stdout.readline() == "ready\n"
+            time.sleep(chance.uniform(0.0, 0.15))
+            child.kill()
+            printed |= {int(line) for line in child.stdout if line.endswith("\n")}
+        assert rows(path, "pragma integrity_check") == [("ok",)]
+        stored = intact(path, printed, kills)
+    assert len(printed) > 8
+
+
+def intact(path: Path, printed: set[int], kills: int) -> int:
+    """All printed runs are there and whole; returns the last one.
+
+    Each kill may fall between a run's commit and the print of its number.
+    """
+    with Store.open(path) as store:
+        found = [r.seq for r in store.records(ID)]
+        assert printed <= set(found)
+        assert len(found) <= len(printed) + kills
+        assert all(store.detail(ID, seq) == run(1)[1] for seq in found[-3:])
+    return max(found, default=0)
+
+
+def test_two_processes_write_at_once(path: Path) -> None:
+    children = [writer(path, name, 1, 101) for name in ("20261121-a", "20261121-b")]
+    outputs = [child.communicate(timeout=30)[0] for child in children]
+    assert all(output.endswith("\n100\n") for output in outputs)
+    with Store.open(path) as store:
+        assert [store.count(s.id) for s in store.sessions()] == [100, 100]
+
+
+def test_two_processes_write_to_one_session(path: Path) -> None:
+    children = [writer(path, ID, 1, 60), writer(path, ID, 30, 90)]
+    assert all(
+        child.communicate(timeout=30) and not child.returncode for child in children
+    )
+    with Store.open(path) as store:
+        assert store.count(ID) == 89
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    connection = sqlite3.connect(path)
+    found = connection.execute(query).fetchall()
+    connection.close()
+    return found
+
+
+def change(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()

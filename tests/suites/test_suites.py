@@ -1,0 +1,429 @@
+"""The suites that come with ioplan: each row of the methods, and that each runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import paths
+import pytest
+from command import Done, ioplan, plan_file
+from suite_rows import (
+    CELLS,
+    PLANS,
+    SMOKE_BYTES,
+    TB,
+    check_session,
+    cost_line,
+    parts,
+    plan_of,
+    table,
+)
+
+from ioplan.language.bind.bind import Cell
+from ioplan.language.bind.matrix import Matrix
+from ioplan.language.check.check import check_file
+from ioplan.language.plan import WriteStep
+from ioplan.planner.estimate import Estimator, counted
+from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.unfold import unfold
+from ioplan.records.record import RunRecord
+from ioplan.store.store import Store
+from ioplan.suites import suite_names
+
+README = paths.ROOT / "plans" / "README.md"
+TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)
+PROFILES = ["full", "short", "smoke"]
+HOUR_NS = 3600 * 10**9
+
+
+# every row is there, with the numbers of its source
+
+
+def test_each_row_has_its_cells() -> None:
+    found: dict[str, tuple[int, ...]] = {}
+    for suite in PLANS.values():
+        for part in parts(suite):
+            if part.row:
+                found[part.row] = (*found.get(part.row, ()), part.cells)
+    assert found == CELLS
+
+
+def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
+    """The runs of a row in the full profile, each with how often it is done."""
+    steps = counted(unfold(plan_of(PLANS[suite])))
+    return [
+        (step, times)
+        for step, times in steps
+        if isinstance(step, Run) and step.test.title.startswith(f"{row} ")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suite", "row", "runs", "seconds"),
+    [
+        ("reviews/p3700", "A1", 8, 8 * 180),
+        ("reviews/p3700", "A6", 2, 2000),
+        ("pts/pts_iops", "D1", 56 * 25, 56 * 25 * 60),
+        ("pts/pts_throughput", "D2", 2 * 2 * 25, 100 * 60),
+        ("pts/pts_latency", "D3", 9 * 25, 9 * 25 * 60),
+        ("pts/pts_host_idle_recovery", "D5", 5 * 361, 5 * (360 * 5 + 1800)),
+        ("pts/pts_cross_stimulus", "D6", 3, 22 * 3600),
+        ("pts/pts_enterprise_composite", "D7", 25, 25 * 60),
+        ("pts/pts_demand_intensity", "D8", 49 * 25 + 3, 49 * 25 * 60 + 3 * 600),
+    ],
+)
+def test_runs_and_durations(suite: str, row: str, runs: int, seconds: int) -> None:
+    found = runs_of(suite, row)
+    assert sum(times for _, times in found) == runs
+    spent_ns = sum((run.length.run_ns or 0) * times for run, times in found)
+    assert spent_ns == seconds * 10**9
+
+
+def written(suite: str) -> dict[str, list[tuple[str, int, float | None]]]:
+    """By state: what is written first and how many times over, in full."""
+    found: dict[str, list[tuple[str, int, float | None]]] = {}
+    for step, _ in counted(unfold(plan_of(PLANS[suite]))):
+        if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
+            stream = step.step.workload.streams[0]
+            one = (stream.pattern, stream.write_sizes[0].size_bytes, step.step.passes)
+            listed = found.setdefault(step.state.name, [])
+            listed += [one] if one not in listed else []
+    return found
+
+
+def test_preparations_write_what_the_methods_say() -> None:
+    fill, random = ("sequential", 128 << 10), ("random", 4096)
+    wipc = {"wipc": [(*fill, 2.0)]}
+    assert written("pts/pts_iops") == wipc
+    assert written("pts/pts_throughput") == wipc
+    assert written("pts/pts_latency") == wipc
+    assert written("pts/pts_write_saturation") == {}
+    assert written("pts/pts_cross_stimulus") == {}
+    assert written("reviews/p4800x") == {"stirred": [(*random, 2.0)]}
+    assert written("reviews/p3700") == {
+        "filled": [(*fill, 3.0)],
+        "scrambled4k": [(*fill, 1.0), (*random, 1.0)],
+    }
+    assert written("pts/pts_demand_intensity") == {
+        "wipc then pressed": [(*fill, 2.0), ("random", 8192, None)],
+        "settled": [("random", 8192, None)],
+    }
+
+
+def test_write_saturation_has_three_ends() -> None:
+    ((run, times),) = runs_of("pts/pts_write_saturation", "D4")
+    assert times == 1
+    assert run.length.run_ns == 24 * HOUR_NS
+    assert run.length.passes == 4
+    assert run.template.rule and run.every_ns == 60 * 10**9
+
+
+def test_demand_intensity_presses_before_each_round() -> None:
+    steps = counted(unfold(plan_of(PLANS["pts/pts_demand_intensity"])))
+    pressed = [
+        (step.step.run_ns, times)
+        for step, times in steps
+        if isinstance(step, Prepare)
+        and isinstance(step.step, WriteStep)
+        and step.step.run_ns
+        and step.test.title.startswith("D8 demand")
+    ]
+    assert pressed == [(300 * 10**9, 25)]
+
+
+def test_histograms_are_taken_in_the_steady_state_of_the_rounds() -> None:
+    """No purge and no fill between; an hour of T32 Q32 writes before each."""
+    steps = [
+        step
+        for step in unfold(plan_of(PLANS["pts/pts_demand_intensity"]))
+        if step.test.title == "D8 response time histograms"
+    ]
+    prepares = [step.step for step in steps[::2] if isinstance(step, Prepare)]
+    writes = [step for step in prepares if isinstance(step, WriteStep)]
+    streams = [stream for write in writes for stream in write.workload.streams]
+    assert len(writes) == 3 and len(steps) == 6
+    assert {write.run_ns for write in writes} == {HOUR_NS}
+    assert {(one.threads, one.qd, one.pattern) for one in streams} == {
+        (32, 32, "random")
+    }
+    runs = [step.cell_text for step in steps[1::2] if isinstance(step, Run)]
+    assert runs == [{"threads": f"{n}", "qd": f"{n}"} for n in (16, 4, 1)]
+
+
+def test_percentiles_are_of_the_mix_that_oltp_is_measured_with() -> None:
+    oltp, percentiles = (runs_of("reviews/m9100", row) for row in ("C4", "C8"))
+    assert [r.workload for r, _ in oltp] == [r.workload for r, _ in percentiles]
+    assert {r.workload.streams[0].read_percent for r, _ in oltp} == {67}
+
+
+# profiles
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_short_keeps_the_matrix(name: str) -> None:
+    full, short = (
+        [
+            [*Matrix(test.axes, test.skip).cells()]
+            for test in plan_of(PLANS[name], each).tests
+        ]
+        for each in ("full", "short")
+    )
+    pauses = {"rest"}  # what D5 varies is a time
+    assert _texts(short, pauses) == _texts(full, pauses)
+
+
+def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]:
+    return [
+        [
+            {name: v.text for name, v in cell.items() if name not in but}
+            for cell in cells
+        ]
+        for cells in tests
+    ]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_profiles(name: str) -> None:
+    """All are right; a smoke is over in seconds even on a scratch file."""
+    one = PLANS[name]
+    assert sorted(one.profiles) == ["short", "smoke"]
+    full_s, short_s, _ = (
+        Estimator(TB).total(unfold(plan_of(one, each))).run_s for each in PROFILES
+    )
+    smoke = Estimator(SMOKE_BYTES).total(unfold(plan_of(one, "smoke")))
+    assert short_s < full_s
+    assert smoke.run_s < 5
+
+
+def test_profiles_and_failures_are_no_part_of_what_a_run_does(tmp_path: Path) -> None:
+    body = 'test "T" { run random 4KiB 100/0 for t }'
+    plain = plan_file(tmp_path, f"param t = 1s {body}", "plain.ioplan")
+    text = "param t = 9s profile p { t = 1s } on failure continue " + body
+    named = plan_file(tmp_path, text, "named.ioplan")
+    ids = [
+        [step.run_id for step in unfold(plan) if isinstance(step, Run)]
+        for plan in (check_file(plain), check_file(named, profile="p"))
+    ]
+    assert ids[0] == ids[1]
+    assert check_file(named).on_failure == "continue"
+    assert check_file(plain).on_failure is None
+
+
+def test_a_setting_wins_over_the_profile(tmp_path: Path, store_path: Path) -> None:
+    text = "param t = 9s param u = 2s profile p { t = 1s u = 1s } "
+    text += 'test "T" { run random 4KiB 100/0 for t, warmup u }'
+    path = plan_file(tmp_path, text)
+    done = ioplan("plan", path, "--profile", "p", "--set", "u=3s", "--json")
+    assert '"run_ns": 1000000000' in done.out
+    assert '"warmup_ns": 3000000000' in done.out
+    wrong = ioplan("check", path, "--profile", "q")
+    assert wrong.code == 2
+    assert "the plan has no profile 'q'" in wrong.err
+    ran = ioplan("run", path, "--profile", "p", "--backend", "sim", "--json")
+    assert ran.of("record")[0]["record"]["asked"]["profile"] == "p"
+
+
+# what is written about them
+
+
+def test_the_table_is_current(renew: bool) -> None:
+    text = README.read_text()
+    if renew:
+        text = TABLE.sub(table(), text)
+        README.write_text(text)
+    shown = TABLE.search(text)
+    assert shown and shown[0] == table()
+
+
+def test_no_row_is_empty() -> None:
+    rows = [line.split("|")[1:-1] for line in table().splitlines()[2:]]
+    assert {row[0].strip() for row in rows} >= set(CELLS)
+    assert all(cell.strip() for row in rows for cell in row[1:])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
+    """In the last line of its comment; a source in one of the others."""
+    one = PLANS[name]
+    if renew:
+        head = "\n".join(f"# {line}" for line in one.about)
+        kept = [line for line in one.about if not line.startswith("On 1 TB: ")]
+        fresh = "\n".join(f"# {line}" for line in (*kept, cost_line(one)))
+        one.path.write_text(one.path.read_text().replace(head, fresh, 1))
+        return
+    assert one.about[-1] == cost_line(one)
+    source = ("AnandTech", "PC Perspective", "SNIA PTS 2.0", "ioplan's own")
+    assert any(word in " ".join(one.about) for word in source)
+
+
+# the command
+
+
+def test_suites_are_listed() -> None:
+    done = ioplan("suites")
+    assert done.code == 0
+    for name in suite_names():
+        assert name in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_a_suite_is_described() -> None:
+    done = ioplan("suites", "pts/pts_iops")
+    assert done.code == 0
+    assert "SNIA PTS 2.0" in done.out
+    assert re.search(r"run_time +1min +3s +20ms", done.out)
+    assert "test D1 IOPS" in done.out
+    assert "oltp" in ioplan("suites", "std/workloads").out
+    wrong = ioplan("suites", "pts/iops")
+    assert wrong.code == 2
+    assert "there is no suite 'pts/iops', did you mean 'pts/pts_iops'" in wrong.err
+
+
+def test_installed_suites_are_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ioplan("check", "quick/laptop", "reviews/p3700.ioplan").code == 0
+    wrong = ioplan("check", "reviews/p3800")
+    assert wrong.code == 2
+    assert "did you mean 'reviews/p3700'?" in wrong.err
+    mine = plan_file(tmp_path, "nonsense", "laptop")
+    assert ioplan("check", mine.name).code == 2  # a file of one's own comes first
+
+
+# they run
+
+
+def records_of(done: Done, store: Path) -> list[RunRecord]:
+    """What a session has kept."""
+    with Store.open(store) as found:
+        return list(found.records(done.of("session")[0]["id"]))
+
+
+SMOKED = [
+    "pts/pts_iops",
+    "pts/pts_write_saturation",
+    "pts/pts_demand_intensity",
+    "pts/pts_enterprise_composite",
+    "quick/laptop",
+]
+"""What a test has time for; benchmarks/suites.py runs them all."""
+
+
+@pytest.mark.parametrize("name", SMOKED)
+def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) -> None:
+    scratch = tmp_path / "scratch.bin"
+    done = ioplan(
+        *("run", name, "--profile", "smoke", "--json"),
+        *("--target", scratch, "--create", "256MiB"),
+    )
+    assert done.code == 0, done.err
+    check_session(PLANS[name], "smoke", SMOKE_BYTES, records_of(done, store_path))
+
+
+SIMULATED = ["pts/pts_throughput", "pts/pts_write_saturation", "quick/health"]
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
+    done = ioplan("run", name, "--backend", "sim", "--create", "4GiB", "--json")
+    assert done.code == 0, done.err
+    check_session(PLANS[name], "full", 4 << 30, records_of(done, store_path))
+
+
+# SNIA's report format
+
+
+def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
+    """Test platform, device, set-up, rounds, convergence, window, tables."""
+    done = ioplan(
+        *("run", "pts/pts_iops", "--profile", "smoke", "--set", "window=5"),
+        *("--set", "most_rounds=9", "--backend", "sim", "--create", "256MiB", "--json"),
+    )
+    records = records_of(done, store_path)
+    with Store.open(store_path) as store:
+        session = store.session(records[0].session)
+        events = store.events(session.id)
+    runs = [record for record in records if record.asked.kind == "run"]
+    last = runs[-1]
+
+    platform = {"hostname", "os", "kernel", "cpu", "cpus", "memory_bytes"}
+    assert all(session.host[name] for name in platform)
+    assert last.ioplan and last.backend.name and last.backend.version
+    device = {"path", "kind", "capacity_bytes", "block_bytes", "identity"}
+    assert device <= set(last.target)
+
+    assert session.plan == "PTS IOPS" and "SNIA PTS 2.0" in session.plan_text
+    assert session.args["set"]["run_time"] == "20ms"
+    assert session.args["profile"] == "smoke"
+    assert session.started_at and session.ended_at
+    (stream,) = last.asked.workload.streams
+    assert (stream.threads, stream.qd, stream.pattern) == (2, 16, "random")
+    assert stream.data.kind == "random"
+    assert (stream.region.start_percent, stream.region.end_percent) == (0, 100)
+
+    assert [event.kind for event in events].count("purged") == 1
+    (fill,) = [record for record in records if record.asked.kind == "prepare"]
+    assert fill.total.bytes == 64 << 20  # a quarter of a pass, twice 128 KiB in full
+    assert fill.asked.workload.streams[0].write_sizes[0].size_bytes == 128 << 10
+
+    tracked = [record for record in runs if record.steady]
+    rounds = max(record.asked.round for record in runs)
+    assert [record.asked.round for record in tracked] == list(range(1, rounds + 1))
+    steady = tracked[-1].steady
+    assert steady and steady.values == tuple(r.total.iops for r in tracked[-5:])
+    assert (steady.metric, steady.unit, steady.window) == ("iops", "1/s", 5)
+    assert (steady.range_limit_percent, steady.slope_limit_percent) == (20, 10)
+    assert steady.mean == pytest.approx(sum(steady.values) / 5)
+    assert steady.reached == (steady.why == "")
+
+    window = [record for record in runs if record.asked.round > rounds - 5]
+    cells = {tuple(record.asked.cell.items()) for record in window}
+    assert len(window) == 5 * len(cells) and len(cells) == 7
+    for record in window:
+        latency = record.total.latency
+        assert record.total.iops > 0 and record.total.bandwidth_bytes_per_s > 0
+        assert latency and latency.mean_ns > 0 and latency.max_ns > 0
+
+
+# what is done again is done each time
+
+
+@pytest.mark.parametrize("mix", ["100/0", "0/100"])
+def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> None:
+    """Not after reads either, which keep a state as it is."""
+    text = (
+        "precondition filled { purge write sequential 128KiB, qd 8, 1 pass } "
+        "precondition pressed { write random 4KiB, qd 8 for 20ms } "
+        'test "T" { after filled then pressed before each qd '
+        f"run random 4KiB {mix} for 20ms vary qd in 1, 2, 3 }}"
+    )
+    plan = plan_file(tmp_path, text)
+    where = ("--target", tmp_path / "scratch.bin", "--create", "8MiB", "--json")
+    done = ioplan("run", plan, *where)
+    assert done.code == 0, done.err
+    fill, press, run = ("sequential", "prepare"), ("random", "prepare"), "run"
+    order = [
+        run if record.asked.kind == "run" else (stream.pattern, "prepare")
+        for record in records_of(done, store_path)
+        for stream in record.asked.workload.streams
+    ]
+    assert order == [fill, press, run, press, run, press, run]
+
+
+def test_a_run_ends_once_it_is_steady(tmp_path: Path, store_path: Path) -> None:
+    text = (
+        'test "T" { run random 4KiB 0/100 for 20s, until steady iops every 30ms, '
+        "at most 900 passes, over 3, range 100%, slope 100% }"
+    )
+    where = ("--target", tmp_path / "scratch.bin", "--create", "8MiB", "--json")
+    done = ioplan("run", plan_file(tmp_path, text), *where)
+    assert done.code == 0, done.err
+    (record,) = records_of(done, store_path)
+    assert record.status == "ok"
+    assert record.steady and record.steady.reached
+    assert len(record.steady.values) == 3
+    assert record.run_s < 10
+    told = [line["steady"]["why"] for line in done.of("steady")]
+    assert told[:2] == ["1 of 3 values so far", "2 of 3 values so far"]

@@ -1,0 +1,106 @@
+"""Real block devices that fail as they are told, without a virtual machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from labs import loop_device
+
+SIZE = "64M"
+PROGRAMS = ("nbdkit", "nbdfuse", "losetup")
+MISSING = [program for program in PROGRAMS if not shutil.which(program)]
+if not Path("/dev/fuse").exists():
+    MISSING.append("/dev/fuse")
+if os.geteuid():
+    MISSING.append("root")
+needs_faulty = pytest.mark.skipif(
+    bool(MISSING),
+    reason=f"LEFT OUT: devices that fail are made with {', '.join(MISSING)}",
+)
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """A loop device on what nbdkit serves."""
+
+    path: str
+    backing: str
+    server: int
+
+    def vanish(self) -> None:
+        """End what is behind the device."""
+        os.kill(self.server, signal.SIGKILL)
+
+
+@contextmanager
+def faulty(folder: Path, *filters: str) -> Iterator[Faulty]:
+    """Everything is given back, whatever happens."""
+    folder.mkdir(exist_ok=True)
+    point = folder / "disk"
+    point.touch()
+    command = ["nbdfuse", point, "--command", "nbdkit", "-s", "memory", SIZE, *filters]
+    with subprocess.Popen(
+        command, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as fuse:
+        try:
+            wait_for(lambda: point.stat().st_size > 0)
+            children = Path(f"/proc/{fuse.pid}/task/{fuse.pid}/children").read_text()
+            with loop_device(point, "--direct-io=on") as device:
+                yield Faulty(str(device), str(point), int(children.split()[0]))
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(fuse.pid, signal.SIGTERM)
+            subprocess.run(["umount", "-l", point], capture_output=True, check=False)
+
+
+@contextmanager
+def pausing(folder: Path) -> Iterator[tuple[Faulty, Pause]]:
+    """A device that hangs from `pause.begin` on; it goes on at the end."""
+    pause = Pause(folder / "pause")
+    control = ("--filter=pause", f"pause-control={pause.socket}")
+    folder.mkdir(exist_ok=True)
+    with faulty(folder, *control) as device:
+        try:
+            yield device, pause
+        finally:
+            pause.end()
+
+
+class Pause:
+    """Of nbdkit's filter: no request is answered meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = path
+
+    def begin(self) -> None:
+        """Answer nothing more."""
+        self._tell(b"p")
+
+    def end(self) -> None:
+        """Answer all that is waiting."""
+        self._tell(b"r")
+
+    def _tell(self, word: bytes) -> None:
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(self.socket))
+            control.send(word)
+            control.recv(1)
+
+
+def wait_for(holds: object, most_s: float = 10.0) -> None:
+    """Wait until it holds."""
+    assert callable(holds)
+    deadline_s = time.monotonic() + most_s
+    while not holds():
+        assert time.monotonic() < deadline_s, "it did not come to that"
+        time.sleep(0.02)

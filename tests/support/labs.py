@@ -1,0 +1,76 @@
+"""Block devices to try on, and lab files that let them be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ioplan.backends import TargetRequest
+from ioplan.guard.resolve import aim
+from ioplan.lab.lab_file import read_lab
+
+MIB = 1 << 20
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="LEFT OUT: loop devices need root"
+)
+
+
+def tell(*command: str | Path) -> str:
+    """Run a program; what it says on standard output."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words}: {done.stderr}{done.stdout}"
+    return done.stdout.strip()
+
+
+@contextmanager
+def loop_device(backing: Path, *options: str) -> Iterator[Path]:
+    """A loop device on a file or a device; given back whatever happens."""
+    device = Path(tell("losetup", "-f", "--show", *options, backing))
+    try:
+        yield device
+    finally:
+        tell("losetup", "-d", device)
+
+
+@contextmanager
+def mounted(device: Path, where: Path) -> Iterator[Path]:
+    """A mount of it."""
+    where.mkdir(exist_ok=True)
+    tell("mount", device, where)
+    try:
+        yield where
+    finally:
+        tell("umount", where)
+
+
+def lab_file(folder: Path, name: str = "fast", **said: object) -> Path:
+    """A lab with one target."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in said.items()]
+    path = folder / "lab.toml"
+    path.write_text("\n".join([f"[targets.{name}]", *lines, ""]))
+    return path
+
+
+def lab_of_file(folder: Path, backing: Path) -> Path:
+    """A lab that lets the loop device on a file be written."""
+    return lab_file(folder, backing_file=str(backing), writable=True)
+
+
+def asked(lab: Path | None, word: Path | str, *overwrite: Path | str) -> TargetRequest:
+    """What a writing plan asks of a target, as the command line would."""
+    path, entry = aim(str(word), read_lab(lab))
+    return TargetRequest(
+        path=path,
+        entry=entry,
+        lab=str(lab) if lab else None,
+        overwrite=tuple(map(str, overwrite)),
+        writes=True,
+    )

@@ -1,0 +1,102 @@
+"""Runs on simulated drives, for tests and benchmarks of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import paths
+
+from ioplan.backends import TargetFacts
+from ioplan.job import Job, Progress, Result, job_streams
+from ioplan.workload import SizeShare, Stream, Workload
+from ioplan_sim.device import Device
+from ioplan_sim.execution import SimExecution
+from ioplan_sim.flash import Flash
+from ioplan_sim.geometry import EXTRA_BLOCKS, Geometry
+from ioplan_sim.spec import DriveSpec, read_spec
+
+SECOND_NS = 10**9
+DRIVES = paths.ROOT / "examples/sim"
+
+
+def size(size_bytes: int) -> tuple[SizeShare, ...]:
+    return (SizeShare(size_bytes=size_bytes, percent=100),)
+
+
+def stream(size_bytes: int = 4096, **fields: Any) -> Stream:
+    """Random reads, but for what is given."""
+    usual: dict[str, Any] = {"pattern": "random", "read_percent": 100}
+    sizes = {"read_sizes": size(size_bytes), "write_sizes": size(size_bytes)}
+    return Stream(**{**usual, **sizes, **fields})
+
+
+WRITES = stream(read_percent=0, qd=64)
+FILL = stream(128 << 10, read_percent=0, pattern="sequential", qd=32)
+
+
+class Bench:
+    """A drive and what was done on it. `most_pages` bounds its model."""
+
+    def __init__(
+        self, spec: DriveSpec, capacity_bytes: int, most_pages: int = 1 << 18
+    ) -> None:
+        self.device = Device(spec, capacity_bytes, most_pages)
+        self.facts = TargetFacts(
+            path="sim", kind="simulated", capacity_bytes=capacity_bytes, block_bytes=512
+        )
+
+    @classmethod
+    def of(cls, name: str) -> Bench:
+        """A drive of the examples."""
+        spec = read_spec(str(DRIVES / f"{name}.toml"))
+        assert spec.capacity
+        return cls(spec, spec.capacity)
+
+    def run(self, *streams: Stream, **limits: Any) -> tuple[Result, list[Progress]]:
+        """A run, of a second unless it has another limit."""
+        capacity, fields = self.facts.capacity_bytes, limits or {"run_ns": SECOND_NS}
+        job = Job(
+            target="sim",
+            capacity_bytes=capacity,
+            block_bytes=512,
+            streams=job_streams(Workload(streams=streams), capacity, 512),
+            read_only=False,
+            **fields,
+        )
+        with SimExecution(job, self.facts, self.device) as execution:
+            _, *series, result = execution
+        assert isinstance(result, Result)
+        return result, [one for one in series if isinstance(one, Progress)]
+
+    def iops(self, *streams: Stream, **limits: Any) -> float:
+        return iops(self.run(*streams, **limits)[0])
+
+    def latency_ns(self, *streams: Stream) -> float:
+        counts = self.run(*streams)[0].streams[0].directions.values()
+        return sum(one.sum_ns for one in counts) / sum(one.ios for one in counts)
+
+
+def iops(event: Result | Progress) -> float:
+    time_ns = event.run_ns if isinstance(event, Result) else event.interval_ns
+    ios = sum(c.ios for one in event.streams for c in one.directions.values())
+    return ios * 1e9 / time_ns
+
+
+def amplification(
+    over: float, block_pages: int, pages: int = 1 << 17, seed: int = 1
+) -> float:
+    """Of the map alone: uniform random writes of single pages, in steady state.
+
+    `over` is the over-provisioning as a share of what the host sees.
+    """
+    rng, host = np.random.default_rng(seed), int(pages / (1 + over))
+    blocks = -(-int(host * (1 + over)) // block_pages) + EXTRA_BLOCKS
+    flash = Flash(Geometry(host, blocks, block_pages, 1.0, 1.0, 0))
+    flash.write(np.arange(host), 1)
+    for _ in range(30):
+        flash.write(rng.integers(host, size=host // 10), 1)
+    written, programmed = flash.host_pages, flash.programmed_pages
+    for _ in range(30):
+        flash.write(rng.integers(host, size=host // 10), 1)
+    return (flash.programmed_pages - programmed) / (flash.host_pages - written)

@@ -1,0 +1,80 @@
+"""Jobs for bdevperf, and programs that are it or stand in for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import paths
+
+from ioplan.backends import BackendError
+from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.workload import SizeShare
+from ioplan_spdk.program import program_path
+
+GOLDEN = paths.GOLDEN / "spdk"
+CAPTURES = Path("/work/shared/spdk-captures")
+MALLOC, MALLOC_BYTES = "malloc:64MiB", 64 << 20
+
+
+def job(target: str = MALLOC, capacity: int = MALLOC_BYTES, **changes: Any) -> Job:
+    """A job of one stream; what names no field of the job goes to the stream."""
+    size = (SizeShare(size_bytes=changes.pop("size", 4096), percent=100),)
+    of_job = {k: changes.pop(k) for k in list(changes) if k in Job.model_fields}
+    stream = {
+        "pattern": "random",
+        "read_percent": 100,
+        "read_sizes": size,
+        "write_sizes": size,
+        "qd": 4,
+        "region_start_bytes": 0,
+        "region_end_bytes": capacity,
+        **changes,
+    }
+    seconds = of_job.pop("run_ns", SECOND_NS)
+    return Job(
+        **{
+            "target": target,
+            "capacity_bytes": capacity,
+            "block_bytes": 512,
+            "streams": (JobStream(**stream),),
+            "run_ns": seconds,
+            **of_job,
+        }
+    )
+
+
+def stand_in(folder: Path, transcript: str, manner: str = "dialogue") -> Path:
+    """A program that plays a transcript."""
+    path = folder / "bdevperf"
+    player, played = paths.SUPPORT / "play_bdevperf.py", GOLDEN / transcript
+    path.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {player} {played} {manner} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def real() -> Path | None:
+    """bdevperf itself, where there is one."""
+    try:
+        return program_path()
+    except BackendError:
+        return None
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process still does anything."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+LEFT_OUT = (
+    "LEFT OUT: there is no bdevperf; put it on PATH or set IOPLAN_SPDK_DIR"
+    f" (which is {os.environ.get('IOPLAN_SPDK_DIR', 'not set')})"
+)

@@ -1,0 +1,107 @@
+"""Faults that ioplan has survived: a row for each, kept beside the golden files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import paths
+
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.store.store import Store
+
+GOLDEN = paths.GOLDEN / "faults"
+FROM_VM = paths.TESTS / "vm/rows.json"
+DOCUMENT = paths.ROOT / "dsl/faults.md"
+BEGIN, END = "<!-- survived: begin -->\n", "<!-- survived: end -->"
+COLUMNS = ("fault", "how", "status", "cause", "message", "kept")
+HEAD = ("fault", "made by", "status", "cause", "what a person reads", "kept")
+
+# What the kernel says of a loop device whose file is gone is a matter of the moment.
+SAME = (
+    (r"loop\d+", "loop0"),
+    (r"process \d+", "process 4711"),
+    (r"\b\d+ I/Os", "97 I/Os"),
+    (r"offset([ =])\d+", r"offset\g<1>40960"),
+    (r"state D(, in [\w.]+)?", "state D, in submit_bio_wait"),
+    (r"EINVAL \(Invalid argument", "EIO (Input/output error"),
+    ("err=22", "err=5"),
+    (r"[\d.]+%", "30.0%"),
+    (r"[+][\d.]+ s", "+3600.0 s"),
+    (r"fio \d+\.\d+[\w.-]*", "fio 3.33"),
+)
+
+# Nor does it belong to the fault what else the machine did meanwhile.
+BUSY = ("latencies include it", "the generator, not the drive", "frequency changed")
+
+
+def plain(text: str, folder: Path) -> str:
+    """What the message is on any machine."""
+    text = text.replace(str(folder), "/data")
+    for pattern, same in SAME:
+        text = re.sub(pattern, same, text)
+    return text
+
+
+def last_run(store: Path) -> tuple[RunRecord, RunDetail]:
+    """The last run of the last session, as the store has it."""
+    with Store.open(store) as kept:
+        session = kept.session("last").id
+        record = list(kept.records(session))[-1]
+        return record, kept.detail(session, record.seq)
+
+
+def kept(record: RunRecord, detail: RunDetail) -> str:
+    """What there is of a run."""
+    measured = record.total.ios > 0 and detail.histograms
+    if measured and record.status == "ok":
+        return "the whole run"
+    if measured and detail.series:
+        return "the run as far as it came: figures, histograms, series"
+    return "the record"
+
+
+def row_of(record: RunRecord, detail: RunDetail, folder: Path) -> dict[str, str]:
+    """What a run's record has to say in the table."""
+    told = [text for text in record.warnings if not any(w in text for w in BUSY)]
+    text = record.message or "; ".join(told)
+    return {
+        "status": record.status,
+        "cause": record.cause,
+        "message": plain(text, folder),
+        "kept": kept(record, detail),
+    }
+
+
+def check(name: str, row: dict[str, str], renew: bool) -> None:
+    """The row is the one that the table has."""
+    assert tuple(row) == COLUMNS
+    path = GOLDEN / f"{name}.json"
+    if renew:
+        GOLDEN.mkdir(exist_ok=True)
+        path.write_text(json.dumps(row, indent=2) + "\n")
+    assert row == json.loads(path.read_text())
+
+
+def table(names: list[str]) -> str:
+    """As Markdown: the rows of these names, then those of the virtual machine."""
+    rows = [json.loads((GOLDEN / f"{name}.json").read_text()) for name in names]
+    rows += [row for row in _from_vm() if "fault" in row]
+    lines = [_line(HEAD), _line(["---"] * len(HEAD))]
+    return "\n".join(
+        [*lines, *(_line([r.get(c, "") for c in COLUMNS]) for r in rows), ""]
+    )
+
+
+def _from_vm() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
+    )
+    return found
+
+
+def _line(cells: Any) -> str:
+    escaped = (str(c).replace("|", "\\|").replace("\n", "<br>") for c in cells)
+    return f"| {' | '.join(escaped)} |"

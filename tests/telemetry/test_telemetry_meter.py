@@ -1,0 +1,158 @@
+"""The power meter and nvme-cli: programs that are asked, and what may go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ioplan.telemetry import smart
+from ioplan.telemetry.power_meter import Meter
+from ioplan.telemetry.smart import Smart
+
+PATIENCE_S = 10.0
+SMART_LOG = '{"temperature":323,"percent_used":1,"data_units_written":"71","name":"x"}'
+OCP_LOG = '{"Physical media units written":{"hi":0,"lo":142},"Bad blocks":3}'
+STATE = "get-feature:0x02 (Power Management), Current value:0x00000044"
+CONTROLLER = """{"mn":"made up","psds":[{"max_power":2500},{"max_power":1800},
+{"max_power":900},{"max_power":40000,"max_power_scale":1},{"max_power":50}]}"""
+
+
+def heard(meter: Meter) -> float | None:
+    """The first answer, or none for as long as anything may take."""
+    until_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s and not meter.trouble:
+        if (watts := meter.now()) is not None:
+            return watts
+        time.sleep(0.01)
+    return None
+
+
+def test_a_meter_is_asked_again_and_again() -> None:
+    meter = Meter(["sh", "-c", "echo 42.5"])
+    assert [heard(meter), heard(meter)] == [42.5, 42.5]
+    meter.close()
+    assert not meter.trouble
+
+
+def test_a_slow_meter_is_not_waited_for_and_leaves_nothing(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    meter = Meter(["sh", "-c", f"sleep 60 & echo $$ $! >{pids}; wait"])
+    began_s = time.monotonic()
+    assert [meter.now() for _ in range(100)] == [None] * 100
+    assert time.monotonic() - began_s < 2
+    while not (pids.exists() and pids.read_text().strip()):
+        time.sleep(0.01)
+    meter.close()
+    assert meter.asked is None
+    gone_s = time.monotonic() + PATIENCE_S
+    for pid in map(int, pids.read_text().split()):
+        while _lives(pid) and time.monotonic() < gone_s:
+            time.sleep(0.01)
+        assert not _lives(pid)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_an_overdue_meter_is_killed_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioplan.telemetry.power_meter.LONGEST_S", 0.2)
+    meter = Meter(["sleep", "60"])
+    meter.now()
+    first = meter.asked
+    assert heard(meter) is None
+    assert first and first.returncode == -signal.SIGKILL
+    assert "did not answer within" in meter.trouble
+    meter.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["sh", "-c", "echo oh no >&2; exit 3"], "ended with 3: 'oh no'"),
+        (["echo", "12 W"], "printed '12 W'"),
+        (["echo", "nan"], "printed 'nan'"),
+        (["echo", "-1"], "printed '-1'"),
+        (["true"], "printed ''"),
+        (["/no/such/meter", "--watts"], "`/no/such/meter --watts` cannot be started"),
+    ],
+)
+def test_a_meter_that_measures_nothing_says_why(command: list[str], said: str) -> None:
+    meter = Meter(command)
+    assert heard(meter) is None
+    assert said in meter.trouble
+    meter.close()
+
+
+def nvme_cli(folder: Path, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Path:
+    """An `nvme` that prints what was recorded, and keeps what it was asked."""
+    said = {"smart-log": SMART_LOG, "get-feature": STATE, "id-ctrl": CONTROLLER}
+    for name, text in said.items():
+        (folder / name).write_text(text)
+    program = folder / "nvme"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >>{folder}/asked\n'
+        f'case $1 in ocp) {ocp};; *) cat {folder}/"$1";; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder / "asked"
+
+
+def test_logs_of_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvme_cli(tmp_path, monkeypatch, f"echo '{OCP_LOG}'")
+    drive = Smart("/dev/nvme7n1")
+    logs = drive.logs()
+    assert logs.smart == {
+        "temperature": 323,
+        "percent_used": 1,
+        "data_units_written": 71,
+    }
+    assert logs.ocp == {
+        "Physical media units written: hi": 0,
+        "Physical media units written: lo": 142,
+        "Bad blocks": 3,
+    }
+    assert logs.power_state == 4 and drive.most_watts(4) == pytest.approx(0.5)
+    assert drive.most_watts(0) == 25.0 and drive.most_watts(3) == pytest.approx(4.0)
+    assert drive.most_watts(None) is None and not drive.trouble
+
+
+def test_a_log_that_is_refused_is_asked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = nvme_cli(tmp_path, monkeypatch, "echo no page >&2; exit 2")
+    drive = Smart("/dev/nvme7n1")
+    assert [drive.logs().ocp, drive.logs().ocp] == [{}, {}]
+    assert drive.refused == {smart.OCP: "no page"}
+    lines = asked.read_text().splitlines()
+    assert sum(line.startswith("ocp") for line in lines) == 1
+    assert lines.count("smart-log /dev/nvme7n1 --output-format=json") == 2
+
+
+def test_a_drive_that_hangs_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvme_cli(tmp_path, monkeypatch, "exec sleep 60")
+    monkeypatch.setattr(smart, "LONGEST_S", 0.3)
+    began_s = time.monotonic()
+    logs = Smart("/dev/nvme7n1").logs()
+    assert logs.smart and not logs.ocp
+    assert time.monotonic() - began_s < 10
+
+
+def test_without_nvme_cli_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(smart, "PLACES", str(tmp_path))
+    drive = Smart("/dev/nvme7n1")
+    assert drive.logs().smart == {} and "install nvme-cli" in drive.trouble

@@ -1,0 +1,89 @@
+"""Inside the second of two machines: the disks are there, in another order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from guest import call, mount_store, namespace, row
+from guest_cut import FINISHED
+
+from ioplan.store.store import Store
+
+SMALL, OTHER = "VMLAB-SMALL", "VMLAB-PLAIN/1"
+
+
+@pytest.fixture(scope="module")
+def store() -> Path:
+    return mount_store()
+
+
+def test_the_drives_have_changed_places(store: Path) -> None:
+    before = Path((store / "node").read_text())
+    assert namespace("VMLAB-PLAIN") == before != namespace("VMLAB-SMALL")
+
+
+def test_the_old_path_is_another_drive_now(store: Path, tmp_path: Path) -> None:
+    """What was right before the restart would overwrite the wrong drive now."""
+    path = (store / "node").read_text()
+    done = call(
+        tmp_path,
+        *("run", store / "plan.ioplan", "--quiet", "--lab", store / "lab.toml"),
+        *("--target", path, "--overwrite", SMALL, "--store", tmp_path / "s.db"),
+    )
+    assert done.code == 2 and 'serial = "VMLAB-PLAIN"' in done.err
+    how = "`--target /dev/nvme0n1`, which was the lab's drive before a restart"
+    said = done.err.removeprefix("error: ").strip().replace(str(store), "/data")
+    row("refused", kind="drive that changed places", how=how, message=said)
+
+
+def test_a_lab_by_the_old_path_does_not_fit(store: Path, tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    path = (store / "node").read_text()
+    lab.write_text(
+        f'[targets.drive]\npath = "{path}"\nserial = "{SMALL}"\nwritable = true\n'
+    )
+    done = call(
+        tmp_path,
+        *("run", store / "plan.ioplan", "--quiet", "--lab", lab),
+        *("--target", "drive", "--overwrite", SMALL, "--store", tmp_path / "s.db"),
+    )
+    print(done.err)
+    assert done.code == 2 and "is not the device" in done.err
+    how = "a lab with `serial`, and a `path` that is another drive since a restart"
+    said = done.err.removeprefix("error: ").strip().replace(str(tmp_path), "/data")
+    row("refused", kind="drive that is not at its path", how=how, message=said)
+
+
+def test_the_session_goes_on(store: Path, tmp_path: Path) -> None:
+    """On the same drive; what was finished is kept, what was prepared is doubted."""
+    with Store.open(store / "results.db") as opened:
+        (session,) = opened.sessions()
+        assert session.status == "running"  # nobody was left to say otherwise
+        kept = list(opened.records(session.id))
+    assert len(kept) >= FINISHED and {one.status for one in kept} == {"ok"}
+    done = call(tmp_path, "resume", "--json", "--store", store / "results.db")
+    print(done)
+    assert done.code == 0
+    notes = [line["text"] for line in done.of("note")]
+    assert any("the host was started anew" in text for text in notes)
+    with Store.open(store / "results.db") as opened:
+        (session,) = opened.sessions()
+        records = list(opened.records(session.id))
+        events = opened.events(session.id)
+    (told,) = (one.text for one in events if one.kind == "resumed")
+    assert session.status == "ok" and records[: len(kept)] == kept
+    runs = [one for one in records if one.asked.kind == "run" and one.status == "ok"]
+    assert [one.asked.cell["qd"] for one in runs] == ["1", "2", "4", "8"]
+    assert {one.target["identity"]["serial"] for one in records} == {SMALL}
+    assert records[-1].target["path"] == str(namespace("VMLAB-SMALL"))
+    row(
+        "faults",
+        fault="the power goes",
+        how="qemu is ended in the middle of a run; the store lies on an ext4 disk",
+        status="ok",
+        cause="",
+        message=re.sub(r"\d+", "3", told),
+        kept="all runs that had ended",
+    )
