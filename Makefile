@@ -22,6 +22,7 @@ lint: $(READY)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache >/dev/null || $(VENV)/bin/lint-imports --no-cache
 	cd plugins/io_uring/engine && cargo fmt --check
 	cd plugins/io_uring/engine && cargo clippy --all-targets --locked --quiet -- -D warnings
 
