@@ -1,56 +1,22 @@
 //! `ioplan-engine`: one run in as JSON, its measurements out as JSON lines.
 
-mod alias;
-mod arrivals;
-mod buffers;
-mod check;
-mod clock;
-mod conditions;
-mod cpus;
-mod crew;
-mod data;
-mod entries;
-mod errno;
-mod event;
-mod failure;
-mod gate;
-mod histogram;
 mod job;
-mod keystream;
-mod lane;
-mod lifeline;
-mod message;
-mod mode;
-mod passthrough;
-mod permutation;
+mod measure;
+mod pattern;
 mod probe;
-mod record;
 mod ring;
 mod run;
-mod scatter;
-mod schedule;
-mod seed;
-mod shared;
-mod signals;
-mod sizes;
-mod slots;
-mod span;
-mod start;
 mod sync;
-mod tally;
 mod target;
-mod timeline;
-mod uring_abi;
-mod verify;
-mod walk;
-mod worker;
-mod zipf;
+mod threads;
 
 use std::io::Read;
 
-use event::Event;
-use failure::Failure;
+use job::event::{self, Event};
+use job::failure::{self, Failure};
+use job::record;
 use run::Outcome;
+use threads::{lifeline, signals};
 
 const USAGE: &str = "\
 ioplan-engine: does the I/O of one run

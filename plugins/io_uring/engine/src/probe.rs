@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::buffers::Buffers;
-use crate::event::Facts;
-use crate::failure::{Cause, Failure};
-use crate::record::VERSION;
+use crate::job::event::Facts;
+use crate::job::failure::{Cause, Failure};
+use crate::job::record::VERSION;
 use crate::ring;
+use crate::target::buffers::Buffers;
 use crate::target::{self, Target};
 
 const READ_BYTES: u64 = 4096;

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::buffers;
-use crate::check;
-use crate::clock::{self, Calibration};
-use crate::conditions::{self, Asked, Conditions, Machine};
-use crate::crew::{self, Crew, Kit};
-use crate::errno;
-use crate::event::{self, Cpu, Event, Facts};
-use crate::failure::{Cause, Failure};
-use crate::gate::Gate;
+use crate::job::check;
+use crate::job::errno;
+use crate::job::event::{self, Cpu, Event, Facts};
+use crate::job::failure::{Cause, Failure};
+use crate::job::record;
 use crate::job::{Job, Mode, Stream};
-use crate::message::{LaneEnd, Message};
-use crate::mode;
-use crate::record;
-use crate::schedule::Schedule;
-use crate::shared::{END_DRAIN_NS, Shared};
-use crate::signals;
-use crate::start;
+use crate::measure::clock::{self, Calibration};
+use crate::measure::timeline::Timeline;
 use crate::target::Target;
-use crate::timeline::Timeline;
+use crate::target::buffers;
+use crate::threads::conditions::{self, Asked, Conditions, Machine};
+use crate::threads::crew::{self, Crew, Kit};
+use crate::threads::gate::Gate;
+use crate::threads::message::{LaneEnd, Message};
+use crate::threads::mode;
+use crate::threads::schedule::Schedule;
+use crate::threads::shared::{END_DRAIN_NS, Shared};
+use crate::threads::signals;
+use crate::threads::start;
 
 /// How often the main thread looks for threads that hang.
 const LOOK_NS: u64 = 100_000_000;

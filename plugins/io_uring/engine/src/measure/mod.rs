@@ -1,0 +1,6 @@
+//! Time, latencies and counts.
+
+pub mod clock;
+pub mod histogram;
+pub mod tally;
+pub mod timeline;

@@ -1,0 +1,125 @@
+//! The submission entries of a worker: all that does not change is made once.
+
+use crate::pattern::sizes::Direction;
+use crate::ring::uring_abi::*;
+use crate::target::buffers::Buffers;
+use crate::target::passthrough::NVME_URING_CMD_IO;
+use crate::target::{PUNCH, Target, TargetKind};
+use crate::threads::lane::{Kind, Op};
+
+/// Which of the kernel's short cuts were had.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    pub file: bool,
+    pub buffers: bool,
+}
+
+pub struct Entries {
+    /// One for each buffer: those of reads, then those of writes.
+    transfers: Box<[Sqe]>,
+    write_buffers_at: usize,
+    fixed_buffers: bool,
+    bare: Sqe,
+    kind: TargetKind,
+}
+
+impl Entries {
+    /// `write_buffers_at`: writes have buffers of their own from there on, which
+    /// reads do not overwrite; 0 when there are only writes.
+    pub fn new(
+        target: &Target,
+        buffers: &Buffers,
+        reads: bool,
+        write_buffers_at: usize,
+        fixed: Fixed,
+    ) -> Self {
+        let bare = Sqe {
+            flags: if fixed.file { SQE_FIXED_FILE } else { 0 },
+            fd: if fixed.file { 0 } else { target.io_fd() },
+            ..Sqe::default()
+        };
+        let transfer = |buffer: usize| Sqe {
+            opcode: opcode(
+                reads && (write_buffers_at == 0 || buffer < write_buffers_at),
+                fixed.buffers,
+            ),
+            addr: buffers.address(buffer) as u64,
+            buf_index: if fixed.buffers { buffer as u16 } else { 0 },
+            ..bare
+        };
+        Self {
+            transfers: (0..buffers.count()).map(transfer).collect(),
+            write_buffers_at,
+            fixed_buffers: fixed.buffers,
+            bare,
+            kind: target.kind,
+        }
+    }
+
+    #[inline(always)]
+    pub fn buffer_of(&self, slot: usize, op: &Op) -> usize {
+        match op.kind {
+            Kind::Io(Direction::Write) => self.write_buffers_at + slot,
+            _ => slot,
+        }
+    }
+
+    /// A read or a write, but for its offset, its length and its slot.
+    #[inline(always)]
+    pub fn transfer(&self, buffer: usize) -> &Sqe {
+        &self.transfers[buffer]
+    }
+
+    /// What carries a command of `passthrough`; its buffer is the command's.
+    #[inline(always)]
+    pub fn command(&self, buffer: usize) -> Sqe {
+        let op_flags = if self.fixed_buffers {
+            URING_CMD_FIXED
+        } else {
+            0
+        };
+        Sqe {
+            opcode: OP_URING_CMD,
+            off: u64::from(NVME_URING_CMD_IO),
+            op_flags,
+            buf_index: self.transfers[buffer].buf_index,
+            ..self.bare
+        }
+    }
+
+    pub fn flush(&self) -> Sqe {
+        Sqe {
+            opcode: OP_FSYNC,
+            op_flags: FSYNC_DATASYNC,
+            ..self.bare
+        }
+    }
+
+    pub fn discard(&self, op: &Op) -> Sqe {
+        match self.kind {
+            TargetKind::Block => Sqe {
+                opcode: OP_URING_CMD,
+                off: BLOCK_URING_CMD_DISCARD,
+                addr: op.offset_bytes,
+                addr3: op.size_bytes,
+                ..self.bare
+            },
+            _ => Sqe {
+                opcode: OP_FALLOCATE,
+                off: op.offset_bytes,
+                addr: op.size_bytes,
+                len: PUNCH as u32,
+                ..self.bare
+            },
+        }
+    }
+}
+
+fn opcode(reads: bool, fixed: bool) -> u8 {
+    match (reads, fixed) {
+        (true, true) => OP_READ_FIXED,
+        (true, false) => OP_READ,
+        (false, true) => OP_WRITE_FIXED,
+        (false, false) => OP_WRITE,
+    }
+}

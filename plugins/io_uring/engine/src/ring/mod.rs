@@ -1,0 +1,9 @@
+//! I/O by io_uring: one ring for each thread.
+
+mod entries;
+mod ring;
+mod slots;
+mod uring_abi;
+pub mod worker;
+
+pub use ring::*;

@@ -1,0 +1,404 @@
+//! The io_uring loop of one lane: prepare, enter, reap.
+//!
+//! One stamp is taken just before `enter` for all I/Os of a batch, one when their
+//! completions are seen in the queue. A latency is the difference.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::job::event::Facts;
+use crate::job::failure::{Cause, Failure};
+use crate::job::{Job, Stream};
+use crate::measure::clock::Clock;
+use crate::pattern::sizes::Direction;
+use crate::ring::entries::{Entries, Fixed};
+use crate::ring::slots::Slots;
+use crate::ring::{Ring, Shape, Wait};
+use crate::target::buffers::Buffers;
+use crate::target::passthrough;
+use crate::target::{self, Target, TargetKind};
+use crate::threads::lane::{Kind, Lane, Next, Op};
+
+/// I/Os handed over at a time. All that are free, or the depth would not be held:
+/// where handing over takes long, the others would wait outside the queue.
+const LARGEST_BATCH: usize = 4096;
+/// Of a batch, handed over in one system call. The kernel rings the device's doorbell
+/// at the end of each: with 32 at once, a virtual disk stood idle meanwhile and did
+/// 10 % less. Where I/O completes inside the call there is nothing to wait for.
+const CHUNK: u32 = 8;
+/// Data made for one batch: the slots that it is made for wait.
+const BATCH_DATA_BYTES: u64 = 256 << 10;
+/// Nearer arrivals are waited for by spinning.
+const SPIN_NS: u64 = 50_000;
+/// How often a sleeping worker looks at the stop flag.
+const NAP_NS: u64 = 20_000_000;
+/// A device that answers this fast does so inside `enter`, without an interrupt.
+const INLINE_NS: u64 = 1_000;
+
+pub struct Worker {
+    lane: Lane,
+    target: Arc<Target>,
+    ring: Ring,
+    buffers: Buffers,
+    ops: Vec<Op>,
+    slots: Slots,
+    batch: usize,
+    entries: Entries,
+    fixed: Fixed,
+    clock: Clock,
+    discards: bool,
+    polled: bool,
+    spin: bool,
+    inline: bool,
+}
+
+/// How a worker is to behave.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub spin: bool,
+    pub discards: bool,
+    pub polled: bool,
+}
+
+impl Worker {
+    pub fn new(
+        mut lane: Lane,
+        stream: &Stream,
+        clock: Clock,
+        target: Arc<Target>,
+        options: Options,
+    ) -> Result<Self, Failure> {
+        let mixed = stream.reads() && stream.writes();
+        let count = stream.qd * if mixed { 2 } else { 1 };
+        let mut buffers = Buffers::new(count, stream.largest_bytes())?;
+        let write_buffers_at = if mixed { stream.qd } else { 0 };
+        let each_bytes = buffers.each_bytes() as u64;
+        for index in 0..if stream.writes() { stream.qd } else { 0 } {
+            lane.filler()
+                .fill(buffers.slice(write_buffers_at + index, each_bytes));
+        }
+        let batch = batch_of(stream);
+        let shape = Shape {
+            polled: options.polled,
+            wide: target.namespace.is_some(),
+        };
+        let ring = Ring::new(batch as u32, stream.qd as u32, shape);
+        let mut ring = ring.map_err(|error| ring_failure(&error))?;
+        let idle = Op {
+            kind: Kind::Flush,
+            offset_bytes: 0,
+            size_bytes: 0,
+            start_ns: 0,
+            measured: false,
+        };
+        let fixed = Fixed {
+            file: ring.register_file(target.io_fd()),
+            buffers: ring.register_buffers(&buffers),
+        };
+        Ok(Self {
+            entries: Entries::new(&target, &buffers, stream.reads(), write_buffers_at, fixed),
+            fixed,
+            clock,
+            lane,
+            target,
+            ring,
+            buffers,
+            ops: vec![idle; stream.qd],
+            slots: Slots::new(stream.qd),
+            batch,
+            discards: options.discards,
+            polled: options.polled,
+            spin: options.spin,
+            inline: true,
+        })
+    }
+
+    /// Registers the ring, and says what it is like.
+    pub fn facts(&mut self) -> Facts {
+        let registered = self.ring.register_ring();
+        let mut facts = Facts::new();
+        facts.insert("ring_flags".into(), json!(self.ring.flag_names()));
+        facts.insert("registered_ring".into(), json!(registered));
+        facts.insert("fixed_files".into(), json!(self.fixed.file));
+        facts.insert("fixed_buffers".into(), json!(self.fixed.buffers));
+        facts.insert("huge_pages".into(), json!(self.buffers.huge_pages()));
+        facts
+    }
+
+    pub fn lane(&mut self) -> &mut Lane {
+        &mut self.lane
+    }
+
+    /// Until the run is over and all I/O has come back, or has been given up.
+    pub fn run(mut self) -> Result<(), Failure> {
+        let mut now_ns = self.clock.now_ns();
+        loop {
+            self.lane.tick(now_ns);
+            let next = self.fill(now_ns);
+            let over = matches!(next, Some(Next::Over));
+            if over && self.slots.busy() == 0 {
+                self.lane.finish(now_ns);
+                return Ok(());
+            }
+            if over && self.lane.should_give_up(now_ns) {
+                self.abandon(now_ns);
+                return Ok(());
+            }
+            self.submit(next, now_ns)?;
+            now_ns = self.reap();
+        }
+    }
+
+    /// Queues I/Os for free slots: as many as a batch has, or as the lane gives. None
+    /// when there may be more to queue at once.
+    #[inline(always)]
+    fn fill(&mut self, now_ns: u64) -> Option<Next> {
+        if self.lane.over(now_ns) {
+            return Some(Next::Over);
+        }
+        for _ in 0..self.batch {
+            let Some(slot) = self.slots.take() else {
+                return Some(Next::Blocked);
+            };
+            match self.lane.next_unless_over(now_ns, false) {
+                Next::Op(op) => self.start(slot, op),
+                other => {
+                    self.slots.put_back();
+                    return Some(other);
+                }
+            }
+        }
+        self.slots.none_free().then_some(Next::Blocked)
+    }
+
+    #[inline(always)]
+    fn start(&mut self, slot: u32, op: Op) {
+        let index = slot as usize;
+        self.ops[index] = op;
+        let Kind::Io(direction @ (Direction::Read | Direction::Write)) = op.kind else {
+            return self.start_other(slot, &op);
+        };
+        let buffer = self.entries.buffer_of(index, &op);
+        if direction == Direction::Write {
+            self.lane
+                .prepare(&op, self.buffers.slice(buffer, op.size_bytes));
+        }
+        if self.target.namespace.is_some() {
+            return self.start_command(slot, &op, buffer);
+        }
+        let (entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
+        // SAFETY: the entry points into `buffers`, at the buffer of a slot that is not
+        // free. It is not touched before the completion makes the slot free again,
+        // and is leaked if that never comes.
+        unsafe {
+            self.ring
+                .push_transfer(entry, slot, op.offset_bytes, size_bytes);
+        }
+    }
+
+    fn start_command(&mut self, slot: u32, op: &Op, buffer: usize) {
+        let Some(namespace) = &self.target.namespace else {
+            unreachable!("`start` looks for it");
+        };
+        let write = op.kind == Kind::Io(Direction::Write);
+        let address = self.buffers.address(buffer) as u64;
+        let command = match op.kind {
+            Kind::Flush => namespace.flush(),
+            Kind::Io(_) => namespace.transfer(write, op.offset_bytes, address, op.size_bytes),
+        };
+        let entry = self.entries.command(buffer);
+        // SAFETY: as in `start`; a flush points to no memory.
+        unsafe { self.ring.push_command(&entry, slot, &command) };
+    }
+
+    #[inline(never)]
+    fn start_other(&mut self, slot: u32, op: &Op) {
+        let discard = op.kind != Kind::Flush;
+        if discard && self.target.kind == TargetKind::Block && !self.discards {
+            return self.discard_inline(slot);
+        }
+        if self.target.namespace.is_some() {
+            return self.start_command(slot, op, slot as usize);
+        }
+        let entry = if discard {
+            self.entries.discard(op)
+        } else {
+            self.entries.flush()
+        };
+        // SAFETY: neither of them points to memory.
+        unsafe { self.ring.push(&entry, slot) };
+    }
+
+    /// A kernel without the discard command: the thread does it itself.
+    fn discard_inline(&mut self, slot: u32) {
+        let index = slot as usize;
+        self.lane
+            .issue(index, &mut self.ops[index], self.clock.now_ns());
+        let op = self.ops[index];
+        let (fd, kind) = (self.target.fd(), self.target.kind);
+        let result = target::discard(fd, kind, op.offset_bytes, op.size_bytes);
+        let now_ns = self.clock.now_ns();
+        self.lane.tick(now_ns);
+        self.lane.complete(index, &op, result, now_ns, None);
+        self.slots.put_back();
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, next: Option<Next>, now_ns: u64) -> Result<(), Failure> {
+        let before_ns = self.clock.now_ns();
+        let submitted = self.slots.fresh().len();
+        for &slot in self.slots.fresh() {
+            let index = slot as usize;
+            self.lane.issue(index, &mut self.ops[index], before_ns);
+        }
+        self.slots.handed_over();
+        let entered = self.enter(next, now_ns.max(before_ns), before_ns, submitted);
+        entered.map_err(|error| Failure::internal("io_uring_enter", &error))
+    }
+
+    /// Hands the batch over. Where completions come inside that call, asking to wait for
+    /// them as well costs time.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        next: Option<Next>,
+        now_ns: u64,
+        before_ns: u64,
+        submitted: usize,
+    ) -> std::io::Result<()> {
+        if self.inline && submitted > 0 {
+            self.ring.enter(Wait::No, u32::MAX)?;
+            // Not as soon as one is there: the others' completions need the longer call.
+            if self.ring.ready() as usize == self.slots.busy() {
+                return Ok(());
+            }
+            self.inline = false;
+        }
+        match self.wait(next, now_ns) {
+            Wait::Poll if self.slots.busy() == 0 => {
+                std::hint::spin_loop();
+                Ok(())
+            }
+            wait @ Wait::UpTo(_) => self.enter_waiting(wait, before_ns, submitted),
+            wait => self.ring.enter(wait, CHUNK),
+        }
+    }
+
+    fn enter_waiting(
+        &mut self,
+        wait: Wait,
+        before_ns: u64,
+        submitted: usize,
+    ) -> std::io::Result<()> {
+        self.ring.enter(wait, CHUNK)?;
+        let all_back = submitted > 0 && self.ring.ready() as usize >= submitted;
+        if all_back {
+            let took_ns = self.clock.now_ns() - before_ns;
+            self.inline = took_ns < INLINE_NS * submitted as u64;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, next: Option<Next>, now_ns: u64) -> Wait {
+        let latest_ns = self.lane.boundary_ns().min(now_ns + NAP_NS);
+        let until_ns = match next {
+            _ if self.polled => return Wait::Poll,
+            None => return Wait::Poll,
+            Some(Next::Wait(at_ns)) if self.spin && at_ns < now_ns + SPIN_NS => return Wait::Poll,
+            // Wakes up early, and spins for the rest.
+            Some(Next::Wait(at_ns)) if self.spin => (at_ns - SPIN_NS).min(latest_ns),
+            Some(Next::Wait(at_ns)) => at_ns.min(latest_ns),
+            // Beyond the end of the run, the boundary has passed.
+            Some(Next::Over) => now_ns + NAP_NS,
+            _ => latest_ns,
+        };
+        Wait::UpTo(until_ns.saturating_sub(now_ns).max(1))
+    }
+
+    /// Counts all completions that are there; returns when that was.
+    #[inline(always)]
+    fn reap(&mut self) -> u64 {
+        let ready = self.ring.ready();
+        let now_ns = self.clock.now_ns();
+        if ready == 0 {
+            return now_ns;
+        }
+        self.lane.tick(now_ns);
+        let verifies = self.lane.verifies();
+        let commands = self.target.namespace.is_some();
+        for _ in 0..ready {
+            let cqe = self.ring.pop();
+            let (slot, mut result) = (cqe.user_data as usize, i64::from(cqe.res));
+            let op = &self.ops[slot];
+            if commands {
+                result = passthrough::outcome(result, op.size_bytes);
+            }
+            if verifies && op.kind == Kind::Io(Direction::Read) {
+                let buffer = self.entries.buffer_of(slot, op);
+                let data = self.buffers.slice(buffer, op.size_bytes);
+                self.lane.complete(slot, op, result, now_ns, Some(data));
+            } else {
+                self.lane.complete(slot, op, result, now_ns, None);
+            }
+            self.slots.give(slot as u32);
+        }
+        self.ring.release();
+        now_ns
+    }
+
+    /// The kernel may still write to the buffers of what did not come back: they and
+    /// the ring stay until the process ends.
+    fn abandon(mut self, now_ns: u64) {
+        for slot in (0..self.ops.len()).filter(|&slot| !self.slots.is_free(slot)) {
+            let op = self.ops[slot];
+            self.lane.lose(slot, &op, now_ns);
+        }
+        self.lane.finish(now_ns);
+        self.buffers.leak();
+        std::mem::forget(self.ring);
+    }
+}
+
+fn batch_of(stream: &Stream) -> usize {
+    let all = stream.qd.min(LARGEST_BATCH);
+    if !stream.writes() {
+        return all;
+    }
+    let by_data = BATCH_DATA_BYTES / stream.largest_bytes();
+    (by_data as usize).clamp(1, all)
+}
+
+fn ring_failure(error: &std::io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::ENOMEM) => Failure::new(
+            Cause::Memory,
+            "the kernel has no memory for a ring of this queue depth; use a lower one",
+        ),
+        _ => Failure::internal("io_uring_setup", error),
+    }
+}
+
+/// Whether the kernel has the discard command (Linux 6.12).
+pub fn kernel_discards() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut parts = release
+        .split(['.', '-'])
+        .map(|part| part.trim().parse::<u32>());
+    match (parts.next(), parts.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 12),
+        _ => false,
+    }
+}
+
+/// Makes a lane's worker on the calling thread, to which its ring then belongs.
+pub fn make(
+    job: &Job,
+    lane: Lane,
+    clock: Clock,
+    target: &Arc<Target>,
+    options: Options,
+) -> Result<Worker, Failure> {
+    let stream = &job.streams[lane.id().stream];
+    Worker::new(lane, stream, clock, target.clone(), options)
+}

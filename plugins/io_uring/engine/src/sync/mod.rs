@@ -1,0 +1,5 @@
+//! I/O by system calls.
+
+mod sync;
+
+pub use sync::*;

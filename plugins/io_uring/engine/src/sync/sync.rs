@@ -1,0 +1,227 @@
+//! The portable way: one thread for each slot of the queue depth, and system calls.
+//!
+//! The slots of a lane share it behind a lock, so that the sequence of I/Os is the
+//! same as with io_uring.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::job::Stream;
+use crate::job::failure::Failure;
+use crate::measure::clock::Clock;
+use crate::pattern::sizes::Direction;
+use crate::target::buffers::Buffers;
+use crate::target::{self, Target};
+use crate::threads::lane::{Kind, Lane, Next, Op};
+use crate::threads::schedule::Schedule;
+use crate::threads::shared::{Shared, lock};
+
+const NAP_NS: u64 = 20_000_000;
+const SPIN_NS: u64 = 50_000;
+/// A slot that cannot go on before another one's I/O has completed.
+const BLOCKED_NS: u64 = 10_000;
+
+/// A lane and what its slots have under way, for when one does not come back.
+struct Desk {
+    lane: Lane,
+    under_way: Vec<Option<Op>>,
+}
+
+/// A lane and how many of its slots are at work.
+pub struct SharedLane {
+    desk: Mutex<Desk>,
+    pub active: AtomicUsize,
+}
+
+impl SharedLane {
+    pub fn new(lane: Lane, slots: usize) -> Self {
+        let under_way = vec![None; slots];
+        Self {
+            desk: Mutex::new(Desk { lane, under_way }),
+            active: AtomicUsize::new(slots),
+        }
+    }
+
+    pub fn begin(&self, schedule: Schedule) {
+        lock(&self.desk).lane.begin(schedule);
+    }
+
+    pub fn tick(&self, now_ns: u64) {
+        lock(&self.desk).lane.tick(now_ns);
+    }
+
+    /// Finishes a lane whose slots hang in the kernel.
+    pub fn abandon(&self, now_ns: u64) {
+        let desk = &mut *lock(&self.desk);
+        for (slot, op) in desk.under_way.iter_mut().enumerate() {
+            if let Some(op) = op.take() {
+                desk.lane.lose(slot, &op, now_ns);
+            }
+        }
+        desk.lane.finish(now_ns);
+    }
+
+    pub fn should_give_up(&self, now_ns: u64) -> bool {
+        lock(&self.desk).lane.should_give_up(now_ns)
+    }
+}
+
+pub struct Slot {
+    index: usize,
+    lane: Arc<SharedLane>,
+    shared: Arc<Shared>,
+    clock: Clock,
+    target: Arc<Target>,
+    buffers: Buffers,
+    open_loop: bool,
+    spin: bool,
+}
+
+/// What came of an I/O, and when.
+struct Done {
+    op: Op,
+    result: i64,
+    now_ns: u64,
+}
+
+impl Slot {
+    pub fn new(
+        index: usize,
+        lane: Arc<SharedLane>,
+        stream: &Stream,
+        shared: Arc<Shared>,
+        target: Arc<Target>,
+        spin: bool,
+    ) -> Result<Self, Failure> {
+        // One for reads and one for writes, which reads do not overwrite.
+        let mut buffers = Buffers::new(2, stream.largest_bytes())?;
+        if stream.writes() {
+            let each_bytes = buffers.each_bytes() as u64;
+            let filler = &mut lock(&lane.desk).lane;
+            filler.filler().fill(buffers.slice(1, each_bytes));
+        }
+        Ok(Self {
+            index,
+            lane,
+            clock: shared.clock,
+            shared,
+            target,
+            buffers,
+            open_loop: stream.rate.is_some(),
+            spin,
+        })
+    }
+
+    pub fn run(mut self) {
+        let mut done = None;
+        loop {
+            match self.turn(done.take()) {
+                Next::Op(op) => done = self.perform(op),
+                Next::Wait(at_ns) => self.sleep_until(at_ns),
+                Next::Blocked => self.sleep_until(self.clock.now_ns() + BLOCKED_NS),
+                Next::Over => break,
+            }
+        }
+        if self.lane.active.fetch_sub(1, Ordering::AcqRel) == 1 {
+            lock(&self.lane.desk).lane.finish(self.clock.now_ns());
+        }
+    }
+
+    /// Counts the last I/O, takes the next and makes it ready, under one lock.
+    #[inline]
+    fn turn(&mut self, done: Option<Done>) -> Next {
+        let Desk { lane, under_way } = &mut *lock(&self.lane.desk);
+        let now_ns = done
+            .as_ref()
+            .map_or_else(|| self.clock.now_ns(), |done| done.now_ns);
+        lane.tick(now_ns);
+        if let Some(Done { op, result, .. }) = done {
+            // Gone when the main thread has given the I/O up.
+            if under_way[self.index].take().is_none() {
+                return Next::Over;
+            }
+            let verified = lane.verifies() && op.kind == Kind::Io(Direction::Read);
+            let data = verified.then(|| &*self.buffers.slice(0, op.size_bytes));
+            lane.complete(self.index, &op, result, now_ns, data);
+        }
+        let mut next = lane.next(now_ns, true);
+        if let Next::Op(op) = &mut next {
+            if op.kind == Kind::Io(Direction::Write) {
+                lane.prepare(op, self.buffers.slice(1, op.size_bytes));
+            }
+            if lane.starts_when_issued(op) {
+                lane.issue(self.index, op, now_ns);
+                under_way[self.index] = Some(*op);
+            }
+        }
+        next
+    }
+
+    /// Waits for its time, issues it, and gives result and time of completion. None
+    /// when the run was stopped before its time.
+    #[inline]
+    fn perform(&mut self, mut op: Op) -> Option<Done> {
+        if self.open_loop && op.kind != Kind::Flush {
+            if !self.await_start(&mut op) {
+                return None;
+            }
+        } else {
+            // After the lock: waiting for it is no latency of the device.
+            op.start_ns = self.clock.now_ns();
+        }
+        let result = self.system_call(&op);
+        let now_ns = self.clock.now_ns();
+        Some(Done { op, result, now_ns })
+    }
+
+    /// False when the run was stopped before.
+    fn await_start(&mut self, op: &mut Op) -> bool {
+        while self.clock.now_ns() < op.start_ns {
+            if self.shared.stopped() {
+                lock(&self.lane.desk).lane.cancel(op);
+                return false;
+            }
+            self.sleep_until(op.start_ns);
+        }
+        let desk = &mut *lock(&self.lane.desk);
+        desk.lane.issue(self.index, op, self.clock.now_ns());
+        desk.under_way[self.index] = Some(*op);
+        true
+    }
+
+    #[inline]
+    fn system_call(&mut self, op: &Op) -> i64 {
+        let (fd, offset_bytes) = (self.target.fd(), op.offset_bytes);
+        match op.kind {
+            Kind::Io(Direction::Read) => {
+                target::read_at(fd, self.buffers.slice(0, op.size_bytes), offset_bytes)
+            }
+            Kind::Io(Direction::Write) => {
+                target::write_at(fd, self.buffers.slice(1, op.size_bytes), offset_bytes)
+            }
+            Kind::Io(Direction::Trim) => {
+                target::discard(fd, self.target.kind, offset_bytes, op.size_bytes)
+            }
+            Kind::Flush => target::flush(fd),
+        }
+    }
+
+    /// Sleeps, but wakes up often enough for stop requests and interval boundaries.
+    fn sleep_until(&self, at_ns: u64) {
+        let now_ns = self.clock.now_ns();
+        let left_ns = at_ns.saturating_sub(now_ns);
+        if self.spin && left_ns <= SPIN_NS {
+            while self.clock.now_ns() < at_ns {
+                std::hint::spin_loop();
+            }
+            return;
+        }
+        let early_ns = if self.spin { SPIN_NS } else { 0 };
+        let boundary_ns = lock(&self.lane.desk).lane.boundary_ns();
+        let until_boundary_ns = boundary_ns.saturating_sub(now_ns).max(1000);
+        let nap_ns = (left_ns - early_ns).min(NAP_NS).min(until_boundary_ns);
+        std::thread::sleep(Duration::from_nanos(nap_ns));
+        self.lane.tick(self.clock.now_ns());
+    }
+}

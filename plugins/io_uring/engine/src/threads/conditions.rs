@@ -1,0 +1,340 @@
+//! What spoils a measurement without being an error: a core that is full, other
+//! programs on it, a hypervisor that takes its time, a clock frequency that changes.
+
+use serde_json::json;
+
+use crate::job::event::Facts;
+
+/// A thread that computes for so much of its time cannot do more I/O.
+const FULL_PERCENT: f64 = 95.0;
+/// So much of the time lost to others moves a mean latency by as much.
+const LOST_PERCENT: f64 = 1.0;
+const FREQUENCY_PERCENT: f64 = 10.0;
+const COARSE_TIMER_NS: u64 = 1_000;
+
+/// A thread's time so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    pub cpu_ns: u64,
+    /// Ready to run, while something else had its CPU.
+    pub waited_ns: u64,
+    pub preemptions: u64,
+}
+
+impl Usage {
+    /// Of the calling thread.
+    pub fn now() -> Self {
+        // SAFETY: rusage is plain data, for which all zeros is valid.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is valid during the call.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let waited = text.split_whitespace().nth(1);
+        Self {
+            // The file's own is only as new as the last tick.
+            cpu_ns: thread_cpu_ns(),
+            waited_ns: waited.and_then(|field| field.parse().ok()).unwrap_or(0),
+            preemptions: usage.ru_nivcsw as u64,
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+            preemptions: self.preemptions.saturating_sub(before.preemptions),
+        }
+    }
+}
+
+/// How a thread spent the measured part.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Load {
+    pub stream: usize,
+    pub wall_ns: u64,
+    pub spent: Usage,
+}
+
+impl Load {
+    pub fn between(stream: usize, start: (u64, Usage), end: (u64, Usage)) -> Self {
+        Self {
+            stream,
+            wall_ns: end.0.saturating_sub(start.0),
+            spent: end.1.since(start.1),
+        }
+    }
+
+    /// Of the time in which it had its CPU, how much it computed.
+    pub fn busy_percent(&self) -> f64 {
+        let own_ns = self.wall_ns.saturating_sub(self.spent.waited_ns);
+        percent(self.spent.cpu_ns, own_ns)
+    }
+
+    pub fn waited_percent(&self) -> f64 {
+        percent(self.spent.waited_ns, self.wall_ns)
+    }
+}
+
+/// The machine at one instant.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Machine {
+    stolen_ticks: u64,
+    all_ticks: u64,
+    frequency_khz: Option<u64>,
+}
+
+impl Machine {
+    /// `cpus`: those that the threads are pinned to; none means any.
+    pub fn now(cpus: &[usize]) -> Self {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let mut machine = Self {
+            frequency_khz: cpus.first().and_then(|cpu| frequency_khz(*cpu)),
+            ..Self::default()
+        };
+        for ticks in text.lines().filter_map(|line| ticks_of(line, cpus)) {
+            machine.all_ticks += ticks.iter().take(STEAL_FIELD + 1).sum::<u64>();
+            machine.stolen_ticks += ticks.get(STEAL_FIELD).copied().unwrap_or(0);
+        }
+        machine
+    }
+
+    fn stolen_percent(&self, before: &Self) -> f64 {
+        let stolen = self.stolen_ticks.saturating_sub(before.stolen_ticks);
+        percent(stolen, self.all_ticks.saturating_sub(before.all_ticks))
+    }
+
+    fn frequency_change_percent(&self, before: &Self) -> f64 {
+        match (before.frequency_khz, self.frequency_khz) {
+            (Some(then), Some(now)) => percent(then.abs_diff(now), then),
+            _ => 0.0,
+        }
+    }
+}
+
+/// user, nice, system, idle, iowait, irq, softirq, steal: see proc(5).
+const STEAL_FIELD: usize = 7;
+
+/// The counters of a line of /proc/stat, if it is one of those CPUs.
+fn ticks_of(line: &str, cpus: &[usize]) -> Option<Vec<u64>> {
+    let (name, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+    let cpu: usize = name.parse().ok()?;
+    let asked = cpus.is_empty() || cpus.contains(&cpu);
+    asked.then(|| {
+        rest.split_whitespace()
+            .filter_map(|field| field.parse().ok())
+            .collect()
+    })
+}
+
+fn frequency_khz(cpu: usize) -> Option<u64> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The resolution of the timers that arrivals are waited for with.
+pub fn timer_ns() -> u64 {
+    let mut time = NO_TIME;
+    // SAFETY: `time` is valid during the call.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut time) };
+    nanoseconds(time)
+}
+
+fn thread_cpu_ns() -> u64 {
+    let mut time = NO_TIME;
+    // SAFETY: `time` is valid during the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    nanoseconds(time)
+}
+
+const NO_TIME: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+fn nanoseconds(time: libc::timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+/// What is known of a stream beside its threads' time.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub name: String,
+    pub qd: usize,
+    /// Its threads wait by computing: full is what they should be.
+    pub waits_busily: bool,
+    pub rated: bool,
+}
+
+/// All of it, at the end of the run.
+pub struct Conditions {
+    pub streams: Vec<Asked>,
+    pub loads: Vec<Load>,
+    pub before: Machine,
+    pub after: Machine,
+    pub timer_ns: u64,
+}
+
+impl Conditions {
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::new();
+        let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        for (at, stream) in self.streams.iter().enumerate() {
+            let loads = || self.loads.iter().filter(|load| load.stream == at);
+            let preemptions: u64 = loads().map(|load| load.spent.preemptions).sum();
+            let fact = json!({
+                "busy_percent": rounded(loads().map(Load::busy_percent).fold(0.0, f64::max)),
+                "waited_percent": rounded(loads().map(Load::waited_percent).fold(0.0, f64::max)),
+                "preemptions": preemptions,
+            });
+            facts.insert(stream.name.clone(), fact);
+        }
+        json!({
+            "threads": facts, "timer_ns": self.timer_ns,
+            "steal_percent": rounded(self.after.stolen_percent(&self.before)),
+            "frequency_khz": [self.before.frequency_khz, self.after.frequency_khz],
+        })
+        .as_object()
+        .cloned()
+        .unwrap_or_default()
+    }
+
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.full().chain(self.disturbed()).collect();
+        let stolen = self.after.stolen_percent(&self.before);
+        if stolen > LOST_PERCENT {
+            warnings.push(format!(
+                "the hypervisor took {stolen:.0} % of the CPU time (steal); latencies include it"
+            ));
+        }
+        let changed = self.after.frequency_change_percent(&self.before);
+        if changed > FREQUENCY_PERCENT {
+            warnings.push(format!(
+                "the CPU's frequency changed by {changed:.0} %; use the governor performance"
+            ));
+        }
+        if self.timer_ns > COARSE_TIMER_NS && self.streams.iter().any(|stream| stream.rated) {
+            warnings.push(format!(
+                "timers are only as fine as {} ns; arrivals are late by as much",
+                self.timer_ns
+            ));
+        }
+        warnings
+    }
+
+    /// Streams that could do no more I/O whatever the drive.
+    fn full(&self) -> impl Iterator<Item = String> + '_ {
+        let worst = self.worst(Load::busy_percent);
+        worst.filter(|(stream, busy, _)| !stream.waits_busily && *busy > FULL_PERCENT).map(
+            |(stream, busy, _)| {
+                format!(
+                    "stream {}: its CPU was busy for {busy:.0} % of the time: the generator, not the \
+                     drive, is the limit at qd {}; use more threads",
+                    stream.name, stream.qd
+                )
+            },
+        )
+    }
+
+    fn disturbed(&self) -> impl Iterator<Item = String> + '_ {
+        let worst = self.worst(Load::waited_percent);
+        worst
+            .filter(|(_, waited, _)| *waited > LOST_PERCENT)
+            .map(|(stream, waited, load)| {
+                format!(
+                    "stream {}: other programs had its CPU for {waited:.0} % of the time ({} \
+                 preemptions); latencies include it",
+                    stream.name, load.spent.preemptions
+                )
+            })
+    }
+
+    /// Each stream's worst thread by a figure.
+    fn worst(
+        &self,
+        figure: impl Fn(&Load) -> f64 + Copy,
+    ) -> impl Iterator<Item = (&Asked, f64, &Load)> {
+        self.streams
+            .iter()
+            .enumerate()
+            .filter_map(move |(at, stream)| {
+                let loads = self.loads.iter().filter(|load| load.stream == at);
+                let worst = loads.max_by(|a, b| figure(a).total_cmp(&figure(b)))?;
+                Some((stream, figure(worst), worst))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions(load: Load, waits_busily: bool) -> Conditions {
+        Conditions {
+            streams: vec![Asked {
+                name: "main".into(),
+                qd: 32,
+                waits_busily,
+                rated: waits_busily,
+            }],
+            loads: vec![load],
+            before: Machine::default(),
+            after: Machine::default(),
+            timer_ns: 1,
+        }
+    }
+
+    fn load(cpu_ns: u64, waited_ns: u64) -> Load {
+        let spent = Usage {
+            cpu_ns,
+            waited_ns,
+            preemptions: 3,
+        };
+        Load::between(0, (0, Usage::default()), (1000, spent))
+    }
+
+    #[test]
+    fn a_full_core_is_named_unless_it_waits_by_computing() {
+        let full = conditions(load(990, 0), false).warnings();
+        assert!(
+            full.len() == 1 && full[0].contains("the generator, not the drive"),
+            "{full:?}"
+        );
+        assert!(conditions(load(990, 0), true).warnings().is_empty());
+        assert!(conditions(load(900, 0), false).warnings().is_empty());
+    }
+
+    #[test]
+    fn a_core_that_is_shared_is_full_all_the_same() {
+        let warnings = conditions(load(495, 500), false).warnings();
+        assert!(warnings[0].contains("busy for 99 %") && warnings[1].contains("for 50 %"));
+    }
+
+    #[test]
+    fn steal_frequency_and_timers_are_told() {
+        let mut all = conditions(load(1, 0), true);
+        all.before.frequency_khz = Some(2_000_000);
+        all.after = Machine {
+            stolen_ticks: 5,
+            all_ticks: 100,
+            frequency_khz: Some(3_000_000),
+        };
+        all.timer_ns = 4_000_000;
+        let warnings = all.warnings().join("\n");
+        for part in ["took 5 %", "changed by 50 %", "4000000 ns"] {
+            assert!(warnings.contains(part), "{warnings}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let line = "cpu1 10 20 30 40 50 60 70 80 0 0";
+        assert_eq!(ticks_of(line, &[1]).expect("asked")[STEAL_FIELD], 80);
+        assert!(ticks_of(line, &[0]).is_none() && ticks_of("cpu  1 2", &[]).is_none());
+        assert!(Machine::now(&[]).all_ticks > 0 && timer_ns() > 0);
+        assert!(Usage::now().cpu_ns > 0);
+    }
+}

@@ -1,0 +1,248 @@
+//! The threads of a run: made, pinned, and brought to the gate.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::job::Job;
+use crate::job::event::Facts;
+use crate::job::failure::{Cause, Failure};
+use crate::ring::worker::{self, Options};
+use crate::sync::{SharedLane, Slot};
+use crate::target::Target;
+use crate::threads::cpus;
+use crate::threads::gate::Gate;
+use crate::threads::lane::{Lane, LaneId};
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+
+const STACK_BYTES: usize = 256 << 10;
+const MOST_SYNC_THREADS: usize = 4096;
+
+/// What every thread needs.
+#[derive(Clone)]
+pub struct Kit {
+    pub job: Arc<Job>,
+    pub shared: Arc<Shared>,
+    pub target: Arc<Target>,
+    pub gate: Arc<Gate>,
+    pub messages: Sender<Message>,
+}
+
+pub struct Crew {
+    pub lanes: Vec<LaneId>,
+    /// Empty in io_uring mode, where each lane belongs to its thread.
+    pub shared_lanes: Vec<Arc<SharedLane>>,
+    pub facts: Facts,
+    /// Those that the threads are pinned to.
+    pub cpus: Vec<usize>,
+    threads: usize,
+}
+
+pub fn lanes_of(job: &Job) -> Vec<LaneId> {
+    let streams = job.streams.iter().enumerate();
+    let threads = streams.flat_map(|(at, stream)| (0..stream.threads).map(move |t| (at, t)));
+    threads
+        .enumerate()
+        .map(|(lane, (stream, thread))| LaneId {
+            lane,
+            stream,
+            thread,
+        })
+        .collect()
+}
+
+fn spawn(body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let spawned = builder.spawn(body).map(drop);
+    spawned.map_err(|error| {
+        Failure::new(
+            Cause::Memory,
+            format!("the system gives no more threads ({error}); use fewer threads or a lower queue depth"),
+        )
+    })
+}
+
+fn new_lane(kit: &Kit, id: LaneId, own_thread: bool) -> Lane {
+    Lane::new(
+        &kit.job,
+        id,
+        own_thread,
+        kit.shared.clone(),
+        kit.messages.clone(),
+    )
+}
+
+/// One pinned thread with a ring for each lane.
+pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&kit.job);
+    let node = kit.target.numa_node();
+    let cpus = cpus::allowed_near(node);
+    let pinned = lanes.len() <= cpus.len();
+    let options = Options {
+        spin: pinned,
+        discards: worker::kernel_discards(),
+        polled: kit.job.polled,
+    };
+    let mut cpus_used = Vec::new();
+    for &id in &lanes {
+        let cpu = pinned.then(|| cpus[id.lane % cpus.len()]);
+        cpus_used.extend(cpu);
+        let kit = kit.clone();
+        spawn(move || uring_thread(&kit, id, cpu, options))?;
+    }
+    let mut facts = Facts::new();
+    facts.insert("cpus".into(), json!(cpus_used));
+    facts.insert("numa_node".into(), json!(node));
+    facts.insert("pinned".into(), json!(pinned));
+    facts.insert(
+        "arrival_wait".into(),
+        json!(if pinned { "spin" } else { "sleep" }),
+    );
+    facts.insert("discard_command".into(), json!(options.discards));
+    facts.insert("polled".into(), json!(kit.job.polled));
+    facts.insert("passthrough".into(), json!(kit.job.passthrough));
+    Ok(Crew {
+        threads: lanes.len(),
+        lanes,
+        shared_lanes: Vec::new(),
+        facts,
+        cpus: cpus_used,
+    })
+}
+
+fn uring_thread(kit: &Kit, id: LaneId, cpu: Option<usize>, options: Options) {
+    cpu.map(cpus::pin);
+    let lane = new_lane(kit, id, true);
+    let made = worker::make(&kit.job, lane, kit.shared.clock, &kit.target, options);
+    let outcome = made.and_then(|mut worker| {
+        let facts = worker.facts();
+        let _ = kit.messages.send(Message::Ready { facts });
+        worker.lane().begin(kit.gate.wait());
+        worker.run()
+    });
+    if let Err(failure) = outcome {
+        let _ = kit.messages.send(Message::Failed(failure));
+    }
+}
+
+/// A thread for each slot of each lane.
+pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&kit.job);
+    let threads: usize = lanes.iter().map(|id| kit.job.streams[id.stream].qd).sum();
+    if threads > MOST_SYNC_THREADS {
+        return Err(Failure::bad_job(format!(
+            "synchronous I/O needs a thread for each I/O under way: {threads} are more than {MOST_SYNC_THREADS}"
+        )));
+    }
+    let node = kit.target.numa_node();
+    let cpus = cpus::allowed_near(node);
+    let spin = threads <= cpus.len();
+    let mut cpus_used = Vec::new();
+    let mut shared_lanes = Vec::new();
+    for &id in &lanes {
+        let qd = kit.job.streams[id.stream].qd;
+        let lane = Arc::new(SharedLane::new(new_lane(kit, id, qd == 1), qd));
+        let begun = Arc::new(Mutex::new(false));
+        for slot in 0..qd {
+            let (kit, lane, begun) = (kit.clone(), lane.clone(), begun.clone());
+            let cpu = spin.then(|| cpus[cpus_used.len()]);
+            cpus_used.extend(cpu);
+            spawn(move || {
+                cpu.map(cpus::pin);
+                sync_thread(&kit, id, slot, &lane, &begun, spin);
+            })?;
+        }
+        shared_lanes.push(lane);
+    }
+    let mut facts = Facts::new();
+    facts.insert("cpus".into(), json!(cpus_used));
+    facts.insert("numa_node".into(), json!(node));
+    facts.insert("pinned".into(), json!(spin));
+    facts.insert("threads".into(), json!(threads));
+    facts.insert(
+        "arrival_wait".into(),
+        json!(if spin { "spin" } else { "sleep" }),
+    );
+    Ok(Crew {
+        lanes,
+        shared_lanes,
+        facts,
+        cpus: cpus_used,
+        threads,
+    })
+}
+
+fn sync_thread(
+    kit: &Kit,
+    id: LaneId,
+    slot: usize,
+    lane: &Arc<SharedLane>,
+    begun: &Mutex<bool>,
+    spin: bool,
+) {
+    let stream = &kit.job.streams[id.stream];
+    let (shared, target) = (kit.shared.clone(), kit.target.clone());
+    match Slot::new(slot, lane.clone(), stream, shared, target, spin) {
+        Err(failure) => drop(kit.messages.send(Message::Failed(failure))),
+        Ok(slot) => {
+            let _ = kit.messages.send(Message::Ready {
+                facts: Facts::new(),
+            });
+            let schedule = kit.gate.wait();
+            let mut begun = crate::threads::shared::lock(begun);
+            if !std::mem::replace(&mut *begun, true) {
+                lane.begin(schedule);
+            }
+            drop(begun);
+            slot.run();
+        }
+    }
+}
+
+impl Crew {
+    /// Until every thread is ready, or one has failed.
+    pub fn await_ready(
+        &mut self,
+        shared: &Shared,
+        messages: &Receiver<Message>,
+    ) -> Result<(), Failure> {
+        let mut ready = 0;
+        while ready < self.threads {
+            match messages.recv() {
+                Ok(Message::Ready { facts }) => {
+                    ready += 1;
+                    // All rings are alike; the last one's facts stand for all.
+                    self.facts.extend(facts);
+                }
+                Ok(Message::Failed(failure)) => return Err(failure),
+                // The run begins, and is over at once.
+                Ok(Message::Signal) => shared.stop(),
+                Ok(Message::Counts { .. } | Message::Finished { .. } | Message::Start { .. }) => {}
+                Err(_) => return Err(Failure::new(Cause::Internal, "a thread has gone")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the counts of lanes of which no thread has come by.
+    pub fn tick(&self, now_ns: u64) {
+        let lanes = self.shared_lanes.iter();
+        lanes.for_each(|lane| lane.tick(now_ns));
+    }
+
+    /// Finishes lanes whose threads hang in the kernel and have had their time.
+    pub fn abandon_hanging(&self, now_ns: u64) {
+        for lane in &self.shared_lanes {
+            let active = lane.active.load(Ordering::Acquire) > 0;
+            if active
+                && lane.should_give_up(now_ns)
+                && lane.active.swap(usize::MAX / 2, Ordering::AcqRel) < usize::MAX / 4
+            {
+                lane.abandon(now_ns);
+            }
+        }
+    }
+}

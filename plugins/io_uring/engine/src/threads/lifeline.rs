@@ -1,0 +1,51 @@
+//! Stdin as the line by which a run hangs on whoever started it.
+//!
+//! A pipe is closed by the kernel however its holder ends, also by SIGKILL. Unlike
+//! PR_SET_PDEATHSIG it does not depend on which of the holder's threads started this
+//! process, and it holds from the first moment on.
+
+use std::io::BufRead;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use serde::Deserialize;
+
+use crate::job::failure::Failure;
+use crate::threads::signals;
+
+/// The second line, for a job that awaits its start.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    start_at_ns: u64,
+}
+
+/// The job, which is the first line, and what says when it begins. From then on the
+/// end of stdin ends the process.
+pub fn job() -> Result<(String, Receiver<u64>), Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().read_line(&mut text);
+    read.map_err(|error| Failure::bad_job(format!("the job cannot be read: {error}")))?;
+    if !text.ends_with('\n') {
+        return Err(Failure::bad_job("the job's line has no end"));
+    }
+    signals::block();
+    let (sender, starts) = mpsc::channel();
+    std::thread::spawn(move || end_with_stdin(&sender));
+    Ok((text, starts))
+}
+
+/// A line that cannot be read is an end as well: nobody knows what it was to say.
+fn end_with_stdin(starts: &Sender<u64>) {
+    for line in std::io::stdin().lock().lines() {
+        let Some(start) = line.ok().and_then(|line| read(&line)) else {
+            break;
+        };
+        let _ = starts.send(start.start_at_ns);
+    }
+    // SAFETY: ends the process, all threads with it. Nobody is left to be told.
+    unsafe { libc::_exit(crate::EXIT_FAILED) }
+}
+
+fn read(line: &str) -> Option<Start> {
+    serde_json::from_str(line).ok()
+}

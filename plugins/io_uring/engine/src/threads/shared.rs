@@ -1,0 +1,144 @@
+//! What the threads of a run share: rarely written, so that no two threads meet.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+
+use crate::job::errno;
+use crate::job::event::Facts;
+use crate::measure::clock::Clock;
+use crate::target::verify::Mismatch;
+
+/// A run with more errors measures errors.
+const MOST_ERRORS: u64 = 1000;
+/// Nor does one go on whose first I/Os all failed.
+const FIRST_ERRORS: u64 = 64;
+
+const STOP_DRAIN_NS: u64 = 2_000_000_000;
+pub const END_DRAIN_NS: u64 = 30_000_000_000;
+
+#[derive(Debug, Clone)]
+pub struct IoError {
+    pub errno: i32,
+    pub offset_bytes: u64,
+    pub size_bytes: u64,
+    pub direction: &'static str,
+}
+
+impl IoError {
+    pub fn facts(&self) -> serde_json::Value {
+        json!({
+            "errno": self.errno, "name": errno::name(self.errno), "offset": self.offset_bytes,
+            "bytes": self.size_bytes, "direction": self.direction,
+        })
+    }
+}
+
+pub struct Shared {
+    pub clock: Clock,
+    stop: AtomicBool,
+    give_up_ns: AtomicU64,
+    limit_bytes: Option<u64>,
+    claimed_bytes: AtomicU64,
+    errors: AtomicU64,
+    any_success: AtomicBool,
+    too_many_errors: AtomicBool,
+    first_error: Mutex<Option<IoError>>,
+    first_mismatch: Mutex<Option<Mismatch>>,
+}
+
+impl Shared {
+    pub fn new(clock: Clock, limit_bytes: Option<u64>) -> Self {
+        Self {
+            clock,
+            stop: AtomicBool::new(false),
+            give_up_ns: AtomicU64::new(u64::MAX),
+            limit_bytes,
+            claimed_bytes: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            any_success: AtomicBool::new(false),
+            too_many_errors: AtomicBool::new(false),
+            first_error: Mutex::new(None),
+            first_mismatch: Mutex::new(None),
+        }
+    }
+
+    /// No more I/O; what is under way has two seconds to come back.
+    pub fn stop(&self) {
+        self.give_up_by(self.clock.now_ns() + STOP_DRAIN_NS);
+        self.stop.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub fn give_up_by(&self, at_ns: u64) {
+        self.give_up_ns.fetch_min(at_ns, Ordering::AcqRel);
+    }
+
+    pub fn give_up_ns(&self) -> u64 {
+        self.give_up_ns.load(Ordering::Acquire)
+    }
+
+    /// Takes bytes off the limit. The I/O that reaches it is still done.
+    #[inline]
+    pub fn claim(&self, bytes: u64) -> bool {
+        let Some(limit_bytes) = self.limit_bytes else {
+            return true;
+        };
+        self.claimed_bytes.fetch_add(bytes, Ordering::Relaxed) < limit_bytes
+    }
+
+    pub fn succeeded(&self) {
+        self.any_success.store(true, Ordering::Relaxed);
+    }
+
+    pub fn failed(&self, error: IoError) {
+        lock(&self.first_error).get_or_insert(error);
+        let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+        let hopeless = errors >= FIRST_ERRORS && !self.any_success.load(Ordering::Relaxed);
+        if errors > MOST_ERRORS || hopeless {
+            self.too_many_errors.store(true, Ordering::Relaxed);
+            self.stop();
+        }
+    }
+
+    /// An I/O that never came back: recorded, but no reason to stop what has ended.
+    pub fn lost(&self, error: IoError) {
+        lock(&self.first_error).get_or_insert(error);
+    }
+
+    pub fn mismatched(&self, mismatch: Mismatch) {
+        lock(&self.first_mismatch).get_or_insert(mismatch);
+    }
+
+    /// The error that makes the run a failure, and how many there were.
+    pub fn fatal_error(&self) -> Option<(IoError, u64)> {
+        let errors = self.errors.load(Ordering::Relaxed);
+        let nothing_else = errors > 0 && !self.any_success.load(Ordering::Relaxed);
+        let fatal = self.too_many_errors.load(Ordering::Relaxed) || nothing_else;
+        let first = lock(&self.first_error).clone();
+        first.filter(|_| fatal).map(|error| (error, errors))
+    }
+
+    pub fn error_facts(&self) -> Facts {
+        let mut facts = Facts::new();
+        if let Some(error) = lock(&self.first_error).as_ref() {
+            facts.insert("first_error".into(), error.facts());
+        }
+        if let Some(mismatch) = lock(&self.first_mismatch).as_ref() {
+            let value = json!({"offset": mismatch.offset_bytes, "what": mismatch.what});
+            facts.insert("first_verify_error".into(), value);
+        }
+        facts
+    }
+}
+
+/// A lock whose holder panicked ends the process (see the panic hook), so that the
+/// data behind a poisoned one is never used for long.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
