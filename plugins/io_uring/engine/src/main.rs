@@ -67,7 +67,7 @@ fn run_on_lifeline() -> i32 {
 fn code_of(outcome: Result<Outcome, Failure>) -> i32 {
     match outcome {
         Ok(Outcome::Complete) => 0,
-        Ok(Outcome::Failed | Outcome::Unheard) => EXIT_FAILED,
+        Ok(Outcome::Failed | Outcome::NoReader) => EXIT_FAILED,
         Err(failure) => fail(&failure),
     }
 }

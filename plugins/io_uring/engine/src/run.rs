@@ -7,29 +7,27 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::job::check;
-use crate::job::errno;
 use crate::job::event::{self, Cpu, Event, Facts};
-use crate::job::failure::{Cause, Failure};
+use crate::job::failure::{Cause, Failure, describe_errno};
 use crate::job::record;
 use crate::job::{Job, Mode, Stream};
 use crate::measure::clock::{self, Calibration};
 use crate::measure::timeline::Timeline;
 use crate::target::Target;
 use crate::target::buffers;
-use crate::threads::conditions::{self, Asked, Conditions, Machine};
-use crate::threads::crew::{self, Crew, Kit};
-use crate::threads::gate::Gate;
+use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
+use crate::threads::crew::{self, Crew, RunContext};
+use crate::threads::gate::{self, Gate};
 use crate::threads::message::{LaneEnd, Message};
 use crate::threads::mode;
 use crate::threads::schedule::Schedule;
 use crate::threads::shared::{END_DRAIN_NS, Shared};
 use crate::threads::signals;
-use crate::threads::start;
 
-/// How often the main thread looks for threads that hang.
-const LOOK_NS: u64 = 100_000_000;
+/// How often the main thread looks for stuck threads.
+const POLL_NS: u64 = 100_000_000;
 /// What a thread may be late after it should have given up.
-const HANG_NS: u64 = 500_000_000;
+const STUCK_NS: u64 = 500_000_000;
 
 /// How the run went, after its events have been printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +35,7 @@ pub enum Outcome {
     Complete,
     Failed,
     /// Nobody reads the events any more.
-    Unheard,
+    NoReader,
 }
 
 /// `starts` is what tells a job that awaits its start when that is.
@@ -59,8 +57,8 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     require_memory(&job)?;
     let (sender, receiver) = mpsc::channel();
     signals::forward(sender.clone());
-    start::forward(&job, starts, sender.clone())?;
-    let kit = Kit {
+    gate::forward_start(&job, starts, sender.clone())?;
+    let context = RunContext {
         shared: Arc::new(Shared::new(calibration.finish(), job.limit_bytes)),
         job: Arc::new(job),
         target: Arc::new(target),
@@ -68,10 +66,10 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
         messages: sender,
     };
     let mut crew = match mode {
-        Mode::Sync => crew::sync(&kit)?,
-        _ => crew::uring(&kit)?,
+        Mode::Sync => crew::sync(&context)?,
+        _ => crew::uring(&context)?,
     };
-    crew.await_ready(&kit.shared, &receiver)?;
+    crew.await_ready(&context.shared, &receiver)?;
     let started = Event::Started {
         mode: if mode == Mode::Sync {
             "sync"
@@ -79,17 +77,17 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
             "io_uring"
         },
         reason,
-        facts: record::started_facts(&kit, &crew),
+        facts: record::started_facts(&context, &crew),
     };
     if event::emit(&started).is_err() {
-        return Ok(Outcome::Unheard);
+        return Ok(Outcome::NoReader);
     }
-    if kit.job.await_start {
-        start::wait(&kit.shared, &receiver)?;
+    if context.job.await_start {
+        gate::await_start(&context.shared, &receiver)?;
     }
-    let mut run = Run::begin(&kit, crew);
-    run.follow(&receiver);
-    Ok(run.conclude())
+    let mut run = Run::begin(&context, crew);
+    run.supervise(&receiver);
+    Ok(run.report_result())
 }
 
 fn require_memory(job: &Job) -> Result<(), Failure> {
@@ -118,15 +116,16 @@ struct Run {
     before: Option<(Cpu, Machine)>,
     stopped: bool,
     failure: Option<Failure>,
-    heard: bool,
+    has_reader: bool,
 }
 
 impl Run {
-    fn begin(kit: &Kit, crew: Crew) -> Self {
-        let job = kit.job.clone();
-        let (now_ns, began_ns) = (kit.shared.clock.now_ns(), clock::realtime_ns());
+    fn begin(context: &RunContext, crew: Crew) -> Self {
+        let job = context.job.clone();
+        let (now_ns, began_ns) = (context.shared.clock.now_ns(), clock::realtime_ns());
         let schedule = Schedule::new(now_ns, job.warmup_ns, job.run_ns, job.interval_ns);
-        kit.shared
+        context
+            .shared
             .give_up_by(schedule.end_ns.saturating_add(END_DRAIN_NS));
         let names = job
             .streams
@@ -135,25 +134,25 @@ impl Run {
             .collect();
         let stream_of_lane = crew.lanes.iter().map(|id| id.stream).collect();
         let before = (job.warmup_ns == 0).then(|| state_now(&crew));
-        kit.gate.open(schedule);
+        context.gate.open(schedule);
         Self {
             job,
-            shared: kit.shared.clone(),
-            gate: kit.gate.clone(),
+            shared: context.shared.clone(),
+            gate: context.gate.clone(),
             ends: vec![None; crew.lanes.len()],
             crew,
             schedule,
             began_ns,
             timeline: Timeline::new(schedule, names, stream_of_lane),
             before,
-            stopped: kit.shared.stopped(),
+            stopped: context.shared.stopped(),
             failure: None,
-            heard: true,
+            has_reader: true,
         }
     }
 
     /// Until all lanes have ended.
-    fn follow(&mut self, messages: &Receiver<Message>) {
+    fn supervise(&mut self, messages: &Receiver<Message>) {
         while self.ends.iter().any(Option::is_none) {
             let now_ns = self.shared.clock.now_ns();
             if now_ns >= self.schedule.start_ns && self.before.is_none() {
@@ -162,19 +161,19 @@ impl Run {
             while let Some(line) = self.timeline.due(now_ns) {
                 self.emit(&line);
             }
-            let mut wake_ns = self.timeline.wake_ns().min(now_ns + LOOK_NS);
+            let mut wake_ns = self.timeline.wake_ns().min(now_ns + POLL_NS);
             if self.before.is_none() {
                 wake_ns = wake_ns.min(self.schedule.start_ns);
             }
             let wait = Duration::from_nanos(wake_ns.saturating_sub(now_ns).max(1));
             match messages.recv_timeout(wait) {
-                Ok(message) => self.take(message),
-                Err(_) => self.look_around(),
+                Ok(message) => self.handle(message),
+                Err(_) => self.poll_stuck(),
             }
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn handle(&mut self, message: Message) {
         match message {
             Message::Counts {
                 lane,
@@ -198,40 +197,40 @@ impl Run {
         }
     }
 
-    /// No message came: are threads hanging?
-    fn look_around(&mut self) {
+    /// No message came: is a thread stuck?
+    fn poll_stuck(&mut self) {
         self.crew.tick(self.shared.clock.now_ns());
-        self.look_for_hanging();
+        self.give_up_stuck();
     }
 
     /// Threads in sync mode cannot leave the kernel by themselves. One in io_uring mode
     /// can, and is beyond help when it does not.
-    fn look_for_hanging(&mut self) {
+    fn give_up_stuck(&mut self) {
         let now_ns = self.shared.clock.now_ns();
-        self.crew.abandon_hanging(now_ns);
-        if now_ns < self.shared.give_up_ns().saturating_add(HANG_NS) {
+        self.crew.abandon_stuck(now_ns);
+        if now_ns < self.shared.give_up_ns().saturating_add(STUCK_NS) {
             return;
         }
-        let hanging = LaneEnd {
+        let stuck = LaneEnd {
             end_ns: now_ns,
             over_ns: now_ns,
             lost_ios: 1,
             ..LaneEnd::default()
         };
         for end in self.ends.iter_mut().filter(|end| end.is_none()) {
-            *end = Some(hanging.clone());
+            *end = Some(stuck.clone());
         }
     }
 
     fn emit(&mut self, event: &Event) {
-        if self.heard && event::emit(event).is_err() {
-            self.heard = false;
+        if self.has_reader && event::emit(event).is_err() {
+            self.has_reader = false;
             self.shared.stop();
         }
     }
 
     /// The last lines, the result, and the failure if it is one.
-    fn conclude(mut self) -> Outcome {
+    fn report_result(mut self) -> Outcome {
         let after = state_now(&self.crew);
         let ends: Vec<LaneEnd> = self.ends.iter().flatten().cloned().collect();
         let end_ns = ends.iter().map(|end| end.end_ns).max().unwrap_or(0);
@@ -255,8 +254,8 @@ impl Run {
         }
         // The gate is held to here: a thread may still be about to wait at it.
         drop(self.gate);
-        match (self.heard, failure) {
-            (false, _) => Outcome::Unheard,
+        match (self.has_reader, failure) {
+            (false, _) => Outcome::NoReader,
             (true, Some(_)) => Outcome::Failed,
             (true, None) => Outcome::Complete,
         }
@@ -264,7 +263,7 @@ impl Run {
 
     fn io_failure(&self) -> Option<Failure> {
         let (error, errors) = self.shared.fatal_error()?;
-        let what = errno::describe(error.errno);
+        let what = describe_errno(error.errno);
         Some(Failure::new(
             Cause::DeviceError,
             format!(
@@ -328,18 +327,18 @@ impl Run {
     }
 
     fn conditions(&self, ends: &[LaneEnd], after: Machine) -> Conditions {
-        let asked = |(at, stream): (usize, &Stream)| {
+        let setup = |(at, stream): (usize, &Stream)| {
             let lanes = self.crew.lanes.iter().zip(ends);
             let backlog = lanes.filter(|(id, end)| id.stream == at && end.backlog_ios > 0);
-            Asked {
+            StreamSetup {
                 name: stream.name.clone(),
                 qd: stream.qd,
-                waits_busily: self.job.polled || stream.rate.is_some() && backlog.count() == 0,
+                busy_waits: self.job.polled || stream.rate.is_some() && backlog.count() == 0,
                 rated: stream.rate.is_some(),
             }
         };
         Conditions {
-            streams: self.job.streams.iter().enumerate().map(asked).collect(),
+            streams: self.job.streams.iter().enumerate().map(setup).collect(),
             loads: ends.iter().filter_map(|end| end.load).collect(),
             before: self.before.map_or(after, |before| before.1),
             after,

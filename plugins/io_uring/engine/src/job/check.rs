@@ -3,7 +3,7 @@
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Distribution, Job, SizeShare, Stream};
 use crate::pattern::span::Span;
-use crate::pattern::walk::{Share, part_of_region};
+use crate::pattern::walk::{ThreadShare, part_of_region};
 
 /// A submission queue entry's length is 32 bits, and the kernel moves at most this.
 const LARGEST_BYTES: u64 = 0x7fff_f000;
@@ -184,7 +184,7 @@ fn check_room(job: &Job, stream: &Stream) -> Checked {
     let own_part = stream.verify || stream.pattern == crate::job::Pattern::Sequential;
     let threads = if own_part { stream.threads } else { 1 };
     for thread in [0, threads - 1] {
-        let share = Share {
+        let share = ThreadShare {
             thread,
             threads,
             scatter_seed: 0,

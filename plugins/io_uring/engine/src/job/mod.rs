@@ -1,7 +1,6 @@
 //! What the engine is asked, and what it answers: job, events, failures.
 
 pub mod check;
-pub mod errno;
 pub mod event;
 pub mod failure;
 mod job;

@@ -4,19 +4,19 @@ use serde_json::json;
 
 use crate::job::Stream;
 use crate::job::event::{Cpu, Facts};
-use crate::threads::crew::{Crew, Kit};
+use crate::threads::crew::{Crew, RunContext};
 use crate::threads::message::LaneEnd;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub fn started_facts(kit: &Kit, crew: &Crew) -> Facts {
+pub fn started_facts(context: &RunContext, crew: &Crew) -> Facts {
     let mut facts = crew.facts.clone();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     facts.insert("engine".into(), json!(VERSION));
     facts.insert("kernel".into(), json!(kernel.trim()));
-    facts.insert("clock".into(), json!(kit.shared.clock.name()));
-    facts.insert("direct".into(), json!(kit.target.direct));
-    facts.insert("target_kind".into(), json!(kit.target.kind.name()));
+    facts.insert("clock".into(), json!(context.shared.clock.name()));
+    facts.insert("direct".into(), json!(context.target.direct));
+    facts.insert("target_kind".into(), json!(context.target.kind.name()));
     facts
 }
 

@@ -92,12 +92,12 @@ impl Scatter {
     pub fn offset(&self, span: &Span, size_bytes: u64, rng: &mut fastrand::Rng) -> u64 {
         match self {
             Self::Uniform => span.offset(below(rng, span.count)),
-            _ => self.uneven(span, size_bytes, rng),
+            _ => self.skewed(span, size_bytes, rng),
         }
     }
 
     #[inline(never)]
-    fn uneven(&self, span: &Span, size_bytes: u64, rng: &mut fastrand::Rng) -> u64 {
+    fn skewed(&self, span: &Span, size_bytes: u64, rng: &mut fastrand::Rng) -> u64 {
         match self {
             Self::Uniform => unreachable!("see `offset`"),
             Self::Hotspots { zones, alias } => {

@@ -23,7 +23,7 @@ pub enum Walk {
 
 /// Which thread of how many, and the seeds that all threads of a stream share.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct ThreadShare {
     pub thread: usize,
     pub threads: usize,
     pub scatter_seed: u64,
@@ -31,7 +31,7 @@ pub struct Share {
 }
 
 impl Walk {
-    pub fn new(stream: &Stream, block_bytes: u64, passes: Option<f64>, share: Share) -> Self {
+    pub fn new(stream: &Stream, block_bytes: u64, passes: Option<f64>, share: ThreadShare) -> Self {
         let own_part = stream.pattern == Pattern::Sequential || stream.verify;
         let region = if own_part {
             part_of_region(stream, block_bytes, share)
@@ -70,8 +70,8 @@ fn covers(stream: &Stream) -> bool {
     matches!(stream.distribution, crate::job::Distribution::Uniform {})
 }
 
-fn alone(share: Share) -> Share {
-    Share {
+fn alone(share: ThreadShare) -> ThreadShare {
+    ThreadShare {
         thread: 0,
         threads: 1,
         cover_seed: mix(share.cover_seed ^ share.thread as u64),
@@ -80,7 +80,7 @@ fn alone(share: Share) -> Share {
 }
 
 /// Disjoint parts, cut at multiples of the largest I/O where there is room.
-pub fn part_of_region(stream: &Stream, block_bytes: u64, share: Share) -> (u64, u64) {
+pub fn part_of_region(stream: &Stream, block_bytes: u64, share: ThreadShare) -> (u64, u64) {
     let (start, end) = (stream.region_start_bytes, stream.region_end_bytes);
     let threads = share.threads as u64;
     let unit_bytes = if (end - start) / stream.largest_bytes().max(1) >= threads {
@@ -170,7 +170,7 @@ impl Random {
         region: (u64, u64),
         passes: Option<f64>,
         own_part: bool,
-        share: Share,
+        share: ThreadShare,
     ) -> Self {
         let span = |size_bytes: u64| {
             let align_bytes = stream.align_bytes.unwrap_or(size_bytes);
@@ -229,7 +229,7 @@ impl Cover {
         region: (u64, u64),
         size_bytes: u64,
         passes: f64,
-        share: Share,
+        share: ThreadShare,
     ) -> Self {
         let align_bytes = stream.align_bytes.unwrap_or(size_bytes);
         let span = Span::disjoint(region.0, region.1, size_bytes, align_bytes);
@@ -289,7 +289,7 @@ mod tests {
     fn visits(stream: &Stream, passes: f64, threads: usize) -> Vec<u32> {
         let mut seen = vec![0; stream.region_end_bytes as usize / 512];
         for thread in 0..threads {
-            let share = Share {
+            let share = ThreadShare {
                 thread,
                 threads,
                 scatter_seed: 1,
@@ -350,7 +350,7 @@ mod tests {
     fn sequential_threads_wrap_in_their_own_part() {
         let stream = stream(r#"{"pattern":"sequential"}"#);
         for thread in 0..2 {
-            let share = Share {
+            let share = ThreadShare {
                 thread,
                 threads: 2,
                 scatter_seed: 1,
@@ -378,7 +378,7 @@ mod tests {
         ] {
             let region = r#""region_start_bytes":5120,"region_end_bytes":1000448"#;
             let stream = stream(&format!(r#"{{{sizes},{region},"distribution":{kind}}}"#));
-            let share = Share {
+            let share = ThreadShare {
                 thread: 0,
                 threads: 1,
                 scatter_seed: 1,

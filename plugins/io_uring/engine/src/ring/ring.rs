@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::job::errno;
+use crate::job::failure::{describe_errno, last_errno};
 use crate::ring::uring_abi::*;
 use crate::target::buffers::Buffers;
 use crate::target::passthrough::Command;
@@ -257,7 +257,7 @@ impl Ring {
         if rc >= 0 {
             return Ok(());
         }
-        match errno::last() {
+        match last_errno() {
             libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY => Ok(()),
             code => Err(io::Error::from_raw_os_error(code)),
         }
@@ -352,7 +352,7 @@ fn set_up(sq_entries: u32, cq_entries: u32, shape: Shape) -> io::Result<(OwnedFd
             // SAFETY: a new descriptor that belongs to nobody else.
             return Ok((unsafe { OwnedFd::from_raw_fd(fd as RawFd) }, params));
         }
-        let code = errno::last();
+        let code = last_errno();
         if code != libc::EINVAL || dropped == OPTIONAL_FLAGS.len() {
             return Err(io::Error::from_raw_os_error(code));
         }
@@ -486,7 +486,7 @@ pub fn unusable_reason() -> Option<String> {
         libc::EPERM => "io_uring_setup: Operation not permitted (seccomp?)".to_owned(),
         libc::ENOSYS => "the kernel has no io_uring (io_uring_setup: ENOSYS)".to_owned(),
         libc::EOPNOTSUPP => "the kernel's io_uring is too old (before Linux 5.11)".to_owned(),
-        code => format!("io_uring_setup: {}", errno::describe(code)),
+        code => format!("io_uring_setup: {}", describe_errno(code)),
     })
 }
 

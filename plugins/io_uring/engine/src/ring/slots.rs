@@ -4,7 +4,7 @@
 pub struct Slots {
     order: Box<[u32]>,
     free: usize,
-    fresh: usize,
+    unsubmitted: usize,
 }
 
 impl Slots {
@@ -12,7 +12,7 @@ impl Slots {
         Self {
             order: (0..depth as u32).rev().collect(),
             free: depth,
-            fresh: 0,
+            unsubmitted: 0,
         }
     }
 
@@ -26,36 +26,36 @@ impl Slots {
     pub fn take(&mut self) -> Option<u32> {
         let at = self.free.checked_sub(1)?;
         self.free = at;
-        self.fresh += 1;
+        self.unsubmitted += 1;
         Some(self.order[at])
     }
 
     /// The slot that was taken last does without the kernel.
-    pub fn put_back(&mut self) {
+    pub fn undo_take(&mut self) {
         self.free += 1;
-        self.fresh -= 1;
+        self.unsubmitted -= 1;
     }
 
     /// Those taken since the last batch was handed over, the last first.
     #[inline(always)]
-    pub fn fresh(&self) -> &[u32] {
-        &self.order[self.free..self.free + self.fresh]
+    pub fn unsubmitted(&self) -> &[u32] {
+        &self.order[self.free..self.free + self.unsubmitted]
     }
 
     #[inline(always)]
-    pub fn handed_over(&mut self) {
-        self.fresh = 0;
+    pub fn mark_submitted(&mut self) {
+        self.unsubmitted = 0;
     }
 
-    /// A slot's I/O has come back; none is fresh then.
+    /// A slot's I/O has come back; none is unsubmitted then.
     #[inline(always)]
-    pub fn give(&mut self, slot: u32) {
-        debug_assert!(self.fresh == 0);
+    pub fn release(&mut self, slot: u32) {
+        debug_assert!(self.unsubmitted == 0);
         self.order[self.free] = slot;
         self.free += 1;
     }
 
-    pub fn busy(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.order.len() - self.free
     }
 
@@ -72,17 +72,17 @@ mod tests {
     fn a_slot_is_either_free_or_busy() {
         let mut slots = Slots::new(3);
         assert_eq!((slots.take(), slots.take()), (Some(0), Some(1)));
-        assert_eq!(slots.fresh(), [1, 0]);
-        slots.put_back();
-        assert_eq!((slots.fresh(), slots.busy()), (&[0][..], 1));
-        slots.handed_over();
+        assert_eq!(slots.unsubmitted(), [1, 0]);
+        slots.undo_take();
+        assert_eq!((slots.unsubmitted(), slots.in_flight()), (&[0][..], 1));
+        slots.mark_submitted();
         assert_eq!(
             (slots.take(), slots.take(), slots.take()),
             (Some(1), Some(2), None)
         );
-        slots.handed_over();
-        assert!(slots.none_free() && slots.busy() == 3);
-        slots.give(2);
+        slots.mark_submitted();
+        assert!(slots.none_free() && slots.in_flight() == 3);
+        slots.release(2);
         assert!(slots.is_free(2) && !slots.is_free(0) && slots.take() == Some(2));
     }
 }

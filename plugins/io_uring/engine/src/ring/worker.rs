@@ -137,7 +137,7 @@ impl Worker {
             self.lane.tick(now_ns);
             let next = self.fill(now_ns);
             let over = matches!(next, Some(Next::Over));
-            if over && self.slots.busy() == 0 {
+            if over && self.slots.in_flight() == 0 {
                 self.lane.finish(now_ns);
                 return Ok(());
             }
@@ -154,7 +154,7 @@ impl Worker {
     /// when there may be more to queue at once.
     #[inline(always)]
     fn fill(&mut self, now_ns: u64) -> Option<Next> {
-        if self.lane.over(now_ns) {
+        if self.lane.is_over(now_ns) {
             return Some(Next::Over);
         }
         for _ in 0..self.batch {
@@ -164,7 +164,7 @@ impl Worker {
             match self.lane.next_unless_over(now_ns, false) {
                 Next::Op(op) => self.start(slot, op),
                 other => {
-                    self.slots.put_back();
+                    self.slots.undo_take();
                     return Some(other);
                 }
             }
@@ -241,18 +241,18 @@ impl Worker {
         let now_ns = self.clock.now_ns();
         self.lane.tick(now_ns);
         self.lane.complete(index, &op, result, now_ns, None);
-        self.slots.put_back();
+        self.slots.undo_take();
     }
 
     #[inline(always)]
     fn submit(&mut self, next: Option<Next>, now_ns: u64) -> Result<(), Failure> {
         let before_ns = self.clock.now_ns();
-        let submitted = self.slots.fresh().len();
-        for &slot in self.slots.fresh() {
+        let submitted = self.slots.unsubmitted().len();
+        for &slot in self.slots.unsubmitted() {
             let index = slot as usize;
             self.lane.issue(index, &mut self.ops[index], before_ns);
         }
-        self.slots.handed_over();
+        self.slots.mark_submitted();
         let entered = self.enter(next, now_ns.max(before_ns), before_ns, submitted);
         entered.map_err(|error| Failure::internal("io_uring_enter", &error))
     }
@@ -270,13 +270,13 @@ impl Worker {
         if self.inline && submitted > 0 {
             self.ring.enter(Wait::No, u32::MAX)?;
             // Not as soon as one is there: the others' completions need the longer call.
-            if self.ring.ready() as usize == self.slots.busy() {
+            if self.ring.ready() as usize == self.slots.in_flight() {
                 return Ok(());
             }
             self.inline = false;
         }
         match self.wait(next, now_ns) {
-            Wait::Poll if self.slots.busy() == 0 => {
+            Wait::Poll if self.slots.in_flight() == 0 => {
                 std::hint::spin_loop();
                 Ok(())
             }
@@ -341,7 +341,7 @@ impl Worker {
             } else {
                 self.lane.complete(slot, op, result, now_ns, None);
             }
-            self.slots.give(slot as u32);
+            self.slots.release(slot as u32);
         }
         self.ring.release();
         now_ns
@@ -352,7 +352,7 @@ impl Worker {
     fn abandon(mut self, now_ns: u64) {
         for slot in (0..self.ops.len()).filter(|&slot| !self.slots.is_free(slot)) {
             let op = self.ops[slot];
-            self.lane.lose(slot, &op, now_ns);
+            self.lane.record_lost(slot, &op, now_ns);
         }
         self.lane.finish(now_ns);
         self.buffers.leak();

@@ -23,51 +23,51 @@ const SPIN_NS: u64 = 50_000;
 const BLOCKED_NS: u64 = 10_000;
 
 /// A lane and what its slots have under way, for when one does not come back.
-struct Desk {
+struct LaneState {
     lane: Lane,
-    under_way: Vec<Option<Op>>,
+    in_flight: Vec<Option<Op>>,
 }
 
 /// A lane and how many of its slots are at work.
 pub struct SharedLane {
-    desk: Mutex<Desk>,
+    state: Mutex<LaneState>,
     pub active: AtomicUsize,
 }
 
 impl SharedLane {
     pub fn new(lane: Lane, slots: usize) -> Self {
-        let under_way = vec![None; slots];
+        let in_flight = vec![None; slots];
         Self {
-            desk: Mutex::new(Desk { lane, under_way }),
+            state: Mutex::new(LaneState { lane, in_flight }),
             active: AtomicUsize::new(slots),
         }
     }
 
     pub fn begin(&self, schedule: Schedule) {
-        lock(&self.desk).lane.begin(schedule);
+        lock(&self.state).lane.begin(schedule);
     }
 
     pub fn tick(&self, now_ns: u64) {
-        lock(&self.desk).lane.tick(now_ns);
+        lock(&self.state).lane.tick(now_ns);
     }
 
     /// Finishes a lane whose slots hang in the kernel.
     pub fn abandon(&self, now_ns: u64) {
-        let desk = &mut *lock(&self.desk);
-        for (slot, op) in desk.under_way.iter_mut().enumerate() {
+        let state = &mut *lock(&self.state);
+        for (slot, op) in state.in_flight.iter_mut().enumerate() {
             if let Some(op) = op.take() {
-                desk.lane.lose(slot, &op, now_ns);
+                state.lane.record_lost(slot, &op, now_ns);
             }
         }
-        desk.lane.finish(now_ns);
+        state.lane.finish(now_ns);
     }
 
     pub fn should_give_up(&self, now_ns: u64) -> bool {
-        lock(&self.desk).lane.should_give_up(now_ns)
+        lock(&self.state).lane.should_give_up(now_ns)
     }
 }
 
-pub struct Slot {
+pub struct IoThread {
     index: usize,
     lane: Arc<SharedLane>,
     shared: Arc<Shared>,
@@ -79,13 +79,13 @@ pub struct Slot {
 }
 
 /// What came of an I/O, and when.
-struct Done {
+struct Completion {
     op: Op,
     result: i64,
     now_ns: u64,
 }
 
-impl Slot {
+impl IoThread {
     pub fn new(
         index: usize,
         lane: Arc<SharedLane>,
@@ -98,7 +98,7 @@ impl Slot {
         let mut buffers = Buffers::new(2, stream.largest_bytes())?;
         if stream.writes() {
             let each_bytes = buffers.each_bytes() as u64;
-            let filler = &mut lock(&lane.desk).lane;
+            let filler = &mut lock(&lane.state).lane;
             filler.filler().fill(buffers.slice(1, each_bytes));
         }
         Ok(Self {
@@ -114,31 +114,31 @@ impl Slot {
     }
 
     pub fn run(mut self) {
-        let mut done = None;
+        let mut completion = None;
         loop {
-            match self.turn(done.take()) {
-                Next::Op(op) => done = self.perform(op),
+            match self.next_io(completion.take()) {
+                Next::Op(op) => completion = self.perform(op),
                 Next::Wait(at_ns) => self.sleep_until(at_ns),
                 Next::Blocked => self.sleep_until(self.clock.now_ns() + BLOCKED_NS),
                 Next::Over => break,
             }
         }
         if self.lane.active.fetch_sub(1, Ordering::AcqRel) == 1 {
-            lock(&self.lane.desk).lane.finish(self.clock.now_ns());
+            lock(&self.lane.state).lane.finish(self.clock.now_ns());
         }
     }
 
     /// Counts the last I/O, takes the next and makes it ready, under one lock.
     #[inline]
-    fn turn(&mut self, done: Option<Done>) -> Next {
-        let Desk { lane, under_way } = &mut *lock(&self.lane.desk);
-        let now_ns = done
+    fn next_io(&mut self, completion: Option<Completion>) -> Next {
+        let LaneState { lane, in_flight } = &mut *lock(&self.lane.state);
+        let now_ns = completion
             .as_ref()
-            .map_or_else(|| self.clock.now_ns(), |done| done.now_ns);
+            .map_or_else(|| self.clock.now_ns(), |completion| completion.now_ns);
         lane.tick(now_ns);
-        if let Some(Done { op, result, .. }) = done {
+        if let Some(Completion { op, result, .. }) = completion {
             // Gone when the main thread has given the I/O up.
-            if under_way[self.index].take().is_none() {
+            if in_flight[self.index].take().is_none() {
                 return Next::Over;
             }
             let verified = lane.verifies() && op.kind == Kind::Io(Direction::Read);
@@ -152,7 +152,7 @@ impl Slot {
             }
             if lane.starts_when_issued(op) {
                 lane.issue(self.index, op, now_ns);
-                under_way[self.index] = Some(*op);
+                in_flight[self.index] = Some(*op);
             }
         }
         next
@@ -161,7 +161,7 @@ impl Slot {
     /// Waits for its time, issues it, and gives result and time of completion. None
     /// when the run was stopped before its time.
     #[inline]
-    fn perform(&mut self, mut op: Op) -> Option<Done> {
+    fn perform(&mut self, mut op: Op) -> Option<Completion> {
         if self.open_loop && op.kind != Kind::Flush {
             if !self.await_start(&mut op) {
                 return None;
@@ -172,21 +172,21 @@ impl Slot {
         }
         let result = self.system_call(&op);
         let now_ns = self.clock.now_ns();
-        Some(Done { op, result, now_ns })
+        Some(Completion { op, result, now_ns })
     }
 
     /// False when the run was stopped before.
     fn await_start(&mut self, op: &mut Op) -> bool {
         while self.clock.now_ns() < op.start_ns {
             if self.shared.stopped() {
-                lock(&self.lane.desk).lane.cancel(op);
+                lock(&self.lane.state).lane.cancel(op);
                 return false;
             }
             self.sleep_until(op.start_ns);
         }
-        let desk = &mut *lock(&self.lane.desk);
-        desk.lane.issue(self.index, op, self.clock.now_ns());
-        desk.under_way[self.index] = Some(*op);
+        let state = &mut *lock(&self.lane.state);
+        state.lane.issue(self.index, op, self.clock.now_ns());
+        state.in_flight[self.index] = Some(*op);
         true
     }
 
@@ -218,7 +218,7 @@ impl Slot {
             return;
         }
         let early_ns = if self.spin { SPIN_NS } else { 0 };
-        let boundary_ns = lock(&self.lane.desk).lane.boundary_ns();
+        let boundary_ns = lock(&self.lane.state).lane.boundary_ns();
         let until_boundary_ns = boundary_ns.saturating_sub(now_ns).max(1000);
         let nap_ns = (left_ns - early_ns).min(NAP_NS).min(until_boundary_ns);
         std::thread::sleep(Duration::from_nanos(nap_ns));

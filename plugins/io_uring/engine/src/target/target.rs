@@ -7,8 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use crate::job::errno;
-use crate::job::failure::{Cause, Failure};
+use crate::job::failure::{Cause, Failure, describe_errno, last_errno};
 use crate::job::{Job, Stream};
 use crate::target::passthrough::Namespace;
 
@@ -123,7 +122,7 @@ impl Target {
         };
         // SAFETY: one iovec that describes `byte`, which outlives the call.
         let rc = unsafe { libc::preadv2(self.fd(), &vector, 1, 0, libc::RWF_NOWAIT) };
-        rc >= 0 || !matches!(errno::last(), libc::EOPNOTSUPP | libc::ENOSYS)
+        rc >= 0 || !matches!(last_errno(), libc::EOPNOTSUPP | libc::ENOSYS)
     }
 
     /// What a ring does its I/O on.
@@ -288,7 +287,7 @@ fn kind_of(path: &str, metadata: &std::fs::Metadata) -> Result<TargetKind, Failu
 
 fn open_failure(path: &str, error: &io::Error) -> Failure {
     let errno = error.raw_os_error().unwrap_or(0);
-    let why = errno::describe(errno);
+    let why = describe_errno(errno);
     let (cause, what) = match errno {
         libc::ENOENT | libc::ENOTDIR | libc::ENXIO | libc::ENODEV => (
             Cause::MissingTarget,
@@ -389,7 +388,7 @@ fn direct_block_bytes(file: &File) -> Option<u64> {
 /// Result of a system call as io_uring gives it: bytes, or minus errno.
 fn outcome(rc: isize) -> i64 {
     if rc < 0 {
-        -i64::from(errno::last())
+        -i64::from(last_errno())
     } else {
         rc as i64
     }

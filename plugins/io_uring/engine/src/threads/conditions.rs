@@ -161,17 +161,17 @@ fn percent(part: u64, whole: u64) -> f64 {
 
 /// What is known of a stream beside its threads' time.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct StreamSetup {
     pub name: String,
     pub qd: usize,
     /// Its threads wait by computing: full is what they should be.
-    pub waits_busily: bool,
+    pub busy_waits: bool,
     pub rated: bool,
 }
 
 /// All of it, at the end of the run.
 pub struct Conditions {
-    pub streams: Vec<Asked>,
+    pub streams: Vec<StreamSetup>,
     pub loads: Vec<Load>,
     pub before: Machine,
     pub after: Machine,
@@ -203,7 +203,7 @@ impl Conditions {
     }
 
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.full().chain(self.disturbed()).collect();
+        let mut warnings: Vec<String> = self.cpu_bound().chain(self.preempted()).collect();
         let stolen = self.after.stolen_percent(&self.before);
         if stolen > LOST_PERCENT {
             warnings.push(format!(
@@ -226,9 +226,9 @@ impl Conditions {
     }
 
     /// Streams that could do no more I/O whatever the drive.
-    fn full(&self) -> impl Iterator<Item = String> + '_ {
+    fn cpu_bound(&self) -> impl Iterator<Item = String> + '_ {
         let worst = self.worst(Load::busy_percent);
-        worst.filter(|(stream, busy, _)| !stream.waits_busily && *busy > FULL_PERCENT).map(
+        worst.filter(|(stream, busy, _)| !stream.busy_waits && *busy > FULL_PERCENT).map(
             |(stream, busy, _)| {
                 format!(
                     "stream {}: its CPU was busy for {busy:.0} % of the time: the generator, not the \
@@ -239,7 +239,7 @@ impl Conditions {
         )
     }
 
-    fn disturbed(&self) -> impl Iterator<Item = String> + '_ {
+    fn preempted(&self) -> impl Iterator<Item = String> + '_ {
         let worst = self.worst(Load::waited_percent);
         worst
             .filter(|(_, waited, _)| *waited > LOST_PERCENT)
@@ -256,7 +256,7 @@ impl Conditions {
     fn worst(
         &self,
         figure: impl Fn(&Load) -> f64 + Copy,
-    ) -> impl Iterator<Item = (&Asked, f64, &Load)> {
+    ) -> impl Iterator<Item = (&StreamSetup, f64, &Load)> {
         self.streams
             .iter()
             .enumerate()
@@ -272,13 +272,13 @@ impl Conditions {
 mod tests {
     use super::*;
 
-    fn conditions(load: Load, waits_busily: bool) -> Conditions {
+    fn conditions(load: Load, busy_waits: bool) -> Conditions {
         Conditions {
-            streams: vec![Asked {
+            streams: vec![StreamSetup {
                 name: "main".into(),
                 qd: 32,
-                waits_busily,
-                rated: waits_busily,
+                busy_waits,
+                rated: busy_waits,
             }],
             loads: vec![load],
             before: Machine::default(),

@@ -10,7 +10,7 @@ use crate::job::Job;
 use crate::job::event::Facts;
 use crate::job::failure::{Cause, Failure};
 use crate::ring::worker::{self, Options};
-use crate::sync::{SharedLane, Slot};
+use crate::sync::{IoThread, SharedLane};
 use crate::target::Target;
 use crate::threads::cpus;
 use crate::threads::gate::Gate;
@@ -23,7 +23,7 @@ const MOST_SYNC_THREADS: usize = 4096;
 
 /// What every thread needs.
 #[derive(Clone)]
-pub struct Kit {
+pub struct RunContext {
     pub job: Arc<Job>,
     pub shared: Arc<Shared>,
     pub target: Arc<Target>,
@@ -65,33 +65,33 @@ fn spawn(body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     })
 }
 
-fn new_lane(kit: &Kit, id: LaneId, own_thread: bool) -> Lane {
+fn new_lane(context: &RunContext, id: LaneId, own_thread: bool) -> Lane {
     Lane::new(
-        &kit.job,
+        &context.job,
         id,
         own_thread,
-        kit.shared.clone(),
-        kit.messages.clone(),
+        context.shared.clone(),
+        context.messages.clone(),
     )
 }
 
 /// One pinned thread with a ring for each lane.
-pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
-    let lanes = lanes_of(&kit.job);
-    let node = kit.target.numa_node();
+pub fn uring(context: &RunContext) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&context.job);
+    let node = context.target.numa_node();
     let cpus = cpus::allowed_near(node);
     let pinned = lanes.len() <= cpus.len();
     let options = Options {
         spin: pinned,
         discards: worker::kernel_discards(),
-        polled: kit.job.polled,
+        polled: context.job.polled,
     };
     let mut cpus_used = Vec::new();
     for &id in &lanes {
         let cpu = pinned.then(|| cpus[id.lane % cpus.len()]);
         cpus_used.extend(cpu);
-        let kit = kit.clone();
-        spawn(move || uring_thread(&kit, id, cpu, options))?;
+        let context = context.clone();
+        spawn(move || uring_thread(&context, id, cpu, options))?;
     }
     let mut facts = Facts::new();
     facts.insert("cpus".into(), json!(cpus_used));
@@ -102,8 +102,8 @@ pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
         json!(if pinned { "spin" } else { "sleep" }),
     );
     facts.insert("discard_command".into(), json!(options.discards));
-    facts.insert("polled".into(), json!(kit.job.polled));
-    facts.insert("passthrough".into(), json!(kit.job.passthrough));
+    facts.insert("polled".into(), json!(context.job.polled));
+    facts.insert("passthrough".into(), json!(context.job.passthrough));
     Ok(Crew {
         threads: lanes.len(),
         lanes,
@@ -113,46 +113,55 @@ pub fn uring(kit: &Kit) -> Result<Crew, Failure> {
     })
 }
 
-fn uring_thread(kit: &Kit, id: LaneId, cpu: Option<usize>, options: Options) {
+fn uring_thread(context: &RunContext, id: LaneId, cpu: Option<usize>, options: Options) {
     cpu.map(cpus::pin);
-    let lane = new_lane(kit, id, true);
-    let made = worker::make(&kit.job, lane, kit.shared.clock, &kit.target, options);
+    let lane = new_lane(context, id, true);
+    let made = worker::make(
+        &context.job,
+        lane,
+        context.shared.clock,
+        &context.target,
+        options,
+    );
     let outcome = made.and_then(|mut worker| {
         let facts = worker.facts();
-        let _ = kit.messages.send(Message::Ready { facts });
-        worker.lane().begin(kit.gate.wait());
+        let _ = context.messages.send(Message::Ready { facts });
+        worker.lane().begin(context.gate.wait());
         worker.run()
     });
     if let Err(failure) = outcome {
-        let _ = kit.messages.send(Message::Failed(failure));
+        let _ = context.messages.send(Message::Failed(failure));
     }
 }
 
 /// A thread for each slot of each lane.
-pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
-    let lanes = lanes_of(&kit.job);
-    let threads: usize = lanes.iter().map(|id| kit.job.streams[id.stream].qd).sum();
+pub fn sync(context: &RunContext) -> Result<Crew, Failure> {
+    let lanes = lanes_of(&context.job);
+    let threads: usize = lanes
+        .iter()
+        .map(|id| context.job.streams[id.stream].qd)
+        .sum();
     if threads > MOST_SYNC_THREADS {
         return Err(Failure::bad_job(format!(
             "synchronous I/O needs a thread for each I/O under way: {threads} are more than {MOST_SYNC_THREADS}"
         )));
     }
-    let node = kit.target.numa_node();
+    let node = context.target.numa_node();
     let cpus = cpus::allowed_near(node);
     let spin = threads <= cpus.len();
     let mut cpus_used = Vec::new();
     let mut shared_lanes = Vec::new();
     for &id in &lanes {
-        let qd = kit.job.streams[id.stream].qd;
-        let lane = Arc::new(SharedLane::new(new_lane(kit, id, qd == 1), qd));
+        let qd = context.job.streams[id.stream].qd;
+        let lane = Arc::new(SharedLane::new(new_lane(context, id, qd == 1), qd));
         let begun = Arc::new(Mutex::new(false));
         for slot in 0..qd {
-            let (kit, lane, begun) = (kit.clone(), lane.clone(), begun.clone());
+            let (context, lane, begun) = (context.clone(), lane.clone(), begun.clone());
             let cpu = spin.then(|| cpus[cpus_used.len()]);
             cpus_used.extend(cpu);
             spawn(move || {
                 cpu.map(cpus::pin);
-                sync_thread(&kit, id, slot, &lane, &begun, spin);
+                sync_thread(&context, id, slot, &lane, &begun, spin);
             })?;
         }
         shared_lanes.push(lane);
@@ -176,28 +185,28 @@ pub fn sync(kit: &Kit) -> Result<Crew, Failure> {
 }
 
 fn sync_thread(
-    kit: &Kit,
+    context: &RunContext,
     id: LaneId,
     slot: usize,
     lane: &Arc<SharedLane>,
     begun: &Mutex<bool>,
     spin: bool,
 ) {
-    let stream = &kit.job.streams[id.stream];
-    let (shared, target) = (kit.shared.clone(), kit.target.clone());
-    match Slot::new(slot, lane.clone(), stream, shared, target, spin) {
-        Err(failure) => drop(kit.messages.send(Message::Failed(failure))),
-        Ok(slot) => {
-            let _ = kit.messages.send(Message::Ready {
+    let stream = &context.job.streams[id.stream];
+    let (shared, target) = (context.shared.clone(), context.target.clone());
+    match IoThread::new(slot, lane.clone(), stream, shared, target, spin) {
+        Err(failure) => drop(context.messages.send(Message::Failed(failure))),
+        Ok(io_thread) => {
+            let _ = context.messages.send(Message::Ready {
                 facts: Facts::new(),
             });
-            let schedule = kit.gate.wait();
+            let schedule = context.gate.wait();
             let mut begun = crate::threads::shared::lock(begun);
             if !std::mem::replace(&mut *begun, true) {
                 lane.begin(schedule);
             }
             drop(begun);
-            slot.run();
+            io_thread.run();
         }
     }
 }
@@ -234,7 +243,7 @@ impl Crew {
     }
 
     /// Finishes lanes whose threads hang in the kernel and have had their time.
-    pub fn abandon_hanging(&self, now_ns: u64) {
+    pub fn abandon_stuck(&self, now_ns: u64) {
         for lane in &self.shared_lanes {
             let active = lane.active.load(Ordering::Acquire) > 0;
             if active

@@ -11,7 +11,7 @@ use crate::measure::tally::Tally;
 use crate::pattern::arrivals::Arrivals;
 use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sizes::{Direction, Mix, Sizes};
-use crate::pattern::walk::{Share, Walk};
+use crate::pattern::walk::{ThreadShare, Walk};
 use crate::target::data::Filler;
 use crate::target::verify::Verifier;
 use crate::threads::conditions::{Load, Usage};
@@ -101,7 +101,7 @@ pub struct Lane {
     plain: bool,
     filler: Filler,
     verifier: Option<Verifier>,
-    held: Option<Op>,
+    deferred: Option<Op>,
     sync_every: Option<u64>,
     unsynced_writes: u64,
     measuring: bool,
@@ -126,7 +126,7 @@ impl Lane {
     ) -> Self {
         let stream = &job.streams[id.stream];
         let generator = |purpose| seed::generator(job.seed, id.stream, id.thread, purpose);
-        let share = Share {
+        let share = ThreadShare {
             thread: id.thread,
             threads: stream.threads,
             scatter_seed: seed::derive(job.seed, id.stream, 0, Purpose::Scatter),
@@ -153,7 +153,7 @@ impl Lane {
             filler: Filler::new(&stream.data, smallest_bytes, generator(Purpose::Data)),
             verifier: stream.verify.then(|| Verifier::new(job.block_bytes, nonce)),
             plain: !limited && !more,
-            held: None,
+            deferred: None,
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             measuring: false,
@@ -204,12 +204,12 @@ impl Lane {
     #[inline(always)]
     pub fn tick(&mut self, now_ns: u64) {
         if now_ns >= self.boundary_ns {
-            self.hand_over(now_ns);
+            self.flush_counts(now_ns);
         }
     }
 
     #[cold]
-    fn hand_over(&mut self, now_ns: u64) {
+    fn flush_counts(&mut self, now_ns: u64) {
         let ended = self.interval;
         self.enter_interval(self.schedule.interval_at(now_ns));
         let reported = self.interval;
@@ -237,13 +237,13 @@ impl Lane {
     /// The next I/O. With `reserve`, one whose time has not come is given as well,
     /// and the caller waits for it.
     pub fn next(&mut self, now_ns: u64, reserve: bool) -> Next {
-        if self.over(now_ns) {
+        if self.is_over(now_ns) {
             return Next::Over;
         }
         self.next_unless_over(now_ns, reserve)
     }
 
-    /// The same for a caller that has just asked `over`, which holds for a batch.
+    /// The same for a caller that has just asked `is_over`, which holds for a batch.
     #[inline(always)]
     pub fn next_unless_over(&mut self, now_ns: u64, reserve: bool) -> Next {
         let measured = now_ns >= self.schedule.start_ns;
@@ -251,14 +251,14 @@ impl Lane {
             if let Some(op) = self.draw(now_ns, measured) {
                 return Next::Op(op);
             }
-            return self.exhaust(now_ns);
+            return self.end_of_work(now_ns);
         }
         self.next_in_general(now_ns, reserve)
     }
 
     #[inline(never)]
     fn next_in_general(&mut self, now_ns: u64, reserve: bool) -> Next {
-        if let Some(op) = self.held.take() {
+        if let Some(op) = self.deferred.take() {
             return self.admit(op);
         }
         if self.flush_is_due() {
@@ -279,7 +279,7 @@ impl Lane {
 
     /// Whether no more I/O is to start; notes since when.
     #[inline(always)]
-    pub fn over(&mut self, now_ns: u64) -> bool {
+    pub fn is_over(&mut self, now_ns: u64) -> bool {
         let over = now_ns >= self.schedule.end_ns || self.exhausted || self.shared.stopped();
         if over && self.over_ns.is_none() {
             self.over_ns = Some(now_ns.min(self.schedule.end_ns));
@@ -295,10 +295,10 @@ impl Lane {
             self.walk = self.fresh_walk.clone();
         }
         let Some(op) = self.draw(start_ns, measured) else {
-            return self.exhaust(now_ns);
+            return self.end_of_work(now_ns);
         };
         if measured && !self.shared.claim(op.size_bytes) {
-            return self.exhaust(now_ns);
+            return self.end_of_work(now_ns);
         }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.advance(op.size_bytes);
@@ -310,9 +310,9 @@ impl Lane {
     }
 
     #[cold]
-    fn exhaust(&mut self, now_ns: u64) -> Next {
+    fn end_of_work(&mut self, now_ns: u64) -> Next {
         self.exhausted = true;
-        self.over(now_ns);
+        self.is_over(now_ns);
         Next::Over
     }
 
@@ -382,7 +382,7 @@ impl Lane {
                 op.offset_bytes = place.offset_bytes;
             }
         }
-        self.held = Some(op);
+        self.deferred = Some(op);
         Next::Blocked
     }
 
@@ -520,7 +520,7 @@ impl Lane {
 
     /// The I/O did not come back in time. That is an error, unless the run was stopped
     /// and did not wait for it long.
-    pub fn lose(&mut self, slot: usize, op: &Op, now_ns: u64) {
+    pub fn record_lost(&mut self, slot: usize, op: &Op, now_ns: u64) {
         self.lost_ios += 1;
         if op.measured {
             self.slots[slot].last_ns = now_ns;

@@ -11,4 +11,3 @@ pub mod mode;
 pub mod schedule;
 pub mod shared;
 pub mod signals;
-pub mod start;

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 
-use crate::job::errno;
 use crate::job::event::Facts;
+use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::target::verify::Mismatch;
 
@@ -29,7 +29,7 @@ pub struct IoError {
 impl IoError {
     pub fn facts(&self) -> serde_json::Value {
         json!({
-            "errno": self.errno, "name": errno::name(self.errno), "offset": self.offset_bytes,
+            "errno": self.errno, "name": errno_name(self.errno), "offset": self.offset_bytes,
             "bytes": self.size_bytes, "direction": self.direction,
         })
     }
