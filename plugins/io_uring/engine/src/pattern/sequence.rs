@@ -1,0 +1,77 @@
+//! The sequence of I/Os of one thread: the job's seed fixes operations, sizes and offsets.
+
+use crate::job::{Job, Stream};
+use crate::pattern::op::{Kind, Op};
+use crate::pattern::seed::{self, Purpose};
+use crate::pattern::sizes::{Direction, Mix, Sizes};
+use crate::pattern::walk::{ThreadShare, Walk};
+
+pub struct Sequence {
+    rng: fastrand::Rng,
+    mix: Mix,
+    sizes: [Sizes; 2],
+    walk: Walk,
+    /// The walk from its beginning, for the measured part starts there.
+    fresh_walk: Walk,
+}
+
+impl Sequence {
+    pub fn new(job: &Job, stream_index: usize, thread: usize) -> Self {
+        let stream: &Stream = &job.streams[stream_index];
+        let share = ThreadShare {
+            thread,
+            threads: stream.threads,
+            scatter_seed: seed::derive(job.seed, stream_index, 0, Purpose::Scatter),
+            cover_seed: seed::derive(job.seed, stream_index, 0, Purpose::Cover),
+        };
+        let walk = Walk::new(stream, job.block_bytes, job.passes, share);
+        Self {
+            rng: seed::generator(job.seed, stream_index, thread, Purpose::Operations),
+            mix: Mix::new(stream),
+            sizes: Sizes::of(stream),
+            fresh_walk: walk.clone(),
+            walk,
+        }
+    }
+
+    /// The next I/O; None when the passes are done.
+    #[inline(always)]
+    pub fn draw(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
+        let direction = self.mix.pick(&mut self.rng);
+        let sizes = &self.sizes[usize::from(direction != Direction::Read)];
+        let size_bytes = sizes.pick(&mut self.rng);
+        let place = match self.walk.next(size_bytes, &mut self.rng) {
+            Some(place) => place,
+            // A warm-up that is longer than the passes does them again.
+            None if !measured => {
+                self.restart();
+                self.walk.next(size_bytes, &mut self.rng)?
+            }
+            None => return None,
+        };
+        Some(Op {
+            kind: Kind::Io(direction),
+            offset_bytes: place.offset_bytes,
+            size_bytes: place.size_bytes,
+            start_ns,
+            measured,
+        })
+    }
+
+    /// Passes begin anew.
+    pub fn restart(&mut self) {
+        self.walk = self.fresh_walk.clone();
+    }
+
+    /// Moves an I/O that cannot be done now to another place. False where the pattern
+    /// leaves no choice.
+    pub fn redraw(&mut self, op: &mut Op) -> bool {
+        if !self.walk.may_redraw() {
+            return false;
+        }
+        if let Some(place) = self.walk.next(op.size_bytes, &mut self.rng) {
+            op.offset_bytes = place.offset_bytes;
+        }
+        true
+    }
+}

@@ -1,0 +1,104 @@
+//! The end of a lane: how long its slots were busy, how it ended, how loaded its thread was.
+
+use crate::threads::conditions::{Load, Usage};
+
+/// What is known of a lane at its end.
+#[derive(Debug, Clone, Default)]
+pub struct LaneEnd {
+    /// When its thread came through the gate.
+    pub begun_ns: u64,
+    pub end_ns: u64,
+    /// Since when no more I/O was started.
+    pub over_ns: u64,
+    /// It ran out of work, and not of time.
+    pub exhausted: bool,
+    pub busy_slots: u64,
+    /// The sum over the slots from first issue to last completion.
+    pub busy_ns: u64,
+    pub first_ns: Option<u64>,
+    pub last_ns: Option<u64>,
+    pub backlog_ios: u64,
+    pub lost_ios: u64,
+    /// None where several threads share the lane.
+    pub load: Option<Load>,
+}
+
+/// When a slot of the queue depth was first and last busy in the measured part.
+#[derive(Debug, Clone, Copy)]
+struct SlotTime {
+    /// u64::MAX as long as it was not.
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl SlotTime {
+    const NEVER: Self = Self {
+        first_ns: u64::MAX,
+        last_ns: 0,
+    };
+}
+
+/// The slots' times of a lane.
+pub struct SlotTimes {
+    slots: Vec<SlotTime>,
+}
+
+impl SlotTimes {
+    pub fn new(qd: usize) -> Self {
+        Self {
+            slots: vec![SlotTime::NEVER; qd],
+        }
+    }
+
+    #[inline(always)]
+    pub fn issued(&mut self, slot: usize, now_ns: u64) {
+        let time = &mut self.slots[slot];
+        time.first_ns = time.first_ns.min(now_ns);
+    }
+
+    #[inline(always)]
+    pub fn completed(&mut self, slot: usize, now_ns: u64) {
+        self.slots[slot].last_ns = now_ns;
+    }
+
+    /// Those fields of a lane's end that are about its slots.
+    pub fn end(&self) -> LaneEnd {
+        let busy = || self.slots.iter().filter(|slot| slot.first_ns < u64::MAX);
+        LaneEnd {
+            busy_slots: busy().count() as u64,
+            busy_ns: busy()
+                .map(|slot| slot.last_ns.saturating_sub(slot.first_ns))
+                .sum(),
+            first_ns: busy().map(|slot| slot.first_ns).min(),
+            last_ns: busy().map(|slot| slot.last_ns).max(),
+            ..LaneEnd::default()
+        }
+    }
+}
+
+/// How the lane's thread spends the measured part, if it has one of its own.
+pub struct ThreadLoad {
+    stream: usize,
+    own_thread: bool,
+    /// When the measured part began, and the thread's time then.
+    before: Option<(u64, Usage)>,
+}
+
+impl ThreadLoad {
+    pub fn new(stream: usize, own_thread: bool) -> Self {
+        Self {
+            stream,
+            own_thread,
+            before: None,
+        }
+    }
+
+    pub fn begin(&mut self, now_ns: u64) {
+        self.before = Some((now_ns, Usage::now()));
+    }
+
+    pub fn end(&self, now_ns: u64) -> Option<Load> {
+        let before = self.before.filter(|_| self.own_thread)?;
+        Some(Load::between(self.stream, before, (now_ns, Usage::now())))
+    }
+}
