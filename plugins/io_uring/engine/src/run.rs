@@ -12,15 +12,16 @@ use crate::job::failure::{Cause, Failure, describe_errno};
 use crate::job::record;
 use crate::job::{Job, Mode, Stream};
 use crate::measure::clock::{self, Calibration};
+use crate::measure::schedule::Schedule;
 use crate::measure::timeline::Timeline;
 use crate::target::Target;
 use crate::target::buffers;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
 use crate::threads::gate::{self, Gate};
-use crate::threads::message::{LaneEnd, Message};
+use crate::threads::lane_end::LaneEnd;
+use crate::threads::message::Message;
 use crate::threads::mode;
-use crate::threads::schedule::Schedule;
 use crate::threads::shared::{END_DRAIN_NS, Shared};
 use crate::threads::signals;
 
@@ -333,8 +334,10 @@ impl Run {
             StreamSetup {
                 name: stream.name.clone(),
                 qd: stream.qd,
-                busy_waits: self.job.polled || stream.rate.is_some() && backlog.count() == 0,
-                rated: stream.rate.is_some(),
+                busy_waits: self.job.polled
+                    || stream.pauses()
+                    || stream.rate.is_some() && backlog.count() == 0,
+                timed: stream.rate.is_some() || stream.pauses(),
             }
         };
         Conditions {

@@ -76,6 +76,7 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
         })?;
     }
     check_rate(stream)?;
+    check_pause(stream)?;
     check_distribution(stream)?;
     check_sizes(job, stream)?;
     check_region(job, stream)?;
@@ -92,6 +93,19 @@ fn check_rate(stream: &Stream) -> Checked {
         format!(
             "stream {}: a rate has either iops or bytes_per_s, above 0",
             stream.name
+        )
+    })
+}
+
+fn check_pause(stream: &Stream) -> Checked {
+    let name = &stream.name;
+    require(stream.pause_every >= 1, || {
+        format!("stream {name}: pause_every is 0")
+    })?;
+    require(!(stream.pauses() && stream.rate.is_some()), || {
+        format!(
+            "stream {name} has a rate and a pause: a rate issues I/Os when they are due (open loop), \
+             a pause after others have completed (closed loop); leave out one of them"
         )
     })
 }

@@ -54,6 +54,10 @@ fn default_one() -> usize {
     1
 }
 
+fn default_pause_every() -> u64 {
+    1
+}
+
 fn default_name() -> String {
     "main".to_owned()
 }
@@ -86,6 +90,11 @@ pub struct Stream {
     pub threads: usize,
     #[serde(default)]
     pub rate: Option<Rate>,
+    /// Closed loop: how long a thread pauses after each `pause_every` I/Os; 0 is never.
+    #[serde(default)]
+    pub pause_ns: u64,
+    #[serde(default = "default_pause_every")]
+    pub pause_every: u64,
     /// The region as the plan has it; the two byte offsets below are what counts.
     #[serde(default, rename = "region")]
     pub _region: Region,
@@ -117,6 +126,10 @@ impl Stream {
     /// Whether the stream changes what is stored.
     pub fn modifies(&self) -> bool {
         self.writes() || self.trims()
+    }
+
+    pub fn pauses(&self) -> bool {
+        self.pause_ns > 0
     }
 
     /// Every size that an I/O of this stream can have.
@@ -240,7 +253,7 @@ mod tests {
         let stream = &job.streams[0];
         assert_eq!((stream.qd, stream.threads), (1, 1));
         assert_eq!(stream.single_size_bytes(), Some(4096));
-        assert!(!stream.modifies());
+        assert!(!stream.modifies() && !stream.pauses() && stream.pause_every == 1);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::job::Stream;
 use crate::job::event::{Cpu, Facts};
 use crate::threads::crew::{Crew, RunContext};
-use crate::threads::message::LaneEnd;
+use crate::threads::lane_end::LaneEnd;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

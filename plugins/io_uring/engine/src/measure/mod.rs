@@ -2,5 +2,6 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod schedule;
 pub mod tally;
 pub mod timeline;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::job::event::{Event, StreamReport};
+use crate::measure::schedule::{Interval, Schedule};
 use crate::measure::tally::StreamCounts;
-use crate::threads::schedule::{Interval, Schedule};
 
 /// How long a line waits for a thread that has not reported. What comes later goes
 /// into the next line, so that all lines together are complete.

@@ -5,7 +5,7 @@
 //! adds up (whole microseconds make a Poisson stream too fast). Poisson arrivals
 //! draw the work between two arrivals from the exponential distribution.
 
-use crate::job::{ArrivalKind, Rate};
+use crate::job::{ArrivalKind, Rate, SizeShare, Stream};
 
 #[derive(Debug, Clone)]
 pub struct Arrivals {
@@ -22,8 +22,15 @@ pub struct Arrivals {
 const DRAWN_BACKLOG: u64 = 1_000_000;
 
 impl Arrivals {
+    /// None in a closed loop.
+    pub fn of(stream: &Stream, thread: usize, rng: fastrand::Rng) -> Option<Self> {
+        let rate = stream.rate.as_ref()?;
+        let mean_bytes = mean_bytes(stream);
+        Some(Self::new(rate, thread, stream.threads, mean_bytes, rng))
+    }
+
     /// One thread's part of a stream's rate. Threads with fixed arrivals take turns.
-    pub fn new(
+    fn new(
         rate: &Rate,
         thread: usize,
         threads: usize,
@@ -87,6 +94,24 @@ impl Arrivals {
             count += 1;
         }
         count
+    }
+}
+
+/// The mean size of a stream's I/Os.
+fn mean_bytes(stream: &Stream) -> f64 {
+    let mean = |shares: &[SizeShare]| -> f64 {
+        let parts = shares
+            .iter()
+            .map(|share| share.size_bytes as f64 * share.percent / 100.0);
+        parts.sum()
+    };
+    let reads = stream.read_percent * (100.0 - stream.trim_percent) / 1e4;
+    match (stream.reads(), stream.modifies()) {
+        (true, true) => {
+            reads * mean(&stream.read_sizes) + (1.0 - reads) * mean(&stream.write_sizes)
+        }
+        (true, false) => mean(&stream.read_sizes),
+        _ => mean(&stream.write_sizes),
     }
 }
 

@@ -32,8 +32,11 @@ pub enum Next {
     Op(Op),
     /// Nothing before this time.
     Wait(u64),
-    /// Nothing before an I/O under way has completed.
+    /// Nothing before an I/O in flight has completed.
     Blocked,
+    /// Nothing before all I/Os in flight have completed; a pause follows, so that
+    /// nothing comes before this time either.
+    Drain(u64),
     /// No more I/O in this run.
     Over,
 }

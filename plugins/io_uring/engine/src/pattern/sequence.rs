@@ -58,6 +58,11 @@ impl Sequence {
         })
     }
 
+    /// Whether the passes are done.
+    pub fn is_finished(&self) -> bool {
+        self.walk.is_finished()
+    }
+
     /// Passes begin anew.
     pub fn restart(&mut self) {
         self.walk = self.fresh_walk.clone();

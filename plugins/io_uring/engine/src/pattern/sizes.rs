@@ -61,7 +61,21 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    pub fn new(shares: &[SizeShare]) -> Self {
+    /// Those of reads, and those of writes and trims.
+    pub fn of(stream: &Stream) -> [Self; 2] {
+        // A direction that never occurs may have any size, even none.
+        let any = [SizeShare {
+            size_bytes: 512,
+            percent: 100.0,
+        }];
+        let or_any = |used: bool, shares| Self::new(if used { shares } else { &any });
+        [
+            or_any(stream.reads(), &stream.read_sizes),
+            or_any(stream.modifies(), &stream.write_sizes),
+        ]
+    }
+
+    fn new(shares: &[SizeShare]) -> Self {
         let weights: Vec<f64> = shares.iter().map(|share| share.percent).collect();
         let only = (shares.len() == 1).then(|| shares[0].size_bytes);
         Self {

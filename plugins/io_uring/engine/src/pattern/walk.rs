@@ -59,6 +59,15 @@ impl Walk {
         }
     }
 
+    /// Whether its passes are done; never without passes.
+    pub fn is_finished(&self) -> bool {
+        match self {
+            Self::Sequential(walk) => walk.left_bytes == Some(0),
+            Self::Random(walk) => walk.left_bytes == Some(0),
+            Self::Cover(walk) => walk.left == 0,
+        }
+    }
+
     /// Whether another place may be drawn in place of one that cannot be used now.
     pub fn may_redraw(&self) -> bool {
         matches!(self, Self::Random(walk) if walk.left_bytes.is_none())

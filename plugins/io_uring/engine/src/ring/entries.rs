@@ -1,11 +1,11 @@
 //! The submission entries of a worker: all that does not change is made once.
 
+use crate::pattern::op::{Kind, Op};
 use crate::pattern::sizes::Direction;
 use crate::ring::uring_abi::*;
 use crate::target::buffers::Buffers;
 use crate::target::passthrough::NVME_URING_CMD_IO;
 use crate::target::{PUNCH, Target, TargetKind};
-use crate::threads::lane::{Kind, Op};
 
 /// Which of the kernel's short cuts were had.
 #[derive(Debug, Clone, Copy)]

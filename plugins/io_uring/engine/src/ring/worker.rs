@@ -4,6 +4,7 @@
 //! completions are seen in the queue. A latency is the difference.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use crate::job::event::Facts;
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
 use crate::measure::clock::Clock;
+use crate::pattern::op::{Kind, Next, Op};
 use crate::pattern::sizes::Direction;
 use crate::ring::entries::{Entries, Fixed};
 use crate::ring::slots::Slots;
@@ -18,7 +20,7 @@ use crate::ring::{Ring, Shape, Wait};
 use crate::target::buffers::Buffers;
 use crate::target::passthrough;
 use crate::target::{self, Target, TargetKind};
-use crate::threads::lane::{Kind, Lane, Next, Op};
+use crate::threads::lane::Lane;
 
 /// I/Os handed over at a time. All that are free, or the depth would not be held:
 /// where handing over takes long, the others would wait outside the queue.
@@ -280,6 +282,11 @@ impl Worker {
                 std::hint::spin_loop();
                 Ok(())
             }
+            // Nothing is in flight.
+            Wait::UpTo(timeout_ns) if self.polled => {
+                std::thread::sleep(Duration::from_nanos(timeout_ns));
+                Ok(())
+            }
             wait @ Wait::UpTo(_) => self.enter_waiting(wait, before_ns, submitted),
             wait => self.ring.enter(wait, CHUNK),
         }
@@ -303,7 +310,8 @@ impl Worker {
     fn wait(&self, next: Option<Next>, now_ns: u64) -> Wait {
         let latest_ns = self.lane.boundary_ns().min(now_ns + NAP_NS);
         let until_ns = match next {
-            _ if self.polled => return Wait::Poll,
+            // Completions of a polled ring wake nobody: they are looked for.
+            _ if self.polled && self.slots.in_flight() > 0 => return Wait::Poll,
             None => return Wait::Poll,
             Some(Next::Wait(at_ns)) if self.spin && at_ns < now_ns + SPIN_NS => return Wait::Poll,
             // Wakes up early, and spins for the rest.

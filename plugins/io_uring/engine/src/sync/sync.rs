@@ -10,11 +10,12 @@ use std::time::Duration;
 use crate::job::Stream;
 use crate::job::failure::Failure;
 use crate::measure::clock::Clock;
+use crate::measure::schedule::Schedule;
+use crate::pattern::op::{Kind, Next, Op};
 use crate::pattern::sizes::Direction;
 use crate::target::buffers::Buffers;
 use crate::target::{self, Target};
-use crate::threads::lane::{Kind, Lane, Next, Op};
-use crate::threads::schedule::Schedule;
+use crate::threads::lane::Lane;
 use crate::threads::shared::{Shared, lock};
 
 const NAP_NS: u64 = 20_000_000;
@@ -118,7 +119,7 @@ impl IoThread {
         loop {
             match self.next_io(completion.take()) {
                 Next::Op(op) => completion = self.perform(op),
-                Next::Wait(at_ns) => self.sleep_until(at_ns),
+                Next::Wait(at_ns) | Next::Drain(at_ns) => self.sleep_until(at_ns),
                 Next::Blocked => self.sleep_until(self.clock.now_ns() + BLOCKED_NS),
                 Next::Over => break,
             }

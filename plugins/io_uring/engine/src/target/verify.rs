@@ -8,6 +8,8 @@
 
 use std::collections::HashMap;
 
+use crate::pattern::sizes::Direction;
+
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanVB");
 const HEADER_BYTES: usize = 40;
 const CRC_AT: usize = 32;
@@ -70,7 +72,7 @@ impl Verifier {
     }
 
     /// Whether an I/O would overlap one under way while one of them modifies.
-    pub fn conflicts(&self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
+    fn conflicts(&self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
         let end_bytes = offset_bytes + size_bytes;
         let mut flights = self.in_flight.iter();
         flights.any(|&(start, end, writes)| {
@@ -78,7 +80,16 @@ impl Verifier {
         })
     }
 
-    pub fn begin(&mut self, offset_bytes: u64, size_bytes: u64, modifies: bool) {
+    /// Notes an I/O as in flight, unless it would conflict with another one.
+    pub fn try_begin(&mut self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
+        let free = !self.conflicts(offset_bytes, size_bytes, modifies);
+        if free {
+            self.begin(offset_bytes, size_bytes, modifies);
+        }
+        free
+    }
+
+    fn begin(&mut self, offset_bytes: u64, size_bytes: u64, modifies: bool) {
         let end_bytes = offset_bytes + size_bytes;
         self.in_flight.push((offset_bytes, end_bytes, modifies));
     }
@@ -114,8 +125,25 @@ impl Verifier {
         }
     }
 
+    /// An I/O has come back; `data` is what was read.
+    pub fn complete(
+        &mut self,
+        direction: Direction,
+        offset_bytes: u64,
+        size_bytes: u64,
+        success: bool,
+        data: Option<&[u8]>,
+    ) -> Verdict {
+        self.end(offset_bytes, size_bytes);
+        if direction == Direction::Trim || (direction == Direction::Write && !success) {
+            self.forget(offset_bytes, size_bytes);
+        }
+        let read = data.filter(|_| success && direction == Direction::Read);
+        read.map_or_else(Verdict::default, |data| self.check(offset_bytes, data))
+    }
+
     /// What is stored there is not known: it was trimmed, or the write failed.
-    pub fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
+    fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
         let block_bytes = self.block_bytes as u64;
         for number in offset_bytes / block_bytes..(offset_bytes + size_bytes) / block_bytes {
             self.generations.set(number, 0);
@@ -123,7 +151,7 @@ impl Verifier {
     }
 
     /// Checks what was read.
-    pub fn check(&self, offset_bytes: u64, buffer: &[u8]) -> Verdict {
+    fn check(&self, offset_bytes: u64, buffer: &[u8]) -> Verdict {
         let mut verdict = Verdict::default();
         let first = offset_bytes / self.block_bytes as u64;
         for (at, block) in buffer.chunks_exact(self.block_bytes).enumerate() {

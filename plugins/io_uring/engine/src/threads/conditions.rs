@@ -131,7 +131,7 @@ fn frequency_khz(cpu: usize) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The resolution of the timers that arrivals are waited for with.
+/// The resolution of the timers by which arrivals and pauses are waited for.
 pub fn timer_ns() -> u64 {
     let mut time = NO_TIME;
     // SAFETY: `time` is valid during the call.
@@ -166,7 +166,8 @@ pub struct StreamSetup {
     pub qd: usize,
     /// Its threads wait by computing: full is what they should be.
     pub busy_waits: bool,
-    pub rated: bool,
+    /// It waits for times: of arrivals, or for the end of pauses.
+    pub timed: bool,
 }
 
 /// All of it, at the end of the run.
@@ -216,9 +217,9 @@ impl Conditions {
                 "the CPU's frequency changed by {changed:.0} %; use the governor performance"
             ));
         }
-        if self.timer_ns > COARSE_TIMER_NS && self.streams.iter().any(|stream| stream.rated) {
+        if self.timer_ns > COARSE_TIMER_NS && self.streams.iter().any(|stream| stream.timed) {
             warnings.push(format!(
-                "timers are only as fine as {} ns; arrivals are late by as much",
+                "timers are only as fine as {} ns; arrivals and pauses are late by as much",
                 self.timer_ns
             ));
         }
@@ -278,7 +279,7 @@ mod tests {
                 name: "main".into(),
                 qd: 32,
                 busy_waits,
-                rated: busy_waits,
+                timed: busy_waits,
             }],
             loads: vec![load],
             before: Machine::default(),

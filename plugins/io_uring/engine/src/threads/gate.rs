@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::job::Job;
 use crate::job::failure::Failure;
 use crate::measure::clock::realtime_ns;
+use crate::measure::schedule::Schedule;
 use crate::threads::message::Message;
-use crate::threads::schedule::Schedule;
 use crate::threads::shared::{Shared, lock};
 
 /// A sleep may end so much too late; the rest is waited for busily.

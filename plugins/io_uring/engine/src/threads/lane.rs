@@ -6,71 +6,22 @@
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::job::{Job, Stream};
-use crate::measure::tally::Tally;
+use crate::job::Job;
+use crate::measure::schedule::Schedule;
 use crate::pattern::arrivals::Arrivals;
+use crate::pattern::op::{Kind, Next, Op};
+use crate::pattern::pause::Pause;
 use crate::pattern::seed::{self, Purpose};
-use crate::pattern::sizes::{Direction, Mix, Sizes};
-use crate::pattern::walk::{ThreadShare, Walk};
+use crate::pattern::sequence::Sequence;
+use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::verify::Verifier;
-use crate::threads::conditions::{Load, Usage};
-use crate::threads::message::{LaneEnd, Message};
-use crate::threads::schedule::{Interval, Schedule};
+use crate::threads::interval_counts::IntervalCounts;
+use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
+use crate::threads::message::Message;
 use crate::threads::shared::{END_DRAIN_NS, IoError, Shared};
 
 const REDRAWS: usize = 100;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Io(Direction),
-    Flush,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Op {
-    pub kind: Kind,
-    pub offset_bytes: u64,
-    pub size_bytes: u64,
-    /// Where its latency counts from: the intended start in an open loop; in a
-    /// closed one it is set when the I/O is issued.
-    pub start_ns: u64,
-    /// Whether it started in the measured part.
-    pub measured: bool,
-}
-
-impl Op {
-    pub fn modifies(&self) -> bool {
-        matches!(self.kind, Kind::Io(Direction::Write | Direction::Trim))
-    }
-}
-
-/// What to do next.
-#[derive(Debug, Clone, Copy)]
-pub enum Next {
-    Op(Op),
-    /// Nothing before this time.
-    Wait(u64),
-    /// Nothing before an I/O under way has completed.
-    Blocked,
-    /// No more I/O in this run.
-    Over,
-}
-
-/// When a slot of the queue depth was first and last busy in the measured part.
-#[derive(Debug, Clone, Copy)]
-struct SlotTime {
-    /// u64::MAX as long as it was not.
-    first_ns: u64,
-    last_ns: u64,
-}
-
-impl SlotTime {
-    const NEVER: Self = Self {
-        first_ns: u64::MAX,
-        last_ns: 0,
-    };
-}
 
 /// Which thread of which stream.
 #[derive(Debug, Clone, Copy)]
@@ -83,37 +34,28 @@ pub struct LaneId {
 pub struct Lane {
     id: LaneId,
     shared: Arc<Shared>,
-    messages: Sender<Message>,
     schedule: Schedule,
     begun_ns: u64,
-    interval: Interval,
-    /// Whether `interval` is one of the warm-up.
-    warming_up: bool,
-    boundary_ns: u64,
-    rng: fastrand::Rng,
-    mix: Mix,
-    sizes: [Sizes; 2],
-    walk: Walk,
-    /// The walk from its beginning, for the measured part starts there.
-    fresh_walk: Walk,
+    sequence: Sequence,
     arrivals: Option<Arrivals>,
-    /// Nothing but I/O after I/O: no rate, no limit, no flushes, no verification.
+    pause: Option<Pause>,
+    /// Nothing but I/O after I/O: no rate, pause, limit, flush or verification.
     plain: bool,
+    /// Whether completions are followed up by the pause or the verifier.
+    tracked: bool,
     filler: Filler,
     verifier: Option<Verifier>,
     deferred: Option<Op>,
     sync_every: Option<u64>,
     unsynced_writes: u64,
     measuring: bool,
-    own_thread: bool,
     exhausted: bool,
     succeeded: bool,
     over_ns: Option<u64>,
-    tally: Tally,
-    slots: Vec<SlotTime>,
+    counts: IntervalCounts,
+    slots: SlotTimes,
     lost_ios: u64,
-    /// When the measured part began, and the thread's time then.
-    usage_before: Option<(u64, Usage)>,
+    load: ThreadLoad,
 }
 
 impl Lane {
@@ -126,47 +68,37 @@ impl Lane {
     ) -> Self {
         let stream = &job.streams[id.stream];
         let generator = |purpose| seed::generator(job.seed, id.stream, id.thread, purpose);
-        let share = ThreadShare {
-            thread: id.thread,
-            threads: stream.threads,
-            scatter_seed: seed::derive(job.seed, id.stream, 0, Purpose::Scatter),
-            cover_seed: seed::derive(job.seed, id.stream, 0, Purpose::Cover),
-        };
-        let walk = Walk::new(stream, job.block_bytes, job.passes, share);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
-        let more = stream.rate.is_some() || stream.sync_every.is_some() || stream.verify;
+        let more = stream.rate.is_some()
+            || stream.pauses()
+            || stream.sync_every.is_some()
+            || stream.verify;
+        let schedule = Schedule::new(0, 0, None, job.interval_ns);
         let nonce = seed::mix(job.seed ^ crate::measure::clock::monotonic_ns());
         Self {
             id,
-            schedule: Schedule::new(0, 0, None, job.interval_ns),
+            schedule,
             begun_ns: 0,
-            interval: 0,
-            warming_up: false,
-            boundary_ns: u64::MAX,
-            rng: generator(Purpose::Operations),
-            mix: Mix::new(stream),
-            sizes: sizes_of(stream),
-            fresh_walk: walk.clone(),
-            walk,
-            arrivals: arrivals_of(stream, id.thread, generator(Purpose::Arrivals)),
+            sequence: Sequence::new(job, id.stream, id.thread),
+            arrivals: Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
             filler: Filler::new(&stream.data, smallest_bytes, generator(Purpose::Data)),
             verifier: stream.verify.then(|| Verifier::new(job.block_bytes, nonce)),
+            pause: Pause::of(stream),
             plain: !limited && !more,
+            tracked: stream.verify || stream.pauses(),
             deferred: None,
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             measuring: false,
-            own_thread,
             exhausted: false,
             succeeded: false,
             over_ns: None,
-            tally: Tally::new(),
-            slots: vec![SlotTime::NEVER; stream.qd],
+            counts: IntervalCounts::new(id.lane, schedule, messages),
+            slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
-            usage_before: None,
+            load: ThreadLoad::new(id.stream, own_thread),
             shared,
-            messages,
         }
     }
 
@@ -174,16 +106,10 @@ impl Lane {
     pub fn begin(&mut self, schedule: Schedule) {
         self.begun_ns = self.shared.clock.now_ns();
         self.schedule = schedule;
-        self.enter_interval(schedule.interval_at(schedule.warmup_start_ns));
+        self.counts.begin(schedule);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start_at(schedule.warmup_start_ns);
         }
-    }
-
-    fn enter_interval(&mut self, interval: Interval) {
-        self.interval = interval;
-        self.warming_up = self.schedule.is_warmup(interval);
-        self.boundary_ns = self.schedule.boundary_ns(interval);
     }
 
     pub fn id(&self) -> LaneId {
@@ -192,7 +118,7 @@ impl Lane {
 
     /// A worker wakes up at least here.
     pub fn boundary_ns(&self) -> u64 {
-        self.boundary_ns.min(self.schedule.end_ns)
+        self.counts.boundary_ns().min(self.schedule.end_ns)
     }
 
     pub fn filler(&mut self) -> &mut Filler {
@@ -203,28 +129,15 @@ impl Lane {
     /// anything that was observed at `now_ns` is counted.
     #[inline(always)]
     pub fn tick(&mut self, now_ns: u64) {
-        if now_ns >= self.boundary_ns {
+        if now_ns >= self.counts.boundary_ns() {
             self.flush_counts(now_ns);
         }
     }
 
     #[cold]
     fn flush_counts(&mut self, now_ns: u64) {
-        let ended = self.interval;
-        self.enter_interval(self.schedule.interval_at(now_ns));
-        let reported = self.interval;
-        self.send_counts(ended, reported, now_ns);
-    }
-
-    fn send_counts(&mut self, interval: Interval, reported: Interval, now_ns: u64) {
-        // The main thread is gone only when the process is about to end.
-        let _ = self.messages.send(Message::Counts {
-            lane: self.id.lane,
-            interval,
-            reported,
-            backlog_ios: self.backlog(now_ns),
-            counts: Box::new(self.tally.drain()),
-        });
+        let backlog_ios = self.backlog(now_ns);
+        self.counts.flush(now_ns, backlog_ios);
     }
 
     fn backlog(&self, now_ns: u64) -> u64 {
@@ -248,7 +161,7 @@ impl Lane {
     pub fn next_unless_over(&mut self, now_ns: u64, reserve: bool) -> Next {
         let measured = now_ns >= self.schedule.start_ns;
         if self.plain && measured == self.measuring {
-            if let Some(op) = self.draw(now_ns, measured) {
+            if let Some(op) = self.sequence.draw(now_ns, measured) {
                 return Next::Op(op);
             }
             return self.end_of_work(now_ns);
@@ -258,8 +171,19 @@ impl Lane {
 
     #[inline(never)]
     fn next_in_general(&mut self, now_ns: u64, reserve: bool) -> Next {
+        let next = self.choose(now_ns, reserve);
+        if let (Some(pause), Next::Op(op)) = (&mut self.pause, &next) {
+            pause.issue(op);
+        }
+        next
+    }
+
+    fn choose(&mut self, now_ns: u64, reserve: bool) -> Next {
         if let Some(op) = self.deferred.take() {
             return self.admit(op);
+        }
+        if let Some(next) = self.hold(now_ns) {
+            return next;
         }
         if self.flush_is_due() {
             return Next::Op(self.flush(now_ns));
@@ -277,6 +201,19 @@ impl Lane {
         self.start_io(start_ns, now_ns)
     }
 
+    /// What a pause keeps from starting. It does not delay the end of the work.
+    fn hold(&mut self, now_ns: u64) -> Option<Next> {
+        let pause = self.pause.as_mut()?;
+        let next = pause.hold(now_ns)?;
+        if self.measuring && (self.sequence.is_finished() || self.shared.limit_reached()) {
+            return Some(self.end_of_work(now_ns));
+        }
+        Some(match next {
+            Next::Wait(until_ns) => Next::Wait(until_ns.min(self.schedule.end_ns)),
+            next => next,
+        })
+    }
+
     /// Whether no more I/O is to start; notes since when.
     #[inline(always)]
     pub fn is_over(&mut self, now_ns: u64) -> bool {
@@ -291,10 +228,10 @@ impl Lane {
         let measured = start_ns >= self.schedule.start_ns;
         if measured && !self.measuring {
             self.measuring = true;
-            self.usage_before = Some((now_ns, Usage::now()));
-            self.walk = self.fresh_walk.clone();
+            self.load.begin(now_ns);
+            self.sequence.restart();
         }
-        let Some(op) = self.draw(start_ns, measured) else {
+        let Some(op) = self.sequence.draw(start_ns, measured) else {
             return self.end_of_work(now_ns);
         };
         if measured && !self.shared.claim(op.size_bytes) {
@@ -314,29 +251,6 @@ impl Lane {
         self.exhausted = true;
         self.is_over(now_ns);
         Next::Over
-    }
-
-    #[inline(always)]
-    fn draw(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
-        let direction = self.mix.pick(&mut self.rng);
-        let sizes = &self.sizes[usize::from(direction != Direction::Read)];
-        let size_bytes = sizes.pick(&mut self.rng);
-        let place = match self.walk.next(size_bytes, &mut self.rng) {
-            Some(place) => place,
-            // A warm-up that is longer than the passes does them again.
-            None if !measured => {
-                self.walk = self.fresh_walk.clone();
-                self.walk.next(size_bytes, &mut self.rng)?
-            }
-            None => return None,
-        };
-        Some(Op {
-            kind: Kind::Io(direction),
-            offset_bytes: place.offset_bytes,
-            size_bytes: place.size_bytes,
-            start_ns,
-            measured,
-        })
     }
 
     fn flush_is_due(&self) -> bool {
@@ -371,15 +285,11 @@ impl Lane {
             return Next::Op(op);
         };
         for _ in 0..REDRAWS {
-            if !verifier.conflicts(op.offset_bytes, op.size_bytes, op.modifies()) {
-                verifier.begin(op.offset_bytes, op.size_bytes, op.modifies());
+            if verifier.try_begin(op.offset_bytes, op.size_bytes, op.modifies()) {
                 return Next::Op(op);
             }
-            if !self.walk.may_redraw() {
+            if !self.sequence.redraw(&mut op) {
                 break;
-            }
-            if let Some(place) = self.walk.next(op.size_bytes, &mut self.rng) {
-                op.offset_bytes = place.offset_bytes;
             }
         }
         self.deferred = Some(op);
@@ -412,8 +322,7 @@ impl Lane {
             op.start_ns = now_ns;
         }
         if op.measured {
-            let time = &mut self.slots[slot];
-            time.first_ns = time.first_ns.min(now_ns);
+            self.slots.issued(slot, now_ns);
         }
     }
 
@@ -429,15 +338,15 @@ impl Lane {
         data: Option<&[u8]>,
     ) {
         if op.measured {
-            self.slots[slot].last_ns = now_ns;
+            self.slots.completed(slot, now_ns);
         }
         let expected = match op.kind {
             Kind::Io(Direction::Read | Direction::Write) => op.size_bytes as i64,
             _ => 0,
         };
         let success = result == expected;
-        if self.verifier.is_some() {
-            self.verify(op, success, data);
+        if self.tracked {
+            self.follow_up(op, success, now_ns, data);
         }
         if !success {
             return self.error(op, result);
@@ -446,33 +355,29 @@ impl Lane {
             self.succeeded = true;
             self.shared.succeeded();
         }
-        if self.counts(op) {
+        if self.counts.includes(op.measured) {
             match op.kind {
                 Kind::Io(direction) => {
                     let latency_ns = now_ns.saturating_sub(op.start_ns);
-                    self.tally.record(direction, latency_ns, op.size_bytes);
+                    self.counts
+                        .tally
+                        .record(direction, latency_ns, op.size_bytes);
                 }
-                Kind::Flush => self.tally.sync_ios += 1,
+                Kind::Flush => self.counts.tally.sync_ios += 1,
             }
         }
-    }
-
-    /// What started in the warm-up and ends after it is counted nowhere.
-    #[inline(always)]
-    fn counts(&self, op: &Op) -> bool {
-        op.measured != self.warming_up
     }
 
     #[cold]
     fn error(&mut self, op: &Op, result: i64) {
         let errno = if result < 0 { -result as i32 } else { 0 };
         self.count_error(op);
-        self.shared.failed(io_error(op, errno));
+        self.shared.failed(IoError::of(op, errno));
     }
 
     fn count_error(&mut self, op: &Op) {
-        if self.counts(op) {
-            self.tally.error(match op.kind {
+        if self.counts.includes(op.measured) {
+            self.counts.tally.error(match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
             });
@@ -480,25 +385,26 @@ impl Lane {
     }
 
     #[inline(never)]
+    fn follow_up(&mut self, op: &Op, success: bool, now_ns: u64, data: Option<&[u8]>) {
+        if let Some(pause) = &mut self.pause {
+            pause.complete(now_ns);
+        }
+        self.verify(op, success, data);
+    }
+
     fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {
-        let counts = self.counts(op);
+        let included = self.counts.includes(op.measured);
         let Some(verifier) = &mut self.verifier else {
             return;
         };
         let Kind::Io(direction) = op.kind else {
             return;
         };
-        verifier.end(op.offset_bytes, op.size_bytes);
-        if direction == Direction::Trim || (direction == Direction::Write && !success) {
-            verifier.forget(op.offset_bytes, op.size_bytes);
-        }
-        let Some(data) = data.filter(|_| success && direction == Direction::Read) else {
-            return;
-        };
-        let verdict = verifier.check(op.offset_bytes, data);
-        if counts {
-            self.tally.verified_bytes += verdict.verified_bytes;
-            self.tally.verify_errors += verdict.errors;
+        let (offset_bytes, size_bytes) = (op.offset_bytes, op.size_bytes);
+        let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
+        if included {
+            self.counts.tally.verified_bytes += verdict.verified_bytes;
+            self.counts.tally.verify_errors += verdict.errors;
         }
         if let Some(mismatch) = verdict.first {
             self.shared.mismatched(mismatch);
@@ -523,100 +429,37 @@ impl Lane {
     pub fn record_lost(&mut self, slot: usize, op: &Op, now_ns: u64) {
         self.lost_ios += 1;
         if op.measured {
-            self.slots[slot].last_ns = now_ns;
+            self.slots.completed(slot, now_ns);
         }
         if !self.shared.stopped() {
             self.count_error(op);
-            self.shared.lost(io_error(op, libc::ETIMEDOUT));
+            self.shared.lost(IoError::of(op, libc::ETIMEDOUT));
         }
     }
 
-    /// How the thread spent the measured part, if the lane has one of its own.
-    fn load(&self, now_ns: u64) -> Option<Load> {
-        let before = self.usage_before.filter(|_| self.own_thread)?;
-        Some(Load::between(
-            self.id.stream,
-            before,
-            (now_ns, Usage::now()),
-        ))
+    /// The depth of a stream with pauses is not held, and a slot may be idle for long: the
+    /// lane is then taken as one slot, and the pause in which the run ended as its time.
+    fn slots_end(&self, over_ns: u64) -> LaneEnd {
+        match self.pause {
+            Some(_) => self.slots.end().spanning(over_ns),
+            None => self.slots.end(),
+        }
     }
 
     /// Hands over what is left.
     pub fn finish(&mut self, now_ns: u64) {
         self.tick(now_ns);
         let over_ns = self.over_ns.unwrap_or(now_ns);
-        let backlog_ios = self.backlog(over_ns);
-        self.send_counts(self.interval, Interval::MAX, over_ns);
-        let busy = self
-            .slots
-            .iter()
-            .filter(|slot| slot.first_ns < u64::MAX)
-            .map(|slot| (slot.first_ns, slot.last_ns));
-        let busy: Vec<(u64, u64)> = busy.collect();
-        let _ = self.messages.send(Message::Finished {
-            lane: self.id.lane,
-            end: LaneEnd {
-                begun_ns: self.begun_ns,
-                end_ns: now_ns,
-                over_ns,
-                exhausted: self.exhausted,
-                busy_slots: busy.len() as u64,
-                busy_ns: busy
-                    .iter()
-                    .map(|(first, last)| last.saturating_sub(*first))
-                    .sum(),
-                first_ns: busy.iter().map(|slot| slot.0).min(),
-                last_ns: busy.iter().map(|slot| slot.1).max(),
-                backlog_ios,
-                lost_ios: self.lost_ios,
-                load: self.load(over_ns),
-            },
-        });
+        let end = LaneEnd {
+            begun_ns: self.begun_ns,
+            end_ns: now_ns,
+            over_ns,
+            exhausted: self.exhausted,
+            backlog_ios: self.backlog(over_ns),
+            lost_ios: self.lost_ios,
+            load: self.load.end(over_ns),
+            ..self.slots_end(over_ns)
+        };
+        self.counts.finish(end);
     }
-}
-
-fn io_error(op: &Op, errno: i32) -> IoError {
-    IoError {
-        errno,
-        offset_bytes: op.offset_bytes,
-        size_bytes: op.size_bytes,
-        direction: match op.kind {
-            Kind::Io(direction) => direction.name(),
-            Kind::Flush => "flush",
-        },
-    }
-}
-
-fn sizes_of(stream: &Stream) -> [Sizes; 2] {
-    let or_any = |used: bool, shares| {
-        // A direction that never occurs may have any size, even none.
-        let any = [crate::job::SizeShare {
-            size_bytes: 512,
-            percent: 100.0,
-        }];
-        Sizes::new(if used { shares } else { &any })
-    };
-    [
-        or_any(stream.reads(), &stream.read_sizes),
-        or_any(stream.modifies(), &stream.write_sizes),
-    ]
-}
-
-fn arrivals_of(stream: &Stream, thread: usize, rng: fastrand::Rng) -> Option<Arrivals> {
-    let rate = stream.rate.as_ref()?;
-    let mean = |shares: &[crate::job::SizeShare]| -> f64 {
-        let parts = shares
-            .iter()
-            .map(|share| share.size_bytes as f64 * share.percent / 100.0);
-        parts.sum()
-    };
-    let reads = stream.read_percent * (100.0 - stream.trim_percent) / 1e4;
-    let mean_bytes = match (stream.reads(), stream.modifies()) {
-        (true, true) => {
-            reads * mean(&stream.read_sizes) + (1.0 - reads) * mean(&stream.write_sizes)
-        }
-        (true, false) => mean(&stream.read_sizes),
-        _ => mean(&stream.write_sizes),
-    };
-    Some(Arrivals::new(rate, thread, stream.threads, mean_bytes, rng))
 }

@@ -23,6 +23,20 @@ pub struct LaneEnd {
     pub load: Option<Load>,
 }
 
+impl LaneEnd {
+    /// Busy without a break, from the first issue until `over_ns` or the last completion.
+    pub fn spanning(self, over_ns: u64) -> Self {
+        let busy = self.first_ns.zip(self.last_ns);
+        Self {
+            busy_slots: self.busy_slots.min(1),
+            busy_ns: busy.map_or(0, |(first_ns, last_ns)| {
+                last_ns.max(over_ns).saturating_sub(first_ns)
+            }),
+            ..self
+        }
+    }
+}
+
 /// When a slot of the queue depth was first and last busy in the measured part.
 #[derive(Debug, Clone, Copy)]
 struct SlotTime {

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::job::event::Facts;
 use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
+use crate::pattern::op::{Kind, Op};
 use crate::target::verify::Mismatch;
 
 /// A run with more errors measures errors.
@@ -27,6 +28,18 @@ pub struct IoError {
 }
 
 impl IoError {
+    pub fn of(op: &Op, errno: i32) -> Self {
+        Self {
+            errno,
+            offset_bytes: op.offset_bytes,
+            size_bytes: op.size_bytes,
+            direction: match op.kind {
+                Kind::Io(direction) => direction.name(),
+                Kind::Flush => "flush",
+            },
+        }
+    }
+
     pub fn facts(&self) -> serde_json::Value {
         json!({
             "errno": self.errno, "name": errno_name(self.errno), "offset": self.offset_bytes,
@@ -90,6 +103,12 @@ impl Shared {
             return true;
         };
         self.claimed_bytes.fetch_add(bytes, Ordering::Relaxed) < limit_bytes
+    }
+
+    /// Whether `claim` would give nothing more.
+    pub fn limit_reached(&self) -> bool {
+        let claimed_bytes = self.claimed_bytes.load(Ordering::Relaxed);
+        self.limit_bytes.is_some_and(|limit| claimed_bytes >= limit)
     }
 
     pub fn succeeded(&self) {
