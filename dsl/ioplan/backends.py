@@ -80,9 +80,9 @@ class Gap(Model):
     """Something in a job that a backend cannot do exactly.
 
     `stream` and `field` name the place in the workload, in the language's words:
-    size mix qd threads rate region distribution align data trim sync verify
-    pattern streams, or for warmup passes. `reason` says what is missing, `instead` what
-    would be done in its place; where that is empty, nothing can be.
+    those of `ioplan.language.clause_table.SLOTS`, or `streams for warmup passes`.
+    `reason` says what is missing, `instead` what would be done in its place; where
+    that is empty, nothing can be.
     """
 
     stream: str
@@ -154,10 +154,14 @@ class Backend(Protocol):
     `synchronised = True`. Its executions then have a method `go(at_ns)`: a job that
     is to `await_start` gives Started once all is ready, and does no I/O before that
     time of CLOCK_REALTIME. Its Result says when it did, as the fact `started_ns`.
+
+    `speaks` are the words that it knows, of `ioplan.language.spoken.VOCABULARY`. What
+    a job asks for and is not among them is refused before the backend sees it.
     """
 
     name: str
     virtual_time: bool
+    speaks: frozenset[str]
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Whether it can run on this machine, with these options."""
@@ -170,6 +174,9 @@ class Backend(Protocol):
 
     def open(self, request: TargetRequest) -> Drive:
         """Open a target. Raises ioplan.guard.target.TargetError or BackendError."""
+
+
+MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "open")
 
 
 def names() -> list[str]:
@@ -194,5 +201,8 @@ def _load(name: str, load: Any) -> Backend:
     except Exception as error:  # a stranger's code: anything may come
         raise BackendError(f"the backend {name!r} does not load: {error}") from error
     if not isinstance(backend, Backend):
-        raise BackendError(f"the backend {name!r} lacks a member of the protocol")
+        lacks = ", ".join(one for one in MEMBERS if not hasattr(backend, one))
+        raise BackendError(
+            f"the backend {name!r} lacks {lacks}; see ioplan.backends.Backend"
+        )
     return backend

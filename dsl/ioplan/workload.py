@@ -95,7 +95,9 @@ class Stream(Model):
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
     the share of discards among all operations. `qd` is the queue depth of each
-    of the `threads`. `align_bytes` of None aligns each I/O to its own size. Each of
+    of the `threads`. `align_bytes` of None aligns each I/O to its own size. With a
+    `pause_ns` each thread, after `pause_every` I/Os, lets those outstanding complete
+    and waits so long. Each of
     the `hosts` does the whole stream; without any it is the host of the target.
     """
 
@@ -109,6 +111,8 @@ class Stream(Model):
     qd: Annotated[int, Field(ge=1)] = 1
     threads: Annotated[int, Field(ge=1)] = 1
     rate: Rate | None = None
+    pause_ns: Annotated[int, Field(ge=0)] = 0
+    pause_every: Annotated[int, Field(ge=1)] = 1
     region: Region = Region()
     distribution: Distribution = Uniform()
     data: Data = Data()

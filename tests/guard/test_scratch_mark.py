@@ -101,7 +101,12 @@ def session_killed(path: Path) -> None:
         f"t = open_target(TargetRequest(path={str(path)!r}, writes=True));"
         "os.pwrite(t.fd, bytes(8192), 0); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=paths.SUPPORT, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=paths.TESTS / "guard",
+        env=os.environ | {"PYTHONPATH": str(paths.SUPPORT)},
+        check=False,
+    )
     assert done.returncode == -signal.SIGKILL
 
 

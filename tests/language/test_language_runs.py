@@ -22,6 +22,8 @@ CLAUSES = [
     "random 4KiB 100/0, rate 2_000 iops",
     "random 4KiB 70/30, rate 20MiB/s",
     "random 4KiB 100/0, qd 8, rate 2_000 iops poisson",
+    "random 4KiB 100/0, qd 4, pause 1ms",
+    "random 4KiB 70/30, qd 8, pause 2ms every 32",
     "random 4KiB 0/100, region 25%..50%",
     "random 4KiB 100/0, hotspots { 50% in 5%, 30% in 15%, 20% in 80% }",
     "random 4KiB 100/0, zipf 1.1",

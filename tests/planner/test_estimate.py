@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_planner import checked
+from plans import checked
 
 from ioplan.planner.estimate import Assumptions, Cost, Estimator, counted
 from ioplan.planner.steps import RoundsOf

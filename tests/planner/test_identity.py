@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_planner import checked
+from plans import checked
 
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.estimate import counted
@@ -162,6 +162,8 @@ OTHERS = {
         Rate(bytes_per_s=100),
         Rate(iops=100, arrivals="poisson"),
     ],
+    "pause_ns": [1_000, 5_000_000],
+    "pause_every": [2, 128],
     "region": [Region(start_percent=50), Region(end_percent=50)],
     "distribution": [
         Zipf(theta=0.5),

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plans import checked
 
 from ioplan.backends import TargetFacts
-from ioplan.language.check.check import check
 from ioplan.language.plan import CheckedPlan, PurgeStep
-from ioplan.language.syntax.source import Source
 from ioplan.planner.estimate import counted
 from ioplan.planner.jobs import (
     LEAST_INTERVAL_NS,
@@ -67,10 +66,6 @@ states = st.lists(
     min_size=3,
     max_size=3,
 )
-
-
-def checked(text: str, scale: float = 1.0, **settings: str) -> CheckedPlan:
-    return check(Source("plan.ioplan", text), settings=settings, time_scale=scale)
 
 
 def flat(states: list[list[str]], number: int) -> list[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from plans import checked
 from run_data import SECOND_NS, counts, session, stream
-from test_planner import checked
 
 from ioplan.backends import (
     Availability,
@@ -23,6 +23,7 @@ from ioplan.backends import (
     untold,
 )
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
+from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Step
 from ioplan.planner.unfold import unfold
@@ -113,6 +114,7 @@ class ScriptedDrive:
 class ScriptedBackend:
     name = "scripted"
     virtual_time = True
+    speaks = VOCABULARY
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         return []

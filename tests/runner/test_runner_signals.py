@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from test_planner import checked
+from plans import checked
 from test_runner import Bench, ScriptedExecution, bench, played
 
 from ioplan.backends import TargetRequest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_planner import checked
+from plans import checked
 
 from ioplan.language.plan import Precondition
 from ioplan.planner.target_state import TargetState, reached, state_digest, steps_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from plans import checked
 from run_data import SECOND_NS, counts, record, session, stream
-from test_planner import checked
 
 from ioplan.job import Result
 from ioplan.language.metric import parse_metric

@@ -20,6 +20,16 @@ from ioplan.blocking.limits import find_gaps
 from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
 
+SPEAKS = frozenset(
+    (
+        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *("for", "bytes", "passes", "warmup"),
+    )
+)
+"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+
 
 class BlockingBackend:
     """A whole backend around blocking reads and writes."""
@@ -27,6 +37,7 @@ class BlockingBackend:
     name = "blocking"
     version = ""
     virtual_time = False
+    speaks = SPEAKS
     block_bytes = 512
     """The smallest I/O that the target takes."""
 

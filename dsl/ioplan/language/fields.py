@@ -1,12 +1,11 @@
-"""The fields of a workload: which quantity each takes and what it sets.
+"""What a quantity sets in a stream: each function is one clause's conversion.
 
-One table serves clauses (`qd 32`), axes (`vary qd in …`) and names that an axis
-decides (`qd depth`), so that all three mean the same.
+Clauses (`qd 32`), axes (`vary qd in …`) and names that an axis decides (`qd depth`)
+use the same one, so that all three mean the same. Each raises QuantityError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ioplan.language.quantity import (
@@ -91,87 +90,60 @@ def percent(quantity: Quantity, what: str) -> float:
     return share
 
 
-def _size(quantity: Quantity) -> Attributes:
+def one_size(quantity: Quantity) -> Attributes:
+    """The block size of both directions."""
     sizes = (SizeShare(size_bytes=io_size(quantity), percent=100),)
     return {"read_sizes": sizes, "write_sizes": sizes}
 
 
-def _align(quantity: Quantity) -> Attributes:
+def align(quantity: Quantity) -> Attributes:
+    """The alignment of offsets."""
     return {"align_bytes": io_size(quantity, "an alignment")}
 
 
-def _mix(quantity: Quantity) -> Attributes:
+def mix(quantity: Quantity) -> Attributes:
+    """Reads and writes in percent."""
     return {"read_percent": float(of_kind(quantity, "a mix", "mix").value)}
 
 
-def _rate(quantity: Quantity) -> Attributes:
+def rate(quantity: Quantity) -> Attributes:
+    """An open-loop rate: its kind and its value."""
     of_kind(quantity, "a rate", "iops", "bandwidth")
     if quantity.value <= 0:
         raise QuantityError("a rate is more than 0")
     return {"rate": (quantity.kind, float(quantity.value))}
 
 
-def _zipf(quantity: Quantity) -> Attributes:
+def zipf(quantity: Quantity) -> Attributes:
+    """A Zipf distribution of offsets."""
     theta = float(of_kind(quantity, "zipf", "number").value)
     if not 0 < theta <= 5:
         raise QuantityError("zipf is a number above 0, at most 5", "for example 1.1")
     return {"distribution": Zipf(theta=theta)}
 
 
-def _pareto(quantity: Quantity) -> Attributes:
+def pareto(quantity: Quantity) -> Attributes:
+    """A Pareto distribution of offsets."""
     h = float(of_kind(quantity, "pareto", "number").value)
     if not 0 < h < 1:
         raise QuantityError("pareto is a number between 0 and 1", "for example 0.2")
     return {"distribution": Pareto(h=h)}
 
 
-def _normal(quantity: Quantity) -> Attributes:
+def normal(quantity: Quantity) -> Attributes:
+    """A normal distribution of offsets."""
     deviation = percent(quantity, "normal")
     if not deviation:
         raise QuantityError("the deviation is more than 0 %", "for example 10%")
     return {"distribution": Normal(deviation_percent=deviation)}
 
 
-def _trim(quantity: Quantity) -> Attributes:
-    share = percent(quantity, "trim")
-    return {"trim_percent": share}
-
-
-FIELDS: dict[str, Callable[[Quantity], Attributes]] = {
-    "size": _size,
-    "mix": _mix,
-    "read": lambda q: {"read_percent": percent(q, "read")},
-    "qd": lambda q: {"qd": count(q, "a queue depth", MOST_QD)},
-    "threads": lambda q: {"threads": count(q, "the number of threads", MOST_THREADS)},
-    "rate": _rate,
-    "align": _align,
-    "trim": _trim,
-    "sync": lambda q: {"sync_every": count(q, "'sync every'", MOST_SYNC)},
-    "zipf": _zipf,
-    "pareto": _pareto,
-    "normal": _normal,
-}
-"""Fields that one quantity decides. Each raises QuantityError."""
-
-AXIS_FIELDS = (
-    *("qd", "size", "read", "threads", "rate", "region", "align", "data"),
-    *("workload", "pattern", "trim", "sync"),
-)
-
-SLOTS = {
-    "read": "mix",
-    "sizes": "size",
-    "zipf": "distribution",
-    "pareto": "distribution",
-    "normal": "distribution",
-    "hotspots": "distribution",
-}
-"""Clauses that say the same thing in different words share a slot."""
-
-
-def slot(field: str) -> str:
-    """What a clause is about; a workload says each thing once."""
-    return SLOTS.get(field, field)
+def pause(quantity: Quantity) -> Attributes:
+    """The think time of a closed loop. Raises QuantityError."""
+    pause_ns = round(of_kind(quantity, "a pause", "time").value)
+    if not pause_ns:
+        raise QuantityError("a pause is more than 0", "for example pause 5ms")
+    return {"pause_ns": pause_ns}
 
 
 def data_of(kind: str, share: float = 0.0) -> Attributes:

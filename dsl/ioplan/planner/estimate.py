@@ -178,15 +178,26 @@ class Estimator:
         reads = (1 - trims) * stream.read_percent / 100
         write_bytes = self.sizes(stream.write_sizes)
         size = reads * self.sizes(stream.read_sizes) + (1 - reads) * write_bytes
-        assumed = self.assumptions
-        iops = min(
-            assumed.iops,
-            stream.qd * stream.threads / assumed.latency_s,
-            assumed.bandwidth_bytes_per_s / size,
-        )
+        iops = self._iops(stream, size)
         if stream.rate:
             iops = min(iops, iops_of(stream.rate, size))
         return iops * size, iops * (1 - reads - trims) * write_bytes
+
+    def _iops(self, stream: Stream, mean_size_bytes: float) -> float:
+        """The I/Os per second of a closed loop: bursts, where it pauses."""
+        assumed = self.assumptions
+        burst_depth = (
+            min(stream.qd, stream.pause_every) if stream.pause_ns else stream.qd
+        )
+        iops = min(
+            assumed.iops,
+            burst_depth * stream.threads / assumed.latency_s,
+            assumed.bandwidth_bytes_per_s / mean_size_bytes,
+        )
+        if not stream.pause_ns:
+            return iops
+        burst = stream.threads * stream.pause_every
+        return burst / (burst / iops + stream.pause_ns / SECOND_NS)
 
 
 def iops_of(rate: Rate, mean_size_bytes: float) -> float:

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.job import Job
 from ioplan.language.check.check import check
+from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.fields import slot
 from ioplan.language.plan import CheckedPlan, StreamTemplate
+from ioplan.language.spoken import unspoken
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.steps import Prepare, Run
@@ -50,7 +51,7 @@ def shortfalls(
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
     for step, job in all_jobs(unfold(plan), facts, not writes):
-        for gap in (*backend.gaps(job, options), *_placed(job, backend)):
+        for gap in gaps_of(backend, job, options):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)
             key = (place, gap.field, gap.reason)
@@ -58,12 +59,15 @@ def shortfalls(
     return list(found.values())
 
 
-def _placed(job: Job, backend: Backend) -> Iterator[Gap]:
-    """Streams on hosts are not done by one alone."""
-    for stream in job.streams:
-        if stream.hosts and not getattr(backend, "spreads", False):
-            reason = f"this host alone cannot do what is on {', '.join(stream.hosts)}"
-            yield Gap(stream=stream.name, field="hosts", reason=reason)
+def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:
+    """All that a backend cannot do exactly: what it never heard of comes first.
+
+    A gap of its own in the same place tells more, and takes its stead.
+    """
+    own = backend.gaps(job, options)
+    known = {(gap.stream, gap.field) for gap in own}
+    strange = unspoken(job, backend.speaks)
+    return [gap for gap in strange if (gap.stream, gap.field) not in known] + own
 
 
 def _span(step: Run | Prepare, gap: Gap) -> Span | None:
@@ -96,23 +100,11 @@ Answer = Literal["exactly", "nearly", "no"]
 FEATURES = {
     "random, sequential": "run random 4KiB 100/0, qd 4 for 2s",
     "read/write mix": "run random 4KiB 70/30, qd 4 for 2s",
-    "threads": "run random 4KiB 100/0, threads 2, qd 4 each for 2s",
     "size distribution": "run random sizes { 4KiB 50%, 8KiB 50% } 100/0 for 2s",
     "sizes by direction": "run random read sizes { 4KiB 100% } "
     "write sizes { 8KiB 100% } 50/50 for 2s",
     "several streams": "run mixed for 2s",
-    "rate": "run random 4KiB 100/0, rate 1_000 iops for 2s",
-    "rate poisson": "run random 4KiB 100/0, rate 1_000 iops poisson for 2s",
-    "region": "run random 4KiB 100/0, region 0%..50% for 2s",
-    "hotspots": "run random 4KiB 100/0, hotspots { 50% in 5%, 50% in 95% } for 2s",
-    "zipf": "run random 4KiB 100/0, zipf 1.2 for 2s",
-    "pareto": "run random 4KiB 100/0, pareto 0.2 for 2s",
-    "normal": "run random 4KiB 100/0, normal 10% for 2s",
-    "align": "run random 4KiB 100/0, align 512B for 2s",
-    "data compressible": "run random 4KiB 0/100, data compressible 50% for 2s",
-    "trim": "run random 4KiB 50/50, trim 10% for 2s",
-    "sync": "run random 4KiB 0/100, sync every 32 for 2s",
-    "verify": "run random 4KiB 50/50, verify for 2s",
+    **{form: run for clause in CLAUSES for form, run in clause.features()},
     "warmup": "run random 4KiB 100/0 for 2s, warmup 1s",
     "parts of a second": "run random 4KiB 100/0 for 250ms",
     "passes": "run random 4KiB 0/100, 1 pass",
@@ -132,7 +124,7 @@ def answer(backend: Backend, options: dict[str, Any], feature: str) -> Answer:
     text = f'{MIXED}test "T" {{ {FEATURES[feature]} }}'
     plan = check(Source(feature, text))
     ((_, job),) = all_jobs(unfold(plan), SAMPLE, read_only=False)
-    gaps = backend.gaps(job, options)
+    gaps = gaps_of(backend, job, options)
     if not gaps:
         return "exactly"
     return "nearly" if all(gap.instead for gap in gaps) else "no"

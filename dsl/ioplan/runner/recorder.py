@@ -11,7 +11,7 @@ from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.context import Setting
 from ioplan.runner.execute.execute import Finished
-from ioplan.runner.fit import described
+from ioplan.runner.fit import described, gaps_of
 from ioplan.workload import Workload
 
 
@@ -55,7 +55,7 @@ class Recorder:
         )
 
     def _substitutions(self, job: Job) -> tuple[str, ...]:
-        gaps = self.setting.backend.gaps(job, self.setting.options)
+        gaps = gaps_of(self.setting.backend, job, self.setting.options)
         return tuple(described(gap) for gap in gaps)
 
     def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:

@@ -17,7 +17,7 @@ from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import FEATURES, MIXED
+from ioplan.runner.fit import FEATURES, MIXED, gaps_of
 from ioplan.workload import SizeShare
 
 MS_NS = 1_000_000
@@ -182,7 +182,7 @@ class Subject:
 
     def exactly(self, job: Job) -> Job:
         """The job, if the backend says that it can do it exactly."""
-        gaps = self.backend().gaps(job, self.options)
+        gaps = gaps_of(self.backend(), job, self.options)
         if gaps:
             told = "; ".join(f"{gap.field}: {gap.reason}" for gap in gaps)
             pytest.skip(f"the backend says: {told}")

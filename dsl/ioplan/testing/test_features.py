@@ -81,7 +81,8 @@ def check_spread(
 
 FEATURES = (
     *("several streams", "rate", "rate poisson", "hotspots", "zipf", "pareto"),
-    *("normal", "align", "data compressible", "trim", "sync", "verify"),
+    *("normal", "align", "data zeros", "data compressible", "trim", "sync", "verify"),
+    *("pause", "pause every"),
 )
 """What `Load` does not measure."""
 
@@ -113,6 +114,20 @@ class Exactness(Subject):
         if asked.run_ns:
             check_duration(result.run_ns, asked.run_ns, slack_ns=SLACK_NS)
         MEASURES.get(feature, _sound)(Seen(asked, result, before, after))
+
+
+def _pause(seen: Seen) -> None:
+    """A ceiling of one burst a pause, and latencies that leave the pause out."""
+    (stream,) = seen.job.streams
+    done = of(seen.result.streams[0], "read")
+    bursts = seen.result.run_ns / stream.pause_ns + 1
+    assert done.ios <= stream.pause_every * stream.threads * bursts, (
+        f"{done.ios} I/Os are more than {bursts:.1f} bursts of {stream.pause_every}"
+    )
+    pauses_ns = (done.ios / stream.pause_every - 1) * stream.pause_ns
+    assert done.sum_ns + pauses_ns <= seen.result.run_ns + SLACK_NS, (
+        "the latencies and the pauses take longer than the run: latencies include them"
+    )
 
 
 def _sound(seen: Seen) -> None:
@@ -183,5 +198,6 @@ MEASURES: dict[str, Callable[[Seen], None]] = {
     "verify": _verify,
     "several streams": _streams,
     "data compressible": _compressible,
+    **dict.fromkeys(("pause", "pause every"), _pause),
     **dict.fromkeys(SPREADS, _spread),
 }

@@ -10,8 +10,10 @@ import pytest
 
 from ioplan.backends import Availability, Backend, BackendError, Gap, TargetFacts
 from ioplan.guard.target import TargetError
-from ioplan.job import Job
-from ioplan.runner.fit import FEATURES
+from ioplan.job import Job, JobStream
+from ioplan.language.clause_table import SLOTS
+from ioplan.language.spoken import VOCABULARY
+from ioplan.runner.fit import FEATURES, gaps_of
 from ioplan.testing.checks import check_refused, check_same
 from ioplan.testing.subject import (
     ODD,
@@ -25,10 +27,16 @@ from ioplan.testing.subject import (
 from ioplan.testing.test_safety import nothing_left
 
 FIELDS = {
-    *("size", "mix", "qd", "threads", "rate", "region", "distribution", "align"),
-    *("data", "trim", "sync", "verify", "pattern", "for", "warmup", "passes"),
+    *SLOTS,
+    *("for", "warmup", "passes"),
     "streams",  # the stream itself: there is one too many
 }
+
+
+class InventedStream(JobStream):
+    """A stream with a clause that no backend can have heard of."""
+
+    invented_ns: int = 0
 
 
 class Speech(Subject):
@@ -65,6 +73,24 @@ class Speech(Subject):
         assert gap.stream in names, f"the gap's stream {gap.stream!r} is not in {names}"
         assert gap.field in FIELDS, f"the gap's field {gap.field!r} is no clause"
         assert gap.reason, f"the gap in {gap.field} has no reason"
+
+    def test_it_speaks_only_words_that_there_are(self) -> None:
+        speaks = self.backend().speaks
+        assert isinstance(speaks, frozenset), "speaks is a frozenset of words"
+        assert speaks <= VOCABULARY, f"no words: {sorted(speaks - VOCABULARY)}"
+        lacking = {"random", "size", "mix"} - speaks
+        assert not lacking, f"without {sorted(lacking)} nothing can be run"
+
+    def test_an_invented_clause_is_refused(self, tmp_path: Path) -> None:
+        """What a backend has never heard of, it cannot do exactly."""
+        with self.drive(tmp_path) as drive:
+            usual = self.job(drive.facts)
+        strange = InventedStream(**usual.streams[0].model_dump(), invented_ns=5_000_000)
+        asked = usual.model_copy(update={"streams": (strange,)})
+        assert gaps_of(self.backend(), usual, self.options) == []
+        (gap,) = gaps_of(self.backend(), asked, self.options)
+        assert (gap.stream, gap.field) == (strange.name, "invented_ns")
+        assert not gap.instead, "nothing is done in place of what nobody knows"
 
     def test_longer_times_have_a_reason(self, tmp_path: Path) -> None:
         """`times` is for those that say that they cannot do short runs."""

@@ -17,6 +17,17 @@ from ioplan_fio.settings import Settings, settings_of
 OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
 
 
+SPEAKS = frozenset(
+    (
+        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *("for", "bytes", "passes", "warmup"),
+    )
+)
+"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+
+
 class FioDrive(FileDrive):
     """fio opens the target once more, which an exclusive holder does not hinder."""
 
@@ -41,6 +52,7 @@ class FioBackend:
 
     name = "fio"
     virtual_time = False
+    speaks = SPEAKS
     synchronised = True
 
     def availability(self, options: dict[str, Any]) -> Availability:

@@ -12,6 +12,26 @@ from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
+SPEAKS = frozenset(
+    (
+        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+        *(
+            "rate",
+            "rate poisson",
+            "pause",
+            "pause every",
+            "region",
+            "hotspots",
+            "zipf",
+            "pareto",
+            "normal",
+        ),
+        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *("for", "bytes", "passes", "warmup"),
+    )
+)
+"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+
 
 class IoUringDrive(FileDrive):
     """A target that the engine runs on."""
@@ -33,6 +53,7 @@ class IoUringBackend:
 
     name = "io_uring"
     virtual_time = False
+    speaks = SPEAKS
     synchronised = True
 
     def availability(self, options: dict[str, Any]) -> Availability:

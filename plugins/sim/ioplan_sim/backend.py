@@ -27,11 +27,23 @@ LEAST_BYTES = 1 << 20
 DEFAULT_BYTES = 64 << 30
 
 
+SPEAKS = frozenset(
+    (
+        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *("for", "bytes", "passes", "warmup"),
+    )
+)
+"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+
+
 class SimBackend:
     """Needs nothing, touches nothing; time is virtual."""
 
     name = "sim"
     virtual_time = True
+    speaks = SPEAKS
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable everywhere."""

@@ -19,12 +19,23 @@ from ioplan_spdk.options import SpdkOptions, options_of
 from ioplan_spdk.place import place_of
 from ioplan_spdk.program import NAME, no_hugepages, program_path, version
 
+SPEAKS = frozenset(
+    (
+        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *("for", "bytes", "passes", "warmup"),
+    )
+)
+"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+
 
 class SpdkBackend:
     """SPDK: its bdevperf, or fio with its plugin."""
 
     name = "spdk"
     virtual_time = False
+    speaks = SPEAKS
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable where its program runs; without hugepages, only for trying out."""

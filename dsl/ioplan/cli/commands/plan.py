@@ -23,7 +23,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.jobs import all_jobs, writes
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import Shortfall, described, shortfalls
+from ioplan.runner.fit import Shortfall, described, gaps_of, shortfalls
 from ioplan.runner.state_ledger import UNKNOWN, proven
 from ioplan.store.store import Store
 
@@ -71,7 +71,7 @@ def _refuse(unsaid: list[Shortfall], backend: str) -> None:
 
 def _approximate(job: Job, choice: Choice) -> list[str]:
     """What the text says in another way than the plan."""
-    gaps = choice.backend.gaps(job, choice.options)
+    gaps = gaps_of(choice.backend, job, choice.options)
     return [f"done instead: {described(gap)}" for gap in gaps if gap.instead]
 
 

@@ -23,6 +23,7 @@ from ioplan.cluster.sync.job_split import hosts_of, no_room, share_of
 from ioplan.cluster.sync.participant import PartCall, Told
 from ioplan.guard.errors import TargetError
 from ioplan.job import SECOND_NS, Job
+from ioplan.runner.fit import gaps_of
 
 OPEN_S = 60.0
 SAME = ("serial", "wwid", "nsid", "partition", "backing_file")
@@ -97,7 +98,6 @@ class SpreadBackend:
     device to look at, nor is this machine worth measuring, as in virtual time."""
 
     virtual_time = True
-    spreads = True
 
     def __init__(
         self,
@@ -111,6 +111,7 @@ class SpreadBackend:
         self.inner, self.calls, self.connect = inner, calls, connect
         self.options = options
         self.name, self.version = inner.name, ""
+        self.speaks = inner.speaks | {"on hosts"}
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """As the hosts have said once the target is open."""
@@ -122,7 +123,9 @@ class SpreadBackend:
         found: list[Gap] = []
         for host in hosts_of(job, leader):
             part = share_of(job, host, leader)
-            found += no_room(part) or self.inner.gaps(part, self.options[host])
+            found += no_room(part) or gaps_of(
+                self.inner, _alone(part), self.options[host]
+            )
         return list(dict.fromkeys(found))
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
@@ -184,3 +187,9 @@ def _differences(one: TargetFacts, other: TargetFacts) -> str:
     for name in ("kind", "capacity_bytes", "block_bytes"):
         found[name] = (str(getattr(one, name)), str(getattr(other, name)))
     return "; ".join(f"{n} {a} and {b}" for n, (a, b) in found.items() if a != b)
+
+
+def _alone(part: Job) -> Job:
+    """A host's part as the backend of that host sees it: there is no other host."""
+    streams = tuple(one.model_copy(update={"hosts": ()}) for one in part.streams)
+    return part.model_copy(update={"streams": streams})

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ioplan.core.memo import ByIdentity
-from ioplan.language.fields import FIELDS, Attributes, slot
+from ioplan.language.clause_table import CONVERTED, slot
+from ioplan.language.fields import Attributes
 from ioplan.language.plan import (
     Amount,
     CellValue,
@@ -81,7 +82,7 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
 
 @lru_cache(maxsize=4096)
 def _converted(field: str, quantity: Quantity) -> Attributes:
-    return FIELDS[field](quantity)
+    return CONVERTED[field](quantity)
 
 
 @lru_cache(maxsize=1024)

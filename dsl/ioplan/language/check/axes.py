@@ -14,12 +14,12 @@ from ioplan.language.syntax import tree
 Row = tuple[CellValue | None, ...]
 
 
-def axis_of(vary: tree.Vary, scope: Scope) -> Axis | None:
-    """The axis, or None after errors.
+def axis_of(vary: tree.Vary, rests: frozenset[str], scope: Scope) -> Axis | None:
+    """The axis, or None after errors; `rests` are the names that an `idle` uses.
 
     In the scope, what other axes decide is open in definitions only.
     """
-    dimensions = [dimension(word) for word in vary.names]
+    dimensions = [dimension(word, rests) for word in vary.names]
     rows = list(_rows(vary, dimensions, scope))
     if not rows or any(value is None for _, row in rows for value in row):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ioplan.language.check.scope import Open, OpenName, Scope
-from ioplan.language.fields import AXIS_FIELDS
+from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.plan import Axis, CellValue
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
@@ -32,8 +32,13 @@ class Dimension:
         return self.field == other.field and one_stream
 
 
-def dimension(word: tree.Word) -> Dimension:
-    """Whether a name is a field, a field of a stream, or any other name."""
+def dimension(word: tree.Word, rests: frozenset[str]) -> Dimension:
+    """Whether a name is a field, a field of a stream, or any other name.
+
+    What an `idle` of the test names is no field: `vary pause in …` with `idle pause`.
+    """
+    if word.text in rests:
+        return Dimension(word, None)
     stream, _, field = word.text.rpartition(".")
     if field in AXIS_FIELDS and field != "workload":
         return Dimension(word, field, stream or None)
@@ -42,14 +47,19 @@ def dimension(word: tree.Word) -> Dimension:
     return Dimension(word, None)
 
 
-def opened_by(axes: tuple[Axis, ...], varies: list[tree.Vary], scope: Scope) -> Open:
+def opened_by(
+    axes: tuple[Axis, ...],
+    varies: list[tree.Vary],
+    rests: frozenset[str],
+    scope: Scope,
+) -> Open:
     """What the axes of a test decide, where they are no fields."""
     made = Open()
     whole = {name for axis in axes for name in axis.names}
     for word in (word for vary in varies for word in vary.names):
         if word.text not in whole:
             made.broken.add(word.text)
-        if dimension(word).field is None:
+        if dimension(word, rests).field is None:
             values = _quantities(word.text, axes)
             made.names.setdefault(word.text, OpenName(word.text, values))
             param = scope.param(word.text)

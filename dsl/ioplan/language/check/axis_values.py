@@ -14,10 +14,12 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.workloads import named
-from ioplan.language.fields import FIELDS, data_of
+from ioplan.language.clause_table import CONVERTED
+from ioplan.language.fields import data_of
 from ioplan.language.plan import CellValue
 from ioplan.language.quantity import MOST_DECIMALS, Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.grammar import PATTERNS
 
 MOST_VALUES = 10_000
 
@@ -85,7 +87,6 @@ def _rounded(number: int | float) -> int | float:
 
 
 STEPS: dict[Kind, str] = {"size": "4KiB", "time": "10s", "share": "10%"}
-PATTERNS = ("random", "sequential")
 
 
 def values_in(
@@ -205,7 +206,7 @@ def _of_quantity(
     if what.field is None:
         return CellValue(text=quantity.text, key=quantity.value, quantity=quantity)
     field = what.field
-    made = scope.parameters.guarded(node.span, lambda: FIELDS[field](quantity))
+    made = scope.parameters.guarded(node.span, lambda: CONVERTED[field](quantity))
     if made is None:
         return None
     return CellValue(text=quantity.text, key=quantity.value, attributes=made)

@@ -9,7 +9,8 @@ from itertools import groupby
 from ioplan.language.check.clause_values import data_from, region_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import Draft
-from ioplan.language.fields import FIELDS, io_size, percent, slot
+from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
+from ioplan.language.fields import MOST_SYNC, count, io_size, percent
 from ioplan.language.plan import Amount, Ref, StreamTemplate
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.syntax import tree
@@ -85,11 +86,6 @@ def _adds_up(shares: Iterable[float], what: str, span: Span, scope: Scope) -> No
 
 Apply = Callable[[tree.Clause, Scope, Draft], None]
 
-ONE_QUANTITY = (
-    *("size", "read", "trim", "threads", "sync"),
-    *("zipf", "pareto", "normal"),
-)
-COUNTS = ("qd", "threads", "sync")
 KEYWORDS = {"time": "for", "share": "read", "iops": "rate", "bandwidth": "rate"}
 """What a quantity without its keyword most likely meant."""
 NAMED = {
@@ -122,11 +118,16 @@ def _single(clauses: Iterable[tree.Clause], scope: Scope) -> list[tree.Clause]:
     kept: list[tree.Clause] = []
     for bare, group in groupby(clauses, _is_bare_number):
         found = list(group)
-        if bare and kept and kept[-1].kind in COUNTS:
+        if bare and kept and _is_count(kept[-1]):
             _listed(kept[-1], found, scope)
         else:
             kept += found
     return kept
+
+
+def _is_count(clause: tree.Clause) -> bool:
+    entry = BY_WORD.get(clause.kind)
+    return entry is not None and entry.is_count
 
 
 def _is_bare_number(clause: tree.Clause) -> bool:
@@ -207,7 +208,7 @@ def _apply(
 ) -> None:
     """Set a field that one quantity decides, now or by an axis."""
     span = clause.span
-    made = scope.judged(amount, clause.atoms[0], FIELDS[field])
+    made = scope.judged(amount, clause.atoms[0], CONVERTED[field])
     if isinstance(amount, Ref):
         draft.refer(field, amount.name, span)
     elif made is not None:
@@ -235,6 +236,25 @@ def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     """How I/Os arrive goes with the rate: an override says both anew."""
     _one("rate")(clause, scope, draft)
     draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
+
+
+def _pause(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    """After how many I/Os goes with the pause: an override says both again."""
+    first, *every = clause.atoms
+    amount = scope.amount(first)
+    if amount is not None:
+        _apply("pause", amount, clause, scope, draft)
+    found = _every(every[0], scope) if every else 1
+    draft.attributes["pause_every"] = found or 1
+
+
+def _every(atom: tree.Atom, scope: Scope) -> int | None:
+    said = scope.quantity(atom, "'every'")
+    if said is None:
+        return None
+    return scope.parameters.guarded(
+        atom.span, lambda: count(said, "'every'", MOST_SYNC)
+    )
 
 
 def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
@@ -280,11 +300,13 @@ def _quoted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 
 
 CLAUSES: dict[str, Apply] = {
-    **{field: _one(field) for field in ONE_QUANTITY},
+    **{word: _one(word) for word in SIMPLE_WORDS},
     "pattern": _pattern,
     "value": _value,
     "qd": _qd,
     "rate": _rate,
+    "pause": _pause,
+    "sync": _one("sync"),
     "align": _align,
     "sizes": sizes,
     "read sizes": sizes,

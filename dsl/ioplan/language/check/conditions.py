@@ -11,20 +11,11 @@ from ioplan.language.check.clause_values import (
     region_text,
 )
 from ioplan.language.check.scope import Scope
+from ioplan.language.clause_table import BY_WORD
 from ioplan.language.plan import Axis, CellValue, Comparison, Condition, Junction
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-
-FIELD_KINDS: dict[str, tuple[Kind, ...]] = {
-    "qd": ("number",),
-    "threads": ("number",),
-    "sync": ("number",),
-    "size": ("size",),
-    "align": ("size",),
-    "read": ("share",),
-    "trim": ("share",),
-}
 
 
 def condition(
@@ -142,7 +133,12 @@ def _same_kind(
 def _field_kinds(field: str, values: list[CellValue]) -> tuple[Kind, ...]:
     """What a field is compared with; the two kinds of rate cannot be compared."""
     rate = (values[0].attributes or {}).get("rate")
-    return (rate[0],) if rate else FIELD_KINDS.get(field, ())
+    return (rate[0],) if rate else _kinds_of(field)
+
+
+def _kinds_of(field: str) -> tuple[Kind, ...]:
+    clause = BY_WORD.get(field)
+    return clause.kinds if clause else ()
 
 
 def _check_reached(

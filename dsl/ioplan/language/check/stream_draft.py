@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ioplan.language.fields import Attributes, slot
+from ioplan.language.clause_table import slot
+from ioplan.language.fields import Attributes
 from ioplan.language.plan import StreamTemplate
 from ioplan.language.syntax.source import Span
 

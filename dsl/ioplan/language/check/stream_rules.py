@@ -8,7 +8,7 @@ from typing import Any
 
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import merged
-from ioplan.language.fields import AXIS_FIELDS, slot
+from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, slot
 from ioplan.language.plan import (
     Axis,
     CellValue,
@@ -18,7 +18,8 @@ from ioplan.language.plan import (
 )
 from ioplan.language.syntax.source import Span
 
-RANDOM_ONLY = ("hotspots", "zipf", "pareto", "normal")
+RANDOM_ONLY = tuple(clause.word for clause in CLAUSES if clause.random_only)
+WRITES_ONLY = tuple(clause.word for clause in CLAUSES if clause.writes_only)
 
 
 def check_streams(
@@ -37,6 +38,7 @@ def check_streams(
             _check_decided_once(whole, given, where, scope)
             _check_pattern(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
+            _check_loop(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
 
 
@@ -209,6 +211,18 @@ def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
     return any(n in refs or n.rpartition(".")[2] in DEPTH for n in axis.names)
 
 
+def _check_loop(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """A rate is an open loop, a pause belongs to a closed one."""
+    if {"rate", "pause"} <= {*stream.spans, *given}:
+        scope.findings.error(
+            "a stream has a rate or a pause, not both",
+            stream.spans.get("pause", where),
+            "a rate starts I/Os by the clock, a pause waits for them to complete",
+        )
+
+
 def _check_effect(
     base: StreamTemplate, override: StreamTemplate, given: set[str], scope: Scope
 ) -> None:
@@ -221,7 +235,7 @@ def _check_effect(
     varied = {"read", "trim"} & given or {"read", "mix", "trim"} & set(stream.refs)
     if reads != 100 or varied or stream.attributes.get("trim_percent"):
         return
-    for field in ("data", "sync"):
+    for field in WRITES_ONLY:
         said_here = field in override.spans or "mix" not in override.spans
         if field in stream.spans and said_here:
             scope.findings.error(

@@ -215,19 +215,21 @@ class Sweep:
         return next((name for name in found if name in lacking), None)
 
 
-def sweep_of(varies: list[tree.Vary], scope: Scope) -> Sweep:
+def sweep_of(varies: list[tree.Vary], rests: frozenset[str], scope: Scope) -> Sweep:
     """What a test varies; nothing is skipped yet, and no run is known."""
-    axes = _axes(varies, scope)
-    opened = opened_by(axes, varies, scope)
+    axes = _axes(varies, rests, scope)
+    opened = opened_by(axes, varies, rests, scope)
     if opened.params:  # the varied workloads may depend on them
-        axes = _axes(varies, replace(scope, open=opened, elsewhere=True))
-    dimensions = tuple(dimension(word) for vary in varies for word in vary.names)
+        axes = _axes(varies, rests, replace(scope, open=opened, elsewhere=True))
+    dimensions = tuple(dimension(word, rests) for vary in varies for word in vary.names)
     _check_decided_once(dimensions, scope.findings)
     return Sweep(replace(scope, open=opened), dimensions, Matrix(axes))
 
 
-def _axes(varies: list[tree.Vary], scope: Scope) -> tuple[Axis, ...]:
-    axes = (axis_of(vary, scope) for vary in varies)
+def _axes(
+    varies: list[tree.Vary], rests: frozenset[str], scope: Scope
+) -> tuple[Axis, ...]:
+    axes = (axis_of(vary, rests, scope) for vary in varies)
     return tuple(axis for axis in axes if axis)
 
 

@@ -17,9 +17,8 @@ from ioplan.language.check.stream_rules import alternatives
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
 from ioplan.language.check.workloads import workload
+from ioplan.language.clause_table import AXIS_FIELDS, FIO_WORDS
 from ioplan.language.errors.collector import Findings
-from ioplan.language.errors.hints import FIO_WORDS
-from ioplan.language.fields import AXIS_FIELDS
 from ioplan.language.plan import (
     After,
     Amount,
@@ -157,7 +156,7 @@ def checked(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
     """The checked test, or None after errors."""
     findings = scope.findings
     before = findings.noted
-    sweep = sweep_of(_all(tree.Vary, node), scope)
+    sweep = sweep_of(_all(tree.Vary, node), _rests(node), scope)
     checker = StepChecker(sweep)
     steps = checker.steps(s for s in node.statements if isinstance(s, tree.Step))
     check_size(steps, sweep, node.title.span)
@@ -194,6 +193,12 @@ def _test(
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
         text=node.span.text,
     )
+
+
+def _rests(node: tree.Test) -> frozenset[str]:
+    """The names that say how long a test rests."""
+    steps = (step for step in flat(node.statements) if isinstance(step, tree.Idle))
+    return frozenset(step.pause.text for step in steps if step.pause.kind == "name")
 
 
 def _all(kind: type[Node], node: tree.Test) -> list[Node]:

@@ -6,26 +6,12 @@ import re
 from functools import cache
 
 from ioplan.core.text import did_you_mean, nearest
+from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.recovery import Stop, line_start
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
 from ioplan.language.syntax.source import Source, Span, without_comments
-
-FIO_WORDS = {
-    "iodepth": "qd 32",
-    **dict.fromkeys(("bs", "blocksize"), "size 4KiB"),
-    **dict.fromkeys(("numjobs", "jobs"), "threads 4"),
-    "runtime": "for 30s",
-    "ramp_time": "warmup 5s",
-    **dict.fromkeys(("rw", "readwrite", "randrw"), "random 4KiB 70/30"),
-    "randread": "random 4KiB 100/0",
-    "randwrite": "random 4KiB 0/100",
-    "rwmixread": "read 70%",
-    "rate_iops": "rate 1_000 iops",
-    "loops": "2 passes, or repeat 3 { run … }",
-}
-"""Each with an example of what is written in its place."""
 
 
 def written_here(word: str) -> str:
@@ -156,7 +142,6 @@ PLAIN = {
     "READ_SIZES": "'read sizes'",
     "WRITE_SIZES": "'write sizes'",
     "DATA": "'random', 'zeros'",
-    "FIELD": "'read', 'size', 'trim'",
     "$END": "the end of the file",
 }
 
@@ -229,16 +214,18 @@ def _may_stand(expected: list[str]) -> str:
 
 def _expected(stop: Stop) -> list[str]:
     """What may stand there, keywords in quotes first."""
-    shown = {_terminal(name) for name in stop.accepted}
+    shown = {text for name in stop.accepted for text in _terminal(name)}
     return sorted(shown, key=lambda text: (not text.startswith("'"), text))
 
 
 @cache
-def _terminal(name: str) -> str:
-    """A terminal of the grammar as a person would write it."""
+def _terminal(name: str) -> tuple[str, ...]:
+    """A terminal of the grammar as a person would write it, each of its words."""
+    if name == "SIMPLE":
+        return tuple(f"'{word}'" for word in SIMPLE_WORDS)
     if name in PLAIN:
-        return PLAIN[name]
+        return (PLAIN[name],)
     for terminal in grammar().terminals:
         if terminal.name == name:
-            return f"'{terminal.pattern.value.removesuffix(WORD_END)}'"
-    return name
+            return (f"'{terminal.pattern.value.removesuffix(WORD_END)}'",)
+    return (name,)

@@ -257,7 +257,7 @@ class Builder(Transformer[Token, tree.File]):
 
     spot = share
 
-    def field(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def simple(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.clause_of(str(parts[0]), meta, parts[1:])
 
     def data(self, meta: Meta, parts: list[Any]) -> tree.Clause:
@@ -273,16 +273,12 @@ class Builder(Transformer[Token, tree.File]):
     each = total = poisson = flag
     base = _clause("base")
     qd = _clause("qd")
-    threads = _clause("threads")
     rate = _clause("rate")
+    pause = _clause("pause")
     region = _clause("region")
-    align = _clause("align")
     sync = _clause("sync")
     verify = _clause("verify")
     hotspots = _clause("hotspots")
-    zipf = _clause("zipf")
-    pareto = _clause("pareto")
-    normal = _clause("normal")
     warmup = _clause("warmup")
     lasting = _clause("for")
     until = _clause("until")

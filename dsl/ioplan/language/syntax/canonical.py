@@ -148,6 +148,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"data {words} {atoms}".rstrip()]
         case "sync":
             return [f"sync every {atoms}"]
+        case "pause":
+            return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "hosts":
             return [f"on hosts {', '.join(map(host, node.words))}"]
         case "quoted":

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+from ioplan.language.clause_table import CLAUSES
 from ioplan.language.quantity import Kind, QuantityError, parse
 from ioplan.report.document import Scale
 
 TITLES = {
-    "qd": "queue depth",
-    "size": "block size",
-    "read": "read share",
-    "align": "alignment",
+    **{clause.word: clause.title for clause in CLAUSES if clause.title},
     "session": "session",
     "metric": "figure",
 }

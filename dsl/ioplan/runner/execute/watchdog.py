@@ -208,10 +208,10 @@ def least_silence_s(job: Job) -> float:
 
 
 def gap_s(stream: JobStream) -> float:
-    """The mean time between two arrivals; a stream without a rate has no gaps."""
+    """The mean time between two I/Os that a rate or a pause asks for."""
     rate = stream.rate
     if rate is None:
-        return 0.0
+        return stream.pause_ns / SECOND_NS
     if rate.iops:
         return 1 / rate.iops
     sizes = (*stream.read_sizes, *stream.write_sizes)

@@ -1,0 +1,374 @@
+"""The clauses of a workload: each is one entry, and nothing else knows it.
+
+From here come the grammar's keywords, "did you mean", fio's words, what a workload
+says twice, the axes of `vary`, the titles of charts, what a backend can say that it
+speaks, the features of `ioplan backends`, and the table in the language's reference.
+How to add one: dsl/add-a-clause.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ioplan.language import fields as to
+from ioplan.language.fields import Attributes
+from ioplan.language.quantity import Kind, Quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """A clause: how it is written, what it sets, and what is derived from it.
+
+    `forms` maps what a backend may speak to an example of it; the clause's own word
+    comes first. `sets` are the members of `workload.Stream` that it decides, with a
+    member's value behind it where only that value is meant (`data zeros`).
+    """
+
+    word: str
+    forms: dict[str, str]
+    sets: dict[str, tuple[str, ...]]
+    reference: tuple[str, str, str] | None = None
+    """How the reference writes it, what it means, and its default."""
+    convert: Callable[[Quantity], Attributes] | None = None
+    """What one quantity sets; None where the clause takes something else."""
+    kinds: tuple[Kind, ...] = ()
+    """What a condition compares an axis of it with."""
+    slot: str = ""
+    """What it is about, where several clauses say the same thing."""
+    is_simple: bool = False
+    """Whether it is its word and one value: the grammar needs no rule for it."""
+    is_axis: bool = True
+    is_count: bool = False
+    """Whether it takes one whole number, so that `qd 1, 2` means an axis."""
+    title: str = ""
+    """What a chart's axis is called, where it is not the word."""
+    random_only: bool = False
+    writes_only: bool = False
+    feature: str = ""
+    """A run that shows it, where the example alone does not do."""
+    is_feature: bool = True
+    """Whether `ioplan backends` has a row for each of its forms."""
+    fio: dict[str, str] = field(default_factory=dict)
+    """fio's words for it, each with what is written here."""
+
+    def features(self) -> Iterator[tuple[str, str]]:
+        """Each form with a run that asks for it."""
+        mix = "0/100" if self.writes_only else "100/0"
+        for form, example in self.forms.items() if self.is_feature else ():
+            yield form, self.feature or f"run random 4KiB {mix}, {example} for 2s"
+
+
+def _count(what: str, most: int, member: str) -> Callable[[Quantity], Attributes]:
+    return lambda quantity: {member: to.count(quantity, what, most)}
+
+
+CLAUSES: tuple[Clause, ...] = (
+    Clause(
+        word="pattern",
+        is_feature=False,
+        forms={"random": "random", "sequential": "sequential"},
+        sets={"random": ("pattern random",), "sequential": ("pattern sequential",)},
+        reference=("`random` / `sequential`", "the access pattern", ""),
+        fio={
+            **dict.fromkeys(("rw", "readwrite", "randrw"), "random 4KiB 70/30"),
+            "randread": "random 4KiB 100/0",
+            "randwrite": "random 4KiB 0/100",
+        },
+    ),
+    Clause(
+        word="size",
+        is_feature=False,
+        forms={"size": "size 4KiB"},
+        sets={"size": ("read_sizes", "write_sizes")},
+        reference=(
+            "`4KiB`, `size 4KiB`",
+            "the block size; the word is needed for a name after the head: "
+            "`size block`",
+            "",
+        ),
+        convert=to.one_size,
+        kinds=("size",),
+        is_simple=True,
+        title="block size",
+        fio=dict.fromkeys(("bs", "blocksize"), "size 4KiB"),
+    ),
+    Clause(
+        word="mix",
+        is_feature=False,
+        forms={"mix": "70/30"},
+        sets={"mix": ("read_percent",)},
+        convert=to.mix,
+        is_axis=False,
+    ),
+    Clause(
+        word="read",
+        forms={},
+        sets={},
+        reference=(
+            "`70/30`, `read 70%`",
+            "the share of reads among reads and writes",
+            "",
+        ),
+        convert=lambda quantity: {"read_percent": to.percent(quantity, "read")},
+        kinds=("share",),
+        slot="mix",
+        is_simple=True,
+        title="read share",
+        fio={"rwmixread": "read 70%"},
+    ),
+    Clause(
+        word="sizes",
+        is_feature=False,
+        forms={"sizes": "sizes { 4KiB 50%, 8KiB 50% }"},
+        sets={"sizes": ("read_sizes several", "write_sizes several")},
+        reference=(
+            "`sizes { 512B 10%, 4KiB 60%, 64KiB 30% }`",
+            "a block-size distribution in place of one size; adds up to 100 %. "
+            "`read sizes` and `write sizes` differ by direction",
+            "",
+        ),
+        slot="size",
+        is_axis=False,
+        fio={"bssplit": "sizes { 4KiB 60%, 64KiB 40% }"},
+    ),
+    Clause(
+        word="qd",
+        is_feature=False,
+        forms={"qd": "qd 32"},
+        sets={"qd": ("qd",)},
+        reference=(
+            "`qd N`, `qd N each`, `qd N total`",
+            "outstanding I/Os. With more than one thread, `each` or `total` must be "
+            "said; an axis `qd` changes the number only",
+            "1",
+        ),
+        convert=_count("a queue depth", to.MOST_QD, "qd"),
+        kinds=("number",),
+        is_count=True,
+        title="queue depth",
+        fio={"iodepth": "qd 32"},
+    ),
+    Clause(
+        word="threads",
+        forms={"threads": "threads 4"},
+        sets={"threads": ("threads",)},
+        reference=(
+            "`threads N`",
+            "sequential threads get disjoint parts of the region",
+            "1",
+        ),
+        convert=_count("the number of threads", to.MOST_THREADS, "threads"),
+        kinds=("number",),
+        is_simple=True,
+        is_count=True,
+        feature="run random 4KiB 100/0, threads 2, qd 4 each for 2s",
+        fio=dict.fromkeys(("numjobs", "jobs"), "threads 4"),
+    ),
+    Clause(
+        word="rate",
+        forms={
+            "rate": "rate 1_000 iops",
+            "rate poisson": "rate 1_000 iops poisson",
+        },
+        sets={
+            "rate": ("rate.iops", "rate.bytes_per_s"),
+            "rate poisson": ("rate.arrivals poisson",),
+        },
+        reference=(
+            "`rate R`, `rate R poisson`",
+            "open loop: latency counts from the intended start, so a stalled device "
+            "cannot hide its queue",
+            "none",
+        ),
+        convert=to.rate,
+        fio={"rate_iops": "rate 1_000 iops"},
+    ),
+    Clause(
+        word="pause",
+        forms={"pause": "pause 5ms", "pause every": "pause 5ms every 128"},
+        sets={"pause": ("pause_ns",), "pause every": ("pause_every",)},
+        reference=(
+            "`pause 5ms`, `pause 5ms every 128`",
+            "think time of a closed loop: after each I/O, or after so many, a thread "
+            "lets those outstanding complete and waits so long; latencies are "
+            "unaffected, and after each I/O means a queue depth of 1",
+            "none",
+        ),
+        convert=to.pause,
+        kinds=("time",),
+        fio={
+            "thinktime": "pause 5ms",
+            "thinktime_blocks": "pause 5ms every 128",
+        },
+    ),
+    Clause(
+        word="region",
+        forms={"region": "region 0%..50%"},
+        sets={"region": ("region.start_percent", "region.end_percent")},
+        reference=("`region 0%..50%`", "part of the target", "all"),
+    ),
+    Clause(
+        word="hotspots",
+        forms={"hotspots": "hotspots { 50% in 5%, 50% in 95% }"},
+        sets={"hotspots": ("distribution hotspots", "distribution.spots")},
+        reference=(
+            "`hotspots { 50% in 5%, 30% in 15%, 20% in 80% }`",
+            "share of the I/Os in share of the space, from the start on",
+            "uniform",
+        ),
+        slot="distribution",
+        is_axis=False,
+        random_only=True,
+    ),
+    Clause(
+        word="zipf",
+        forms={"zipf": "zipf 1.2"},
+        sets={"zipf": ("distribution zipf", "distribution.theta")},
+        reference=(
+            "`zipf 1.1`, `pareto 0.2`, `normal 10%`",
+            "where random I/O falls",
+            "uniform",
+        ),
+        convert=to.zipf,
+        slot="distribution",
+        is_simple=True,
+        is_axis=False,
+        random_only=True,
+        fio={"random_distribution": "zipf 1.1"},
+    ),
+    Clause(
+        word="pareto",
+        forms={"pareto": "pareto 0.2"},
+        sets={"pareto": ("distribution pareto", "distribution.h")},
+        convert=to.pareto,
+        slot="distribution",
+        is_simple=True,
+        is_axis=False,
+        random_only=True,
+    ),
+    Clause(
+        word="normal",
+        forms={"normal": "normal 10%"},
+        sets={"normal": ("distribution normal", "distribution.deviation_percent")},
+        convert=to.normal,
+        slot="distribution",
+        is_simple=True,
+        is_axis=False,
+        random_only=True,
+    ),
+    Clause(
+        word="align",
+        forms={"align": "align 512B"},
+        sets={"align": ("align_bytes",)},
+        reference=(
+            "`align 512B`, `align size`",
+            "offsets are multiples of this",
+            "`size`",
+        ),
+        convert=to.align,
+        kinds=("size",),
+        is_simple=True,
+        title="alignment",
+        fio={"blockalign": "align 4KiB"},
+    ),
+    Clause(
+        word="data",
+        forms={
+            "data zeros": "data zeros",
+            "data compressible": "data compressible 50%",
+        },
+        sets={
+            "data zeros": ("data zeros",),
+            "data compressible": ("data compressible", "data.percent"),
+        },
+        reference=(
+            "`data random`, `data zeros`, `data compressible 50%`",
+            "what is written",
+            "`random`",
+        ),
+        writes_only=True,
+        fio={
+            "zero_buffers": "data zeros",
+            "buffer_compress_percentage": "data compressible 50%",
+        },
+    ),
+    Clause(
+        word="trim",
+        forms={"trim": "trim 10%"},
+        sets={"trim": ("trim_percent",)},
+        reference=(
+            "`trim 10%`",
+            "part of the operations are discards; the mix shares the rest",
+            "0 %",
+        ),
+        convert=lambda quantity: {"trim_percent": to.percent(quantity, "trim")},
+        kinds=("share",),
+        is_simple=True,
+        feature="run random 4KiB 50/50, trim 10% for 2s",
+    ),
+    Clause(
+        word="sync",
+        forms={"sync": "sync every 32"},
+        sets={"sync": ("sync_every",)},
+        reference=("`sync every 32`", "a flush after so many writes", "none"),
+        convert=_count("'sync every'", to.MOST_SYNC, "sync_every"),
+        kinds=("number",),
+        is_count=True,
+        writes_only=True,
+        fio=dict.fromkeys(("fsync", "fdatasync"), "sync every 32"),
+    ),
+    Clause(
+        word="verify",
+        forms={"verify": "verify"},
+        sets={"verify": ("verify",)},
+        reference=("`verify`", "what is read is what was last written", "off"),
+        is_axis=False,
+        feature="run random 4KiB 50/50, verify for 2s",
+    ),
+    Clause(
+        word="on hosts",
+        is_feature=False,
+        forms={"on hosts": "on hosts h1, h2"},
+        sets={"on hosts": ("hosts",)},
+        reference=(
+            "`on hosts h1, h2`",
+            "each of these hosts of the lab does the stream, all at once "
+            '([labs.md](labs.md)); a name with other characters is quoted: `"rack-2"`',
+            "the host of the target",
+        ),
+        slot="hosts",
+        is_axis=False,
+    ),
+)
+
+BY_WORD = {clause.word: clause for clause in CLAUSES}
+CONVERTED = {
+    clause.word: clause.convert for clause in CLAUSES if clause.convert is not None
+}
+"""Fields that one quantity decides. Each raises QuantityError."""
+AXIS_FIELDS = (*(clause.word for clause in CLAUSES if clause.is_axis), "workload")
+SIMPLE_WORDS = tuple(clause.word for clause in CLAUSES if clause.is_simple)
+FIO_WORDS = {
+    **{theirs: ours for clause in CLAUSES for theirs, ours in clause.fio.items()},
+    "runtime": "for 30s",
+    "ramp_time": "warmup 5s",
+    "loops": "2 passes, or repeat 3 { run … }",
+}
+"""fio's words, each with an example of what is written in its place."""
+
+_SLOTS = {clause.word: clause.slot or clause.word for clause in CLAUSES}
+_SLOTS |= dict.fromkeys(("random", "sequential"), "pattern")
+SLOTS = frozenset(_SLOTS.values())
+"""What a gap of a backend can be in, of a stream."""
+
+
+def slot(field: str) -> str:
+    """What a clause is about; a workload says each thing once."""
+    return _SLOTS.get(field, field)
+
+
+def reference_rows() -> list[str]:
+    """The clauses as rows of the table in the language's reference."""
+    rows = (clause.reference for clause in CLAUSES if clause.reference)
+    return ["| " + " | ".join(row) + " |" for row in rows]

@@ -1,0 +1,90 @@
+"""What a job asks for, in the words that a backend declares to speak.
+
+A backend that has never heard of something must not be believed to do it: whatever a
+job sets away from its default is a gap, unless the backend names it in `speaks`. The
+words are the forms of the clause table (`rate`, `rate poisson`, `zipf`, …), and for
+the run's length `for`, `bytes`, `passes`, `warmup`. A member of a stream that no
+clause sets is its own word, which nobody speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from pydantic import BaseModel
+
+from ioplan.backends import Gap
+from ioplan.job import Job
+from ioplan.language.clause_table import CLAUSES, slot
+from ioplan.workload import Stream
+
+WORDS = {
+    member: form
+    for clause in CLAUSES
+    for form, members in clause.sets.items()
+    for member in members
+}
+LENGTHS = {
+    "run_ns": "for",
+    "limit_bytes": "bytes",
+    "passes": "passes",
+    "warmup_ns": "warmup",
+}
+VOCABULARY = frozenset((*WORDS.values(), *LENGTHS.values(), "streams"))
+"""All that a backend may declare; `streams` is several at the same time."""
+FIELDS = {form: slot(clause.word) for clause in CLAUSES for form in clause.sets}
+FIELDS["bytes"] = "for"
+
+OWN_WAY = (
+    *("target", "capacity_bytes", "block_bytes", "streams", "interval_ns", "seed"),
+    *("read_only", "await_start", "mode"),
+)
+"""Members of a job that say how and where, not what."""
+NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+
+
+def unspoken(job: Job, speaks: Collection[str]) -> list[Gap]:
+    """What the job asks for and a backend that `speaks` these words never heard of."""
+    gaps = []
+    for number, stream in enumerate(job.streams):
+        asked = [*words(stream), *(_lengths(job) if number == 0 else ())]
+        asked += ["streams"] * (number > 0)
+        gaps += [_gap(stream, word) for word in asked if word not in speaks]
+    return gaps
+
+
+def _gap(stream: Stream, word: str) -> Gap:
+    reason = f"the backend does not support {word!r}"
+    if stream.hosts and word == "on hosts":
+        reason = f"this host alone cannot do what is on {', '.join(stream.hosts)}"
+    return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)
+
+
+def words(stream: Stream) -> list[str]:
+    """What a stream says beyond its defaults, each word once."""
+    return list(dict.fromkeys(WORDS.get(path, path) for path in _members(stream)))
+
+
+def _lengths(job: Job) -> Iterator[str]:
+    for name, info in type(job).model_fields.items():
+        if name not in OWN_WAY and getattr(job, name) != info.default:
+            yield LENGTHS.get(name, name)
+
+
+def _members(model: BaseModel, prefix: str = "") -> Iterator[str]:
+    """The paths of all members that are not at their default."""
+    for name, info in type(model).model_fields.items():
+        value = getattr(model, name)
+        if name in NOT_SAID or (not info.is_required() and value == info.default):
+            continue
+        path = prefix + name
+        if isinstance(value, BaseModel):
+            kind = getattr(value, "kind", None)
+            yield from [f"{path} {kind}"] if kind else []
+            yield from _members(value, f"{path}.")
+        elif isinstance(value, str):
+            yield f"{path} {value}"
+        else:
+            yield path
+            several = name.endswith("_sizes") and len(value) > 1
+            yield from [f"{path} several"] if several else []
