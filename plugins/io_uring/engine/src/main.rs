@@ -49,7 +49,7 @@ fn main() {
             EXIT_USAGE
         }
     };
-    // Not a return: threads that hang in the kernel are not waited for.
+    // Not a return: that would wait for threads that are stuck in the kernel.
     std::process::exit(code);
 }
 
@@ -98,13 +98,13 @@ fn print(text: &str, code: i32) -> i32 {
 }
 
 fn fail(failure: &Failure) -> i32 {
-    // When nobody reads it, the exit code still says it.
+    // If nobody reads it, the exit code still reports the failure.
     let _ = event::emit(&Event::from(failure));
     EXIT_FAILED
 }
 
-/// A bug is told as an event as well, and ends the process at once: the other threads
-/// must not go on doing I/O.
+/// A bug is reported as an event too, and ends the process at once: the other threads
+/// must not continue to do I/O.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("a bug in the engine, please report it: {panic}");

@@ -1,4 +1,4 @@
-//! What can be done here, and on this target. Reads one block and writes nothing.
+//! `probe`: what this machine and a target support. Reads one block and writes nothing.
 
 use serde_json::json;
 

@@ -25,12 +25,12 @@ use crate::threads::mode;
 use crate::threads::shared::{END_DRAIN_NS, Shared};
 use crate::threads::signals;
 
-/// How often the main thread looks for stuck threads.
+/// How often the main thread checks for stuck threads.
 const POLL_NS: u64 = 100_000_000;
-/// What a thread may be late after it should have given up.
+/// A thread that is later than this after it should have given up is stuck.
 const STUCK_NS: u64 = 500_000_000;
 
-/// How the run went, after its events have been printed.
+/// The outcome of a run whose events have been printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Complete,
@@ -39,7 +39,7 @@ pub enum Outcome {
     NoReader,
 }
 
-/// `starts` is what tells a job that awaits its start when that is.
+/// `starts` gives the start time of a job that awaits it.
 pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure> {
     let calibration = Calibration::start();
     let job: Job = serde_json::from_str(text).map_err(|error| {
@@ -110,7 +110,7 @@ struct Run {
     gate: Arc<Gate>,
     crew: Crew,
     schedule: Schedule,
-    /// The schedule's beginning by CLOCK_REALTIME.
+    /// The start of the schedule by CLOCK_REALTIME.
     began_ns: u64,
     timeline: Timeline,
     ends: Vec<Option<LaneEnd>>,
@@ -152,7 +152,7 @@ impl Run {
         }
     }
 
-    /// Until all lanes have ended.
+    /// Prints progress until all lanes have ended.
     fn supervise(&mut self, messages: &Receiver<Message>) {
         while self.ends.iter().any(Option::is_none) {
             let now_ns = self.shared.clock.now_ns();
@@ -198,14 +198,14 @@ impl Run {
         }
     }
 
-    /// No message came: is a thread stuck?
+    /// No message has come for a while: a thread may be stuck.
     fn poll_stuck(&mut self) {
         self.crew.tick(self.shared.clock.now_ns());
         self.give_up_stuck();
     }
 
-    /// Threads in sync mode cannot leave the kernel by themselves. One in io_uring mode
-    /// can, and is beyond help when it does not.
+    /// The lane of a thread that is stuck in a system call is finished for it in sync mode;
+    /// in io_uring mode the thread owns its lane, whose counts are lost.
     fn give_up_stuck(&mut self) {
         let now_ns = self.shared.clock.now_ns();
         self.crew.abandon_stuck(now_ns);
@@ -230,7 +230,7 @@ impl Run {
         }
     }
 
-    /// The last lines, the result, and the failure if it is one.
+    /// Prints the remaining progress, the result, and the failure if there is one.
     fn report_result(mut self) -> Outcome {
         let after = state_now(&self.crew);
         let ends: Vec<LaneEnd> = self.ends.iter().flatten().cloned().collect();
@@ -253,7 +253,7 @@ impl Run {
         if let Some(failure) = &failure {
             self.emit(&Event::from(failure));
         }
-        // The gate is held to here: a thread may still be about to wait at it.
+        // The gate is kept until here: a thread may still be about to wait at it.
         drop(self.gate);
         match (self.has_reader, failure) {
             (false, _) => Outcome::NoReader,
@@ -275,7 +275,7 @@ impl Run {
         ))
     }
 
-    /// Each stream's time: see engine.md, "run_ns".
+    /// The time of each stream: see engine.md, "run_ns".
     fn runs_ns(&self, ends: &[LaneEnd]) -> Vec<u64> {
         let streams = self.job.streams.iter().enumerate();
         let lanes = self.crew.lanes.iter().zip(ends);
@@ -311,7 +311,7 @@ impl Run {
             ),
             (
                 lost > 0,
-                format!("{lost} I/Os had not come back when the run was given up"),
+                format!("{lost} I/Os had not completed when the run was given up"),
             ),
             (
                 backlog > 0,

@@ -1,4 +1,4 @@
-//! Is the job one that can be run as it is said? All that needs no target.
+//! Whether a job can be run as it stands: all checks that need no target.
 
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Distribution, Job, SizeShare, Stream};
@@ -193,7 +193,7 @@ fn check_region(job: &Job, stream: &Stream) -> Checked {
     ))
 }
 
-/// Each thread must have room for each of its sizes.
+/// Each thread's part of the region must have room for each of its block sizes.
 fn check_room(job: &Job, stream: &Stream) -> Checked {
     let own_part = stream.verify || stream.pattern == crate::job::Pattern::Sequential;
     let threads = if own_part { stream.threads } else { 1 };
@@ -223,7 +223,7 @@ fn check_room(job: &Job, stream: &Stream) -> Checked {
     Ok(())
 }
 
-/// Nobody else may write where a stream verifies.
+/// No other stream may write where a stream verifies.
 fn check_verify(job: &Job) -> Checked {
     for (at, stream) in job.streams.iter().enumerate().filter(|(_, s)| s.verify) {
         let others = job.streams.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What the engine prints: one JSON object a line, as `ioplan.job` has them.
+//! What the engine prints: one JSON object per line, as `ioplan.job` defines them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -57,7 +57,7 @@ pub struct Cpu {
 #[derive(Serialize)]
 pub struct StreamReport {
     pub name: String,
-    /// Its own time, in the result.
+    /// The stream's own time; only in the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_ns: Option<u64>,
     pub directions: BTreeMap<&'static str, CountsReport>,
@@ -80,12 +80,12 @@ pub struct CountsReport {
     pub bins: Bins,
 }
 
-/// index, count, index, count…
+/// Bins as one flat list: index, count, index, count…
 fn flat<S: Serializer>(bins: &Bins, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(bins.iter().flat_map(|bin| [u64::from(bin.0), bin.1]))
 }
 
-/// Prints one line and hands it over at once. An error means that nobody reads.
+/// Prints one line and flushes it. An error means that nobody reads.
 pub fn emit(event: &Event) -> io::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');

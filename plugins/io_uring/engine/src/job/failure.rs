@@ -1,5 +1,5 @@
-//! Why a run cannot start or go on: a short cause and a message for a person, and the
-//! names of errnos for it.
+//! Why a run cannot start or go on: a cause for programs, a message for people, and the
+//! names of errnos for both.
 
 use std::fmt;
 use std::io;
@@ -69,7 +69,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Names of the errnos that I/O meets.
+/// The errnos that I/O can fail with.
 const ERRNO_NAMES: &[(i32, &str)] = &[
     (libc::EIO, "EIO"),
     (libc::ENOENT, "ENOENT"),
@@ -102,7 +102,7 @@ const ERRNO_NAMES: &[(i32, &str)] = &[
     (libc::ENOSYS, "ENOSYS"),
 ];
 
-/// What is said when a transfer was short and there is no errno.
+/// The name of errno 0: a transfer was short, and the kernel gave no errno.
 const SHORT: &str = "short transfer";
 
 pub fn errno_name(errno: i32) -> String {
@@ -115,7 +115,7 @@ pub fn errno_name(errno: i32) -> String {
         .map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
 }
 
-/// "EIO (Input/output error)".
+/// For messages, for example "EIO (Input/output error)".
 pub fn describe_errno(errno: i32) -> String {
     if errno == 0 {
         return format!("{SHORT}, fewer bytes than asked for");

@@ -1,4 +1,4 @@
-//! One run as it is asked for: the JSON form of `ioplan.job.Job`.
+//! The job: one run as it is requested, the JSON form of `ioplan.job.Job`.
 
 use serde::Deserialize;
 
@@ -27,13 +27,13 @@ pub struct Job {
     pub read_only: bool,
     #[serde(default)]
     pub mode: Mode,
-    /// Once all is ready, wait for the line on stdin that says when to begin.
+    /// Once all threads are ready, wait for the line on stdin that gives the start time.
     #[serde(default)]
     pub await_start: bool,
-    /// Look for completions instead of waiting for interrupts.
+    /// Poll for completions instead of waiting for interrupts (IOPOLL).
     #[serde(default)]
     pub polled: bool,
-    /// NVMe commands past the block layer.
+    /// Send NVMe commands that bypass the block layer.
     #[serde(default)]
     pub passthrough: bool,
 }
@@ -90,12 +90,13 @@ pub struct Stream {
     pub threads: usize,
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Closed loop: how long a thread pauses after each `pause_every` I/Os; 0 is never.
+    /// Think time of a closed loop: how long a thread pauses after each `pause_every`
+    /// I/Os; 0 means never.
     #[serde(default)]
     pub pause_ns: u64,
     #[serde(default = "default_pause_every")]
     pub pause_every: u64,
-    /// The region as the plan has it; the two byte offsets below are what counts.
+    /// The region as the plan states it; the engine uses the two byte offsets below.
     #[serde(default, rename = "region")]
     pub _region: Region,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What the engine is asked, and what it answers: job, events, failures.
+//! Input and output of the engine: the job and its checks, events, failures.
 
 pub mod check;
 pub mod event;

@@ -1,4 +1,4 @@
-//! What is put on record beside the counts: facts, CPU time, and the run's length.
+//! What is recorded besides the counts: facts, CPU time, and the length of the run.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ pub fn started_facts(context: &RunContext, crew: &Crew) -> Facts {
     facts
 }
 
-/// CPU time of all threads of this process, the kernel's workers for it included.
+/// CPU time of all threads of this process, including the kernel's io-wq workers for it.
 pub fn cpu_now() -> Cpu {
     // SAFETY: rusage is plain data, for which all zeros is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -33,7 +33,7 @@ pub fn cpu_now() -> Cpu {
     }
 }
 
-/// Nothing, when the run ended before its measured part.
+/// Zero when the run ended before its measured part.
 pub fn cpu_between(before: Option<Cpu>, after: Cpu) -> Cpu {
     before.map_or_else(Cpu::default, |before| Cpu {
         user_ns: after.user_ns.saturating_sub(before.user_ns),
@@ -41,7 +41,7 @@ pub fn cpu_between(before: Option<Cpu>, after: Cpu) -> Cpu {
     })
 }
 
-/// The time that a stream's I/Os are to be divided by.
+/// The time that a stream's number of I/Os is divided by to give IOPS.
 ///
 /// - Open loop: from the start of the measured part to the end of issuing, for the
 ///   arrivals in that time are what was counted.
@@ -50,7 +50,8 @@ pub fn cpu_between(before: Option<Cpu>, after: Cpu) -> Cpu {
 /// - Else the mean over the slots of the queue depth, each from its first issue to
 ///   its last completion. A slot does one I/O after the other; that it stops with
 ///   the first one to end after the deadline makes neither count nor mean latency
-///   biased (Wald's identity), and IOPS × mean latency = queue depth.
+///   biased (Wald's identity), and IOPS × mean latency = queue depth. A thread with
+///   pauses counts as one slot: see `LaneEnd::spanning`.
 pub fn stream_run_ns(stream: &Stream, ends: &[LaneEnd], start_ns: u64, by_passes: bool) -> u64 {
     let last_ns = ends.iter().filter_map(|end| end.last_ns).max();
     let exhausted = ends.iter().all(|end| end.exhausted);

@@ -24,7 +24,7 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CLOCK_REALTIME, which other hosts have as well.
+/// CLOCK_REALTIME, by which several hosts agree on a start.
 pub fn realtime_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)
@@ -80,8 +80,8 @@ impl Calibration {
     }
 }
 
-/// Both clocks at one instant: the closest pair of several tries, for an
-/// interrupt between the two readings would go into the calibration.
+/// Both clocks at one instant: the closest pair of several tries, because an
+/// interrupt between the two readings would distort the calibration.
 fn read_both() -> (u64, u64) {
     let pair = || {
         let (before, ns, after) = (tsc::read(), monotonic_ns(), tsc::read());
@@ -125,7 +125,7 @@ impl Clock {
         }
     }
 
-    /// How far this clock has gone off CLOCK_MONOTONIC since it was made.
+    /// The drift of this clock against CLOCK_MONOTONIC since it was made.
     pub fn drift_ppm(&self) -> f64 {
         let (mine_ns, system_ns) = (self.now_ns(), monotonic_ns() - self.base_ns);
         (mine_ns as f64 - system_ns as f64) / (system_ns.max(1) as f64) * 1e6

@@ -34,7 +34,7 @@ impl Histogram {
         self.counts[bucket_index(value_ns)] += 1;
     }
 
-    /// Takes the counts between two latencies out, and leaves zeros.
+    /// Removes and returns the counts between two latencies.
     pub fn drain(&mut self, min_ns: u64, max_ns: u64) -> Bins {
         let range = bucket_index(min_ns)..bucket_index(max_ns) + 1;
         let first = range.start;
@@ -67,7 +67,7 @@ pub fn add(left: &[(u16, u64)], right: &[(u16, u64)]) -> Bins {
 mod tests {
     use super::*;
 
-    /// The formula as the Python module has it.
+    /// The formula of the Python module.
     fn python_index(value_ns: u64) -> usize {
         if value_ns < 1 << BITS {
             return value_ns as usize;

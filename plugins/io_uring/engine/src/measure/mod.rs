@@ -1,4 +1,4 @@
-//! Time, latencies and counts.
+//! Time, latencies and counts: clock, schedule, histograms, intervals.
 
 pub mod clock;
 pub mod histogram;

@@ -1,4 +1,4 @@
-//! The run's time: warm-up, measured part, intervals. All times are of one `Clock`.
+//! The schedule of a run: warm-up, measured part, intervals. All times are of one `Clock`.
 
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
@@ -10,7 +10,7 @@ pub struct Schedule {
     pub interval_ns: u64,
 }
 
-/// Intervals are numbered through: those of the warm-up first.
+/// Intervals are numbered consecutively, those of the warm-up first.
 pub type Interval = u64;
 
 impl Schedule {
@@ -32,8 +32,8 @@ impl Schedule {
         interval < self.warmup_intervals()
     }
 
-    /// The interval that an instant lies in. The last one has no end: it takes up
-    /// what is reaped after the end of the run.
+    /// The interval that contains an instant. The last one has no end: it includes
+    /// what completes after the end of the run.
     pub fn interval_at(&self, now_ns: u64) -> Interval {
         if now_ns < self.start_ns {
             return now_ns.saturating_sub(self.warmup_start_ns) / self.interval_ns;

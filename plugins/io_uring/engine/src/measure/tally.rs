@@ -1,4 +1,4 @@
-//! Counting: what a thread counts in an interval, and sums of that.
+//! Counts of I/Os and latencies: those of a thread in one interval, and their sums.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::job::event::{CountsReport, StreamReport};
 use crate::measure::histogram::{self, Bins, Histogram};
 use crate::pattern::sizes::{DIRECTIONS, Direction};
 
-/// One direction of one interval, being counted.
+/// The running counts of one direction in one interval.
 struct Counter {
     bytes: u64,
     errors: u64,
@@ -40,7 +40,7 @@ impl Counter {
         self.histogram.record(latency_ns);
     }
 
-    /// Hands the counts over and starts again from nothing.
+    /// Returns the counts and starts again from zero.
     fn drain(&mut self) -> Counts {
         let any = self.min_ns <= self.max_ns;
         if !any && self.errors == 0 {
@@ -68,7 +68,7 @@ impl Counter {
     }
 }
 
-/// What one thread counts until it hands it over.
+/// What one thread has counted since it last sent its counts.
 pub struct Tally {
     counters: [Counter; 3],
     pub sync_ios: u64,
@@ -174,7 +174,7 @@ impl StreamCounts {
         self.directions.iter().map(|counts| counts.ios).sum()
     }
 
-    /// A direction without I/O is absent.
+    /// As it is printed; a direction without I/O is left out.
     pub fn report(&self, name: &str, backlog_ios: u64) -> StreamReport {
         let did = DIRECTIONS.iter().zip(&self.directions);
         let did = did.filter(|(_, counts)| counts.ios + counts.errors > 0);

@@ -1,4 +1,4 @@
-//! The run as lines of progress: the threads' counts, merged by interval.
+//! The progress events of a run: the threads' counts, merged by interval.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use crate::job::event::{Event, StreamReport};
 use crate::measure::schedule::{Interval, Schedule};
 use crate::measure::tally::StreamCounts;
 
-/// How long a line waits for a thread that has not reported. What comes later goes
-/// into the next line, so that all lines together are complete.
+/// How long an event waits for a thread that has not reported. What comes later is
+/// part of the next event, so that all of them together are complete.
 const GRACE_NS: u64 = 200_000_000;
 
 pub struct Timeline {
@@ -48,8 +48,8 @@ impl Timeline {
     ) {
         self.reported[lane] = self.reported[lane].max(reported);
         self.backlog_ios[lane] = backlog_ios;
-        // The warm-up's last line has been printed: nothing of it may leak into the
-        // measured part.
+        // The warm-up's last event has been printed: its late counts must not leak into
+        // the measured part.
         if self.schedule.is_warmup(interval) && !self.schedule.is_warmup(self.next) {
             return;
         }
@@ -59,8 +59,8 @@ impl Timeline {
         waiting[self.stream_of_lane[lane]].add(counts);
     }
 
-    /// When the next line ends. The last interval has no end of its own: while I/O is
-    /// being reaped for longer than an interval, lines go on.
+    /// When the interval of the next event ends. The last interval has no end of its own:
+    /// while the wait for completions takes longer than an interval, events continue.
     fn boundary_ns(&self) -> u64 {
         match self.schedule.boundary_ns(self.next) {
             u64::MAX => {
@@ -71,12 +71,12 @@ impl Timeline {
         }
     }
 
-    /// When to look again if no thread reports before.
+    /// When an event is due even if no thread reports before.
     pub fn wake_ns(&self) -> u64 {
         self.boundary_ns().saturating_add(GRACE_NS)
     }
 
-    /// The next line, if its interval is complete or has been waited for.
+    /// The next event, if every thread has reported its interval or the wait is over.
     pub fn due(&mut self, now_ns: u64) -> Option<Event> {
         let boundary_ns = self.boundary_ns();
         let open_ended = self.schedule.boundary_ns(self.next) == u64::MAX;
@@ -131,7 +131,7 @@ impl Timeline {
             .collect()
     }
 
-    /// The lines that are left when all threads have finished.
+    /// The remaining events, when all threads have finished.
     pub fn rest(&mut self, end_ns: u64) -> Vec<Event> {
         let mut lines = Vec::new();
         while self.schedule.boundary_ns(self.next) <= end_ns {
@@ -152,7 +152,7 @@ impl Timeline {
         &self.totals
     }
 
-    /// The whole, of streams that took these times.
+    /// The totals of streams that took these times.
     pub fn total_reports(&self, runs_ns: &[u64]) -> Vec<StreamReport> {
         let mut reports = self.reports(&self.totals);
         for (report, run_ns) in reports.iter_mut().zip(runs_ns) {

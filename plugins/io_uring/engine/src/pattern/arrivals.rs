@@ -1,4 +1,4 @@
-//! When the I/Os of an open loop are meant to start.
+//! Arrival times: when the I/Os of an open loop are intended to start.
 //!
 //! The clock of arrivals counts work: one unit for each I/O, or its bytes. An
 //! arrival is at base + work * ns_per_unit, rounded to the nearest only there, so that no error
@@ -18,7 +18,7 @@ pub struct Arrivals {
     rng: fastrand::Rng,
 }
 
-/// Beyond so many, the backlog of a Poisson stream is its expected value.
+/// A larger backlog of a Poisson stream is estimated by its expected value.
 const DRAWN_BACKLOG: u64 = 1_000_000;
 
 impl Arrivals {
@@ -66,7 +66,7 @@ impl Arrivals {
         self.base_ns + (self.work * self.ns_per_unit).round() as u64
     }
 
-    /// The next arrival has been taken by an I/O of so many bytes.
+    /// Moves on to the next arrival, after an I/O of that many bytes.
     #[inline]
     pub fn advance(&mut self, bytes: u64) {
         let unit = if self.by_bytes { bytes as f64 } else { 1.0 };
@@ -77,8 +77,8 @@ impl Arrivals {
         -mean * (1.0 - self.rng.f64()).ln()
     }
 
-    /// How many arrivals before `now_ns` have not been taken. By bytes, with the
-    /// mean size, for the sizes to come are not drawn yet.
+    /// How many arrivals before `now_ns` have not been issued. A rate in bytes is counted
+    /// with the mean size, because the sizes to come are not drawn yet.
     pub fn backlog(&self, now_ns: u64) -> u64 {
         if self.next_ns() >= now_ns {
             return 0;

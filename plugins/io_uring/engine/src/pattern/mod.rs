@@ -1,4 +1,4 @@
-//! Which I/O comes next: operation, size, offset, and when.
+//! The I/O pattern: operation, size and offset of the next I/O, and when it is due.
 
 mod alias;
 pub mod arrivals;

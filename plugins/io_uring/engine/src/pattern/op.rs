@@ -1,4 +1,4 @@
-//! One I/O as it is handed to a thread: what, where, and since when.
+//! One I/O: operation, offset, size and start; and what a thread is to do next.
 
 use crate::pattern::sizes::Direction;
 
@@ -13,8 +13,8 @@ pub struct Op {
     pub kind: Kind,
     pub offset_bytes: u64,
     pub size_bytes: u64,
-    /// Where its latency counts from: the intended start in an open loop; in a
-    /// closed one it is set when the I/O is issued.
+    /// The start of its latency: the intended start in an open loop; in a closed one it
+    /// is set when the I/O is issued.
     pub start_ns: u64,
     /// Whether it started in the measured part.
     pub measured: bool,
@@ -30,13 +30,13 @@ impl Op {
 #[derive(Debug, Clone, Copy)]
 pub enum Next {
     Op(Op),
-    /// Nothing before this time.
+    /// Issue nothing before this time.
     Wait(u64),
-    /// Nothing before an I/O in flight has completed.
+    /// Issue nothing before an I/O in flight has completed.
     Blocked,
-    /// Nothing before all I/Os in flight have completed; a pause follows, so that
-    /// nothing comes before this time either.
+    /// Issue nothing before all I/Os in flight have completed. A pause follows, so the
+    /// next I/O is not before this time either.
     Drain(u64),
-    /// No more I/O in this run.
+    /// Issue no more I/O in this run.
     Over,
 }

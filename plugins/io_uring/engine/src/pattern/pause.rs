@@ -1,17 +1,17 @@
-//! The pauses of a closed loop (think time): after so many I/Os, those in flight are
-//! waited for, and then nothing is issued for a while. As fio's `thinktime` and
-//! `thinktime_blocks` with `thinktime_blocks_type=issue`.
+//! Think time of a closed loop: after a group of I/Os a thread waits for those in flight,
+//! and then issues nothing for a while. As fio's `thinktime` and `thinktime_blocks` with
+//! `thinktime_blocks_type=issue`.
 
 use crate::job::Stream;
 use crate::pattern::op::{Kind, Next, Op};
 
-/// One thread's pauses.
+/// The pauses of one thread.
 pub struct Pause {
     pause_ns: u64,
     every: u64,
     /// Reads, writes and trims since the last pause.
     issued: u64,
-    /// Flushes as well.
+    /// Includes flushes.
     in_flight: u64,
     last_completion_ns: u64,
 }
@@ -39,12 +39,12 @@ impl Pause {
         self.last_completion_ns = self.last_completion_ns.max(now_ns);
     }
 
-    /// Whether a pause is due, or under way.
+    /// Whether a pause is due or has begun.
     fn is_due(&self) -> bool {
         self.issued >= self.every
     }
 
-    /// What keeps the thread from its next I/O; None when a pause is over, or none is due.
+    /// What the thread has to wait for; None when the pause is over, or none is due.
     pub fn hold(&mut self, now_ns: u64) -> Option<Next> {
         if !self.is_due() {
             return None;

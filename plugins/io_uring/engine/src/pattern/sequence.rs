@@ -1,4 +1,5 @@
-//! The sequence of I/Os of one thread: the job's seed fixes operations, sizes and offsets.
+//! The sequence of I/Os of one thread. The job's seed determines operations, sizes and
+//! offsets.
 
 use crate::job::{Job, Stream};
 use crate::pattern::op::{Kind, Op};
@@ -11,7 +12,7 @@ pub struct Sequence {
     mix: Mix,
     sizes: [Sizes; 2],
     walk: Walk,
-    /// The walk from its beginning, for the measured part starts there.
+    /// A copy of the walk at its beginning, where the measured part starts.
     fresh_walk: Walk,
 }
 
@@ -42,7 +43,7 @@ impl Sequence {
         let size_bytes = sizes.pick(&mut self.rng);
         let place = match self.walk.next(size_bytes, &mut self.rng) {
             Some(place) => place,
-            // A warm-up that is longer than the passes does them again.
+            // A warm-up that is longer than the passes repeats them.
             None if !measured => {
                 self.restart();
                 self.walk.next(size_bytes, &mut self.rng)?
@@ -63,12 +64,12 @@ impl Sequence {
         self.walk.is_finished()
     }
 
-    /// Passes begin anew.
+    /// Starts the passes again.
     pub fn restart(&mut self) {
         self.walk = self.fresh_walk.clone();
     }
 
-    /// Moves an I/O that cannot be done now to another place. False where the pattern
+    /// Moves an I/O that cannot be issued now to another offset. False where the pattern
     /// leaves no choice.
     pub fn redraw(&mut self, op: &mut Op) -> bool {
         if !self.walk.may_redraw() {

@@ -25,7 +25,7 @@ impl Direction {
 /// The mix of reads, writes and trims.
 #[derive(Debug, Clone)]
 pub struct Mix {
-    /// When there is nothing to choose, choosing costs nothing.
+    /// The only direction, if there is one: saves the random draw.
     only: Option<Direction>,
     alias: Alias,
 }
@@ -61,9 +61,9 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of reads, and those of writes and trims.
+    /// The sizes of reads, and those of writes and trims.
     pub fn of(stream: &Stream) -> [Self; 2] {
-        // A direction that never occurs may have any size, even none.
+        // A direction that does not occur may have an empty list.
         let any = [SizeShare {
             size_bytes: 512,
             percent: 100.0,

@@ -24,7 +24,7 @@ impl Span {
         }
     }
 
-    /// The same, but so that no two of them overlap.
+    /// The same, but such that no two I/Os overlap.
     pub fn disjoint(start_bytes: u64, end_bytes: u64, size_bytes: u64, align_bytes: u64) -> Self {
         let all = Self::new(start_bytes, end_bytes, size_bytes, align_bytes);
         let step_bytes = size_bytes.next_multiple_of(align_bytes);

@@ -1,4 +1,4 @@
-//! The order in which a thread of a stream visits its part of the region.
+//! Offsets: the order in which a thread of a stream visits its part of the region.
 
 use crate::job::{Pattern, Stream};
 use crate::pattern::permutation::Permutation;
@@ -21,7 +21,7 @@ pub enum Walk {
     Cover(Cover),
 }
 
-/// Which thread of how many, and the seeds that all threads of a stream share.
+/// A thread's share of its stream, and the seeds that all threads of the stream share.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadShare {
     pub thread: usize,
@@ -59,7 +59,7 @@ impl Walk {
         }
     }
 
-    /// Whether its passes are done; never without passes.
+    /// Whether the passes are done; always false without passes.
     pub fn is_finished(&self) -> bool {
         match self {
             Self::Sequential(walk) => walk.left_bytes == Some(0),
@@ -68,7 +68,7 @@ impl Walk {
         }
     }
 
-    /// Whether another place may be drawn in place of one that cannot be used now.
+    /// Whether an offset that cannot be used now may be replaced by another draw.
     pub fn may_redraw(&self) -> bool {
         matches!(self, Self::Random(walk) if walk.left_bytes.is_none())
     }
@@ -155,7 +155,7 @@ impl Sequential {
         debug_assert!(offset_bytes + size_bytes <= self.end_bytes);
         self.cursor_bytes = (offset_bytes + size_bytes).next_multiple_of(self.align_bytes);
         if let Some(left_bytes) = &mut self.left_bytes {
-            // What the alignment skips belongs to the pass as well.
+            // What the alignment skips is part of the pass, too.
             let moved = self.cursor_bytes.min(self.end_bytes) - offset_bytes;
             *left_bytes = left_bytes.saturating_sub(moved);
         }

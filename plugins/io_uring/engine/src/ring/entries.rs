@@ -1,4 +1,4 @@
-//! The submission entries of a worker: all that does not change is made once.
+//! Submission queue entries (SQEs): the parts that never change are prepared once.
 
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::sizes::Direction;
@@ -7,7 +7,7 @@ use crate::target::buffers::Buffers;
 use crate::target::passthrough::NVME_URING_CMD_IO;
 use crate::target::{PUNCH, Target, TargetKind};
 
-/// Which of the kernel's short cuts were had.
+/// What could be registered with the ring.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed {
     pub file: bool,
@@ -64,13 +64,13 @@ impl Entries {
         }
     }
 
-    /// A read or a write, but for its offset, its length and its slot.
+    /// A read or a write, without its offset, length and slot.
     #[inline(always)]
     pub fn transfer(&self, buffer: usize) -> &Sqe {
         &self.transfers[buffer]
     }
 
-    /// What carries a command of `passthrough`; its buffer is the command's.
+    /// The entry for a command of `passthrough`, without the command itself.
     #[inline(always)]
     pub fn command(&self, buffer: usize) -> Sqe {
         let op_flags = if self.fixed_buffers {

@@ -1,4 +1,4 @@
-//! I/O by io_uring: one ring for each thread.
+//! I/O by io_uring: one ring per thread.
 
 mod entries;
 mod ring;

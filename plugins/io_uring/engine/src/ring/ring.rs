@@ -25,10 +25,10 @@ const OPTIONAL_FLAGS: [(u32, &str); 5] = [
 
 const FEATURES: u32 = FEAT_NODROP | FEAT_EXT_ARG;
 
-/// What kind of ring, beyond what every one has.
+/// The variants of a ring.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Shape {
-    /// Completions are looked for in the device's queue, without interrupts.
+    /// Completions are polled for, without interrupts.
     pub polled: bool,
     /// Entries of twice the size, which an NVMe command needs.
     pub wide: bool,
@@ -85,14 +85,14 @@ struct CompletionQueue {
 pub enum Wait {
     /// Only submit.
     No,
-    /// Let the kernel run what is due, and come back.
+    /// Let the kernel run its pending work, and return.
     Poll,
     /// Until one completion, but no longer than that.
     UpTo(u64),
 }
 
 impl Ring {
-    /// Room for `batch` submissions at a time and `depth` I/Os under way.
+    /// Room for `batch` submissions at a time and `depth` I/Os in flight.
     pub fn new(batch: u32, depth: u32, shape: Shape) -> io::Result<Self> {
         let (fd, params) = set_up(batch.next_power_of_two(), depth.next_power_of_two(), shape)?;
         if params.features & FEATURES != FEATURES {
@@ -110,7 +110,7 @@ impl Ring {
         })
     }
 
-    /// Spares the kernel the look-up of the descriptor at each `enter`.
+    /// Saves the kernel the look-up of the descriptor at each `enter`.
     pub fn register_ring(&mut self) -> bool {
         let mut update = RsrcUpdate {
             offset: u32::MAX,
@@ -134,7 +134,7 @@ impl Ring {
     }
 
     /// The buffers must outlive the ring: see `Worker`, which leaks both when I/O
-    /// does not come back.
+    /// does not complete.
     pub fn register_buffers(&mut self, buffers: &Buffers) -> bool {
         let vector = |index| libc::iovec {
             iov_base: buffers.address(index).cast(),
@@ -233,9 +233,8 @@ impl Ring {
         self.sq.local_tail.wrapping_sub(head)
     }
 
-    /// Submits what was pushed, at most `chunk` in one system call, and waits in the
-    /// last one. Being interrupted or timed out is no error: the caller looks at the
-    /// time itself.
+    /// Submits what was pushed, at most `chunk` per system call, and waits in the last
+    /// one. An interruption or a time-out is no error: the caller checks the time.
     #[inline(always)]
     pub fn enter(&mut self, wait: Wait, chunk: u32) -> io::Result<()> {
         let mut submit = self.unsubmitted();
@@ -303,7 +302,7 @@ impl Ring {
         }
     }
 
-    /// How many completions can be popped.
+    /// The number of completions that can be popped.
     #[inline(always)]
     pub fn ready(&self) -> u32 {
         // SAFETY: as in `unsubmitted`. Acquire: the entries were written before.
@@ -321,7 +320,7 @@ impl Ring {
         unsafe { self.cq.entries.as_ptr().add(index).read() }
     }
 
-    /// Gives the popped entries back to the kernel.
+    /// Returns the popped entries to the kernel.
     #[inline(always)]
     pub fn release(&mut self) {
         // SAFETY: as in `unsubmitted`. Release: the entries have been read.
@@ -408,7 +407,7 @@ impl Drop for Map {
     }
 }
 
-/// The mappings: submission ring, then completion ring if apart, then the entries.
+/// The mappings: submission ring, completion ring if separate, entries.
 struct Maps {
     all: Vec<Map>,
 }
@@ -474,7 +473,7 @@ impl Maps {
     }
 }
 
-/// Why io_uring cannot be used here, for a person.
+/// Why io_uring cannot be used here, as a message.
 pub fn unusable_reason() -> Option<String> {
     let error = Ring::new(1, 1, Shape::default()).err()?;
     let sysctl = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");

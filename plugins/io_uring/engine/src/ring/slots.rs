@@ -1,6 +1,7 @@
-//! The slots of the queue depth: which are free, and which the batch has taken.
+//! The slots of the queue depth: which are free, in flight, or in the batch that is
+//! about to be submitted.
 
-/// A stack of slots. Those just taken lie above its top until others come back.
+/// A stack of free slots. Slots that were just taken lie above its top.
 pub struct Slots {
     order: Box<[u32]>,
     free: usize,
@@ -21,7 +22,7 @@ impl Slots {
         self.free == 0
     }
 
-    /// The slot that came back last: its memory is still in the cache.
+    /// The slot that was released last: its memory is still in the cache.
     #[inline(always)]
     pub fn take(&mut self) -> Option<u32> {
         let at = self.free.checked_sub(1)?;
@@ -30,13 +31,13 @@ impl Slots {
         Some(self.order[at])
     }
 
-    /// The slot that was taken last does without the kernel.
+    /// Returns the slot that was taken last: nothing is submitted for it.
     pub fn undo_take(&mut self) {
         self.free += 1;
         self.unsubmitted -= 1;
     }
 
-    /// Those taken since the last batch was handed over, the last first.
+    /// The slots taken since the last batch was submitted, the last first.
     #[inline(always)]
     pub fn unsubmitted(&self) -> &[u32] {
         &self.order[self.free..self.free + self.unsubmitted]
@@ -47,7 +48,7 @@ impl Slots {
         self.unsubmitted = 0;
     }
 
-    /// A slot's I/O has come back; none is unsubmitted then.
+    /// A slot's I/O has completed; none is unsubmitted then.
     #[inline(always)]
     pub fn release(&mut self, slot: u32) {
         debug_assert!(self.unsubmitted == 0);

@@ -1,7 +1,7 @@
-//! The io_uring loop of one lane: prepare, enter, reap.
+//! The io_uring loop of one thread: prepare, enter, reap.
 //!
-//! One stamp is taken just before `enter` for all I/Os of a batch, one when their
-//! completions are seen in the queue. A latency is the difference.
+//! One time stamp is taken just before `enter` for all I/Os of a batch, one when their
+//! completions are seen in the queue. The completion latency is the difference.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +22,20 @@ use crate::target::passthrough;
 use crate::target::{self, Target, TargetKind};
 use crate::threads::lane::Lane;
 
-/// I/Os handed over at a time. All that are free, or the depth would not be held:
-/// where handing over takes long, the others would wait outside the queue.
+/// I/Os submitted in one batch: all free slots, or the queue depth would not be held,
+/// because the others would wait outside the queue while the batch is submitted.
 const LARGEST_BATCH: usize = 4096;
-/// Of a batch, handed over in one system call. The kernel rings the device's doorbell
+/// I/Os of a batch that are submitted in one system call. The kernel rings the device's doorbell
 /// at the end of each: with 32 at once, a virtual disk stood idle meanwhile and did
 /// 10 % less. Where I/O completes inside the call there is nothing to wait for.
 const CHUNK: u32 = 8;
-/// Data made for one batch: the slots that it is made for wait.
+/// Data generated for one batch: its slots are idle meanwhile.
 const BATCH_DATA_BYTES: u64 = 256 << 10;
-/// Nearer arrivals are waited for by spinning.
+/// The last part of a wait for an arrival or the end of a pause, which is spun.
 const SPIN_NS: u64 = 50_000;
-/// How often a sleeping worker looks at the stop flag.
+/// How often a sleeping worker checks the stop flag.
 const NAP_NS: u64 = 20_000_000;
-/// A device that answers this fast does so inside `enter`, without an interrupt.
+/// A device that completes this fast does so inside `enter`, without an interrupt.
 const INLINE_NS: u64 = 1_000;
 
 pub struct Worker {
@@ -55,7 +55,7 @@ pub struct Worker {
     inline: bool,
 }
 
-/// How a worker is to behave.
+/// What all workers of a run have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub spin: bool,
@@ -116,7 +116,7 @@ impl Worker {
         })
     }
 
-    /// Registers the ring, and says what it is like.
+    /// Registers the ring, and reports its properties.
     pub fn facts(&mut self) -> Facts {
         let registered = self.ring.register_ring();
         let mut facts = Facts::new();
@@ -132,7 +132,7 @@ impl Worker {
         &mut self.lane
     }
 
-    /// Until the run is over and all I/O has come back, or has been given up.
+    /// Runs until the run is over and all I/O has completed or been given up.
     pub fn run(mut self) -> Result<(), Failure> {
         let mut now_ns = self.clock.now_ns();
         loop {
@@ -152,8 +152,8 @@ impl Worker {
         }
     }
 
-    /// Queues I/Os for free slots: as many as a batch has, or as the lane gives. None
-    /// when there may be more to queue at once.
+    /// Queues I/Os for free slots, up to a batch or as many as the lane gives. None if
+    /// more could be queued at once.
     #[inline(always)]
     fn fill(&mut self, now_ns: u64) -> Option<Next> {
         if self.lane.is_over(now_ns) {
@@ -192,7 +192,7 @@ impl Worker {
         let (entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
         // SAFETY: the entry points into `buffers`, at the buffer of a slot that is not
         // free. It is not touched before the completion makes the slot free again,
-        // and is leaked if that never comes.
+        // and is leaked if it never completes.
         unsafe {
             self.ring
                 .push_transfer(entry, slot, op.offset_bytes, size_bytes);
@@ -232,7 +232,7 @@ impl Worker {
         unsafe { self.ring.push(&entry, slot) };
     }
 
-    /// A kernel without the discard command: the thread does it itself.
+    /// Without the kernel's discard command, the thread discards by a system call.
     fn discard_inline(&mut self, slot: u32) {
         let index = slot as usize;
         self.lane
@@ -259,8 +259,8 @@ impl Worker {
         entered.map_err(|error| Failure::internal("io_uring_enter", &error))
     }
 
-    /// Hands the batch over. Where completions come inside that call, asking to wait for
-    /// them as well costs time.
+    /// Submits the batch. Where I/Os complete inside that call, asking it to wait for
+    /// completions as well costs time.
     #[inline(always)]
     fn enter(
         &mut self,
@@ -271,7 +271,7 @@ impl Worker {
     ) -> std::io::Result<()> {
         if self.inline && submitted > 0 {
             self.ring.enter(Wait::No, u32::MAX)?;
-            // Not as soon as one is there: the others' completions need the longer call.
+            // All of them: a single one may be ready while the others need the waiting call.
             if self.ring.ready() as usize == self.slots.in_flight() {
                 return Ok(());
             }
@@ -282,7 +282,7 @@ impl Worker {
                 std::hint::spin_loop();
                 Ok(())
             }
-            // Nothing is in flight.
+            // Nothing is in flight, so that nothing has to be polled for.
             Wait::UpTo(timeout_ns) if self.polled => {
                 std::thread::sleep(Duration::from_nanos(timeout_ns));
                 Ok(())
@@ -310,21 +310,21 @@ impl Worker {
     fn wait(&self, next: Option<Next>, now_ns: u64) -> Wait {
         let latest_ns = self.lane.boundary_ns().min(now_ns + NAP_NS);
         let until_ns = match next {
-            // Completions of a polled ring wake nobody: they are looked for.
+            // Completions of a polled ring wake nobody up.
             _ if self.polled && self.slots.in_flight() > 0 => return Wait::Poll,
             None => return Wait::Poll,
             Some(Next::Wait(at_ns)) if self.spin && at_ns < now_ns + SPIN_NS => return Wait::Poll,
-            // Wakes up early, and spins for the rest.
+            // Wake up early, and spin for the rest.
             Some(Next::Wait(at_ns)) if self.spin => (at_ns - SPIN_NS).min(latest_ns),
             Some(Next::Wait(at_ns)) => at_ns.min(latest_ns),
-            // Beyond the end of the run, the boundary has passed.
+            // The boundary has passed.
             Some(Next::Over) => now_ns + NAP_NS,
             _ => latest_ns,
         };
         Wait::UpTo(until_ns.saturating_sub(now_ns).max(1))
     }
 
-    /// Counts all completions that are there; returns when that was.
+    /// Counts all available completions; returns the time when they were seen.
     #[inline(always)]
     fn reap(&mut self) -> u64 {
         let ready = self.ring.ready();
@@ -355,8 +355,8 @@ impl Worker {
         now_ns
     }
 
-    /// The kernel may still write to the buffers of what did not come back: they and
-    /// the ring stay until the process ends.
+    /// The kernel may still write to the buffers of I/Os that did not complete: buffers
+    /// and ring stay until the process ends.
     fn abandon(mut self, now_ns: u64) {
         for slot in (0..self.ops.len()).filter(|&slot| !self.slots.is_free(slot)) {
             let op = self.ops[slot];
@@ -399,7 +399,7 @@ pub fn kernel_discards() -> bool {
     }
 }
 
-/// Makes a lane's worker on the calling thread, to which its ring then belongs.
+/// Makes a lane's worker on the calling thread, which then owns its ring.
 pub fn make(
     job: &Job,
     lane: Lane,

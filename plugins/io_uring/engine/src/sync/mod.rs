@@ -1,4 +1,4 @@
-//! I/O by system calls.
+//! I/O by blocking system calls.
 
 mod sync;
 

@@ -1,6 +1,6 @@
-//! The portable way: one thread for each slot of the queue depth, and system calls.
+//! Blocking I/O (pread, pwrite): an I/O thread for each slot of the queue depth.
 //!
-//! The slots of a lane share it behind a lock, so that the sequence of I/Os is the
+//! The I/O threads of a lane share it behind a lock, so that the sequence of I/Os is the
 //! same as with io_uring.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,16 +20,16 @@ use crate::threads::shared::{Shared, lock};
 
 const NAP_NS: u64 = 20_000_000;
 const SPIN_NS: u64 = 50_000;
-/// A slot that cannot go on before another one's I/O has completed.
+/// How long to wait when an I/O of another thread has to complete first.
 const BLOCKED_NS: u64 = 10_000;
 
-/// A lane and what its slots have under way, for when one does not come back.
+/// A lane and the I/O that each of its threads has in flight, in case it never completes.
 struct LaneState {
     lane: Lane,
     in_flight: Vec<Option<Op>>,
 }
 
-/// A lane and how many of its slots are at work.
+/// A lane, and how many I/O threads still use it.
 pub struct SharedLane {
     state: Mutex<LaneState>,
     pub active: AtomicUsize,
@@ -52,7 +52,7 @@ impl SharedLane {
         lock(&self.state).lane.tick(now_ns);
     }
 
-    /// Finishes a lane whose slots hang in the kernel.
+    /// Finishes a lane whose I/O threads are stuck in the kernel.
     pub fn abandon(&self, now_ns: u64) {
         let state = &mut *lock(&self.state);
         for (slot, op) in state.in_flight.iter_mut().enumerate() {
@@ -79,7 +79,7 @@ pub struct IoThread {
     spin: bool,
 }
 
-/// What came of an I/O, and when.
+/// The outcome of an I/O.
 struct Completion {
     op: Op,
     result: i64,
@@ -129,7 +129,7 @@ impl IoThread {
         }
     }
 
-    /// Counts the last I/O, takes the next and makes it ready, under one lock.
+    /// Counts the last I/O and prepares the next one, under one lock.
     #[inline]
     fn next_io(&mut self, completion: Option<Completion>) -> Next {
         let LaneState { lane, in_flight } = &mut *lock(&self.lane.state);
@@ -138,7 +138,7 @@ impl IoThread {
             .map_or_else(|| self.clock.now_ns(), |completion| completion.now_ns);
         lane.tick(now_ns);
         if let Some(Completion { op, result, .. }) = completion {
-            // Gone when the main thread has given the I/O up.
+            // The main thread has given the I/O up.
             if in_flight[self.index].take().is_none() {
                 return Next::Over;
             }
@@ -159,8 +159,8 @@ impl IoThread {
         next
     }
 
-    /// Waits for its time, issues it, and gives result and time of completion. None
-    /// when the run was stopped before its time.
+    /// Waits for its start, if it has one, and performs the I/O. None if the run was
+    /// stopped before.
     #[inline]
     fn perform(&mut self, mut op: Op) -> Option<Completion> {
         if self.open_loop && op.kind != Kind::Flush {
@@ -168,7 +168,7 @@ impl IoThread {
                 return None;
             }
         } else {
-            // After the lock: waiting for it is no latency of the device.
+            // After the lock: the wait for it is no latency of the device.
             op.start_ns = self.clock.now_ns();
         }
         let result = self.system_call(&op);
@@ -176,7 +176,7 @@ impl IoThread {
         Some(Completion { op, result, now_ns })
     }
 
-    /// False when the run was stopped before.
+    /// False if the run was stopped before.
     fn await_start(&mut self, op: &mut Op) -> bool {
         while self.clock.now_ns() < op.start_ns {
             if self.shared.stopped() {
@@ -208,7 +208,7 @@ impl IoThread {
         }
     }
 
-    /// Sleeps, but wakes up often enough for stop requests and interval boundaries.
+    /// Sleeps, but returns early for stop requests and interval boundaries.
     fn sleep_until(&self, at_ns: u64) {
         let now_ns = self.clock.now_ns();
         let left_ns = at_ns.saturating_sub(now_ns);

@@ -47,7 +47,7 @@ impl Buffers {
         unsafe { self.base.as_ptr().add(index * self.each_bytes) }
     }
 
-    /// The caller must have no I/O under way on that buffer: the kernel would be
+    /// The caller must have no I/O in flight on that buffer: the kernel would be
     /// writing to it.
     pub fn slice(&mut self, index: usize, length_bytes: u64) -> &mut [u8] {
         let length_bytes = length_bytes as usize;
@@ -71,7 +71,7 @@ impl Buffers {
         self.huge
     }
 
-    /// Keeps the memory for ever: for I/O that never came back.
+    /// Never frees the memory: for I/O that never completed.
     pub fn leak(self) {
         std::mem::forget(self);
     }
@@ -84,7 +84,7 @@ impl Drop for Buffers {
     }
 }
 
-/// Whether the machine can give so many bytes for buffers.
+/// Fails if the machine has less memory available for buffers.
 pub fn require(bytes: u64) -> Result<(), Failure> {
     if bytes > available_bytes() {
         return Err(no_memory(bytes as usize));
@@ -103,7 +103,7 @@ fn no_memory(bytes: usize) -> Failure {
     )
 }
 
-/// Memory that the kernel thinks it can give without swapping. mmap itself would
+/// Memory that the kernel estimates to be available without swapping. mmap itself would
 /// promise more, and the process would be killed when it uses it.
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

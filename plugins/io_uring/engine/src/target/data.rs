@@ -1,4 +1,4 @@
-//! What is written: random, zero or partly compressible data.
+//! The data of writes: random, zero or partly compressible.
 //!
 //! A slot's buffer is filled once with random bytes. Before each write, a fresh
 //! random word goes into every 512 bytes, so that no two sectors ever written are

@@ -1,16 +1,15 @@
-//! Incompressible bytes as fast as memory takes them: two AES rounds over a counter,
-//! by the widest instructions that the processor has.
+//! Incompressible bytes at the speed of memory: two AES rounds over a counter, with the
+//! widest instructions that the processor has.
 //!
-//! No cryptography: nobody is to be kept from guessing the data, a drive is to be kept
-//! from compressing it. Two rounds mix each byte of the counter into the whole block.
+//! This is not cryptography: the data must not compress, but may be guessed. Two rounds mix each byte of the counter into the whole block.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Bytes of a step of the widest way; the others make the same steps.
+/// Bytes of one step of the widest variant; the others use the same steps.
 const STEP_BYTES: usize = 256;
 
-/// Fills the buffer with what no other call has made.
+/// Fills the buffer with bytes that differ at each call.
 pub fn fill(buffer: &mut [u8], rng: &mut fastrand::Rng) {
     let key = [rng.u64(..), rng.u64(..)];
     let whole = buffer.len() / STEP_BYTES * STEP_BYTES;
@@ -42,7 +41,7 @@ fn fill_steps(buffer: &mut [u8], _: [u64; 2], rng: &mut fastrand::Rng) {
 #[cfg(target_arch = "x86_64")]
 const STEPS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-/// Half `half` of the block that is so many after the key's.
+/// Half `half` of the block that is `blocks` after the key's.
 #[cfg(target_arch = "x86_64")]
 fn counter(key: [u64; 2], blocks: u64, half: usize) -> i64 {
     key[half].wrapping_add(STEPS[half].wrapping_mul(blocks)) as i64

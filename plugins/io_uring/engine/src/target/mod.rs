@@ -1,4 +1,4 @@
-//! What I/O is done on, and the data that goes to and fro.
+//! The target of the I/O, and the data that is written to it and verified.
 
 pub mod buffers;
 pub mod data;

@@ -1,4 +1,4 @@
-//! NVMe commands handed to the drive as they are, past the block layer: the generic
+//! NVMe commands that bypass the block layer: the generic
 //! character device of a namespace (`/dev/ng0n1` beside `/dev/nvme0n1`) and URING_CMD.
 
 use std::fs::File;
@@ -52,7 +52,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// That of a block device, with the same access as `block` has.
+    /// The one of a block device.
     pub fn of(path: &str, writable: bool, block_bytes: u64) -> Result<Self, Failure> {
         let generic = generic_path(path).ok_or_else(|| {
             Failure::bad_job(format!(
@@ -115,7 +115,7 @@ impl Namespace {
     }
 }
 
-/// Bytes, or minus errno, from the drive's own status.
+/// The drive's status as a result: bytes, or minus errno.
 pub fn outcome(result: i64, size_bytes: u64) -> i64 {
     match result {
         0 => size_bytes as i64,

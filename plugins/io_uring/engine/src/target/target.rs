@@ -1,4 +1,4 @@
-//! The target: opened so that a job can only do what it says.
+//! The target: a file or device, opened with no more access than the job needs.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -35,14 +35,14 @@ pub struct Target {
     /// 0 for a character device.
     pub size_bytes: u64,
     pub block_bytes: u64,
-    /// Where commands go when the job asks for passthrough.
+    /// Receives the commands of a job with passthrough.
     pub namespace: Option<Namespace>,
 }
 
-const BLKROGET: u64 = 0x125e;
-/// The descriptor of a caller that has checked and holds the target, which this process
-/// has inherited: that is opened again, wherever its name leads by now.
+/// The number of an inherited descriptor, of a caller that has checked the target and holds
+/// it: that is opened again, because the path may lead elsewhere by now.
 const HELD: &str = "IOPLAN_TARGET_HELD";
+const BLKROGET: u64 = 0x125e;
 const BLKSSZGET: u64 = 0x1268;
 const BLKGETSIZE64: u64 = 0x8008_1272;
 const BLKDISCARD: u64 = 0x1277;
@@ -64,7 +64,7 @@ impl Target {
         } else {
             libc::O_RDONLY
         };
-        // A caller that holds the device itself (O_EXCL) would be in its own way.
+        // Where the caller holds the device (O_EXCL), a second O_EXCL would fail.
         let exclusive = if writable && kind == TargetKind::Block && held.is_none() {
             libc::O_EXCL
         } else {
@@ -88,13 +88,13 @@ impl Target {
         })
     }
 
-    /// Opens the way past the block layer as well.
+    /// Opens the NVMe namespace's character device as well.
     pub fn open_passthrough(&mut self, path: &str, writable: bool) -> Result<(), Failure> {
         self.namespace = Some(Namespace::of(path, writable, self.block_bytes)?);
         Ok(())
     }
 
-    /// Only to look at it: reads through the page cache.
+    /// For `probe` only: reads go through the page cache.
     pub fn open_buffered(path: &str) -> Result<Self, Failure> {
         let metadata = std::fs::metadata(path).map_err(|error| open_failure(path, &error))?;
         let kind = kind_of(path, &metadata)?;
@@ -125,7 +125,7 @@ impl Target {
         rc >= 0 || !matches!(last_errno(), libc::EOPNOTSUPP | libc::ENOSYS)
     }
 
-    /// What a ring does its I/O on.
+    /// The descriptor that a ring does its I/O on.
     pub fn io_fd(&self) -> RawFd {
         let namespace = self.namespace.as_ref().map(Namespace::fd);
         namespace.unwrap_or_else(|| self.fd())
@@ -197,7 +197,7 @@ impl Target {
         folder.ancestors().find_map(read)?.trim().parse().ok()
     }
 
-    /// A word of the block device's queue, or of that which the file lies on.
+    /// An attribute of the queue of the block device, or of the one that holds the file.
     pub fn queue(&self, name: &str) -> Option<String> {
         let folder = self.device_folder()?;
         // A partition has no queue of its own: its disk, the parent folder, has.
@@ -210,7 +210,7 @@ impl Target {
         Some(text.trim().to_owned())
     }
 
-    /// Where the kernel describes the block device, or that which the file lies on.
+    /// The sysfs folder of the block device, or of the one that holds the file.
     fn device_folder(&self) -> Option<String> {
         let metadata = self.file.metadata().ok()?;
         let device = match self.kind {
@@ -222,7 +222,7 @@ impl Target {
         Some(format!("/sys/dev/block/{major}:{minor}"))
     }
 
-    /// Whether it can be done in the way that the job asks for.
+    /// Whether the target supports `polled` and `passthrough` as the job uses them.
     fn check_way(&self, job: &Job) -> Result<(), Failure> {
         let path = &job.target;
         let refused = |way: &str, what: &str| {
@@ -320,7 +320,7 @@ fn no_direct_io(path: &str) -> (Cause, String) {
     (Cause::NoDirectIo, what)
 }
 
-/// Newer kernels accept O_DIRECT on tmpfs, and do the I/O in memory all the same.
+/// Newer kernels accept O_DIRECT on tmpfs, but still do the I/O in memory.
 fn refuse_memory(path: &str, file: &File, kind: TargetKind) -> Result<(), Failure> {
     if kind != TargetKind::File {
         return Ok(());
@@ -367,7 +367,7 @@ fn geometry(file: &File, kind: TargetKind, metadata: &std::fs::Metadata) -> (u64
     }
 }
 
-/// What the file system says (Linux 6.1 and newer).
+/// The alignment that the file system reports (Linux 6.1 and newer).
 fn direct_block_bytes(file: &File) -> Option<u64> {
     // SAFETY: statx is plain data, for which all zeros is valid.
     let mut facts: libc::statx = unsafe { std::mem::zeroed() };
@@ -385,7 +385,7 @@ fn direct_block_bytes(file: &File) -> Option<u64> {
     (known && facts.stx_dio_offset_align > 0).then(|| u64::from(facts.stx_dio_offset_align))
 }
 
-/// Result of a system call as io_uring gives it: bytes, or minus errno.
+/// The result of a system call in the form of io_uring: bytes, or minus errno.
 fn outcome(rc: isize) -> i64 {
     if rc < 0 {
         -i64::from(last_errno())

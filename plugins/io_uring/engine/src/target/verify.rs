@@ -1,4 +1,4 @@
-//! Self-describing blocks: what is read is what was last written.
+//! Verification by self-describing blocks: a read must return what was last written.
 //!
 //! Each logical block of a write starts with a header: magic, offset, generation,
 //! nonce of the run, CRC-32 of the header's other fields and of the payload. A read
@@ -35,7 +35,7 @@ impl Generations {
     }
 }
 
-/// A block that is not what it should be.
+/// A block that failed verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     pub offset_bytes: u64,
@@ -54,7 +54,7 @@ pub struct Verifier {
     nonce: u64,
     last_generation: u32,
     generations: Generations,
-    /// Offset, end and whether it modifies, of each I/O under way.
+    /// Offset, end and whether it modifies, of each I/O in flight.
     in_flight: Vec<(u64, u64, bool)>,
 }
 
@@ -71,7 +71,7 @@ impl Verifier {
         }
     }
 
-    /// Whether an I/O would overlap one under way while one of them modifies.
+    /// Whether an I/O would overlap one in flight while one of them modifies.
     fn conflicts(&self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
         let end_bytes = offset_bytes + size_bytes;
         let mut flights = self.in_flight.iter();
@@ -80,7 +80,7 @@ impl Verifier {
         })
     }
 
-    /// Notes an I/O as in flight, unless it would conflict with another one.
+    /// Adds an I/O to those in flight, unless it conflicts with another one.
     pub fn try_begin(&mut self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
         let free = !self.conflicts(offset_bytes, size_bytes, modifies);
         if free {
@@ -125,7 +125,7 @@ impl Verifier {
         }
     }
 
-    /// An I/O has come back; `data` is what was read.
+    /// Removes a completed I/O from those in flight and checks `data`, what was read.
     pub fn complete(
         &mut self,
         direction: Direction,
@@ -142,7 +142,7 @@ impl Verifier {
         read.map_or_else(Verdict::default, |data| self.check(offset_bytes, data))
     }
 
-    /// What is stored there is not known: it was trimmed, or the write failed.
+    /// The content is unknown from now on: it was trimmed, or the write failed.
     fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
         let block_bytes = self.block_bytes as u64;
         for number in offset_bytes / block_bytes..(offset_bytes + size_bytes) / block_bytes {

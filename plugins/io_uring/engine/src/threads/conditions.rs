@@ -1,13 +1,13 @@
-//! What spoils a measurement without being an error: a core that is full, other
-//! programs on it, a hypervisor that takes its time, a clock frequency that changes.
+//! Conditions that disturb a measurement without being an error: a saturated CPU, other
+//! programs on it, steal time of a hypervisor, a change of the CPU frequency.
 
 use serde_json::json;
 
 use crate::job::event::Facts;
 
-/// A thread that computes for so much of its time cannot do more I/O.
+/// A thread that is on its CPU for more of its time is CPU-bound.
 const FULL_PERCENT: f64 = 95.0;
-/// So much of the time lost to others moves a mean latency by as much.
+/// A larger share of time lost to other programs shows in the mean latency.
 const LOST_PERCENT: f64 = 1.0;
 const FREQUENCY_PERCENT: f64 = 10.0;
 const COARSE_TIMER_NS: u64 = 1_000;
@@ -31,7 +31,7 @@ impl Usage {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let waited = text.split_whitespace().nth(1);
         Self {
-            // The file's own is only as new as the last tick.
+            // The value in schedstat is only updated at each timer tick.
             cpu_ns: thread_cpu_ns(),
             waited_ns: waited.and_then(|field| field.parse().ok()).unwrap_or(0),
             preemptions: usage.ru_nivcsw as u64,
@@ -64,7 +64,7 @@ impl Load {
         }
     }
 
-    /// Of the time in which it had its CPU, how much it computed.
+    /// CPU time as a share of the time in which the thread was not waiting for a CPU.
     pub fn busy_percent(&self) -> f64 {
         let own_ns = self.wall_ns.saturating_sub(self.spent.waited_ns);
         percent(self.spent.cpu_ns, own_ns)
@@ -159,18 +159,18 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// What is known of a stream beside its threads' time.
+/// The properties of a stream that decide which warnings apply.
 #[derive(Debug, Clone)]
 pub struct StreamSetup {
     pub name: String,
     pub qd: usize,
-    /// Its threads wait by computing: full is what they should be.
+    /// Its threads wait by spinning, so that a busy CPU is expected.
     pub busy_waits: bool,
-    /// It waits for times: of arrivals, or for the end of pauses.
+    /// It depends on timers: it has a rate or pauses.
     pub timed: bool,
 }
 
-/// All of it, at the end of the run.
+/// All conditions, at the end of the run.
 pub struct Conditions {
     pub streams: Vec<StreamSetup>,
     pub loads: Vec<Load>,
@@ -226,7 +226,7 @@ impl Conditions {
         warnings
     }
 
-    /// Streams that could do no more I/O whatever the drive.
+    /// Streams that are limited by their CPU, and not by the drive.
     fn cpu_bound(&self) -> impl Iterator<Item = String> + '_ {
         let worst = self.worst(Load::busy_percent);
         worst.filter(|(stream, busy, _)| !stream.busy_waits && *busy > FULL_PERCENT).map(
@@ -253,7 +253,7 @@ impl Conditions {
             })
     }
 
-    /// Each stream's worst thread by a figure.
+    /// The worst thread of each stream by a figure.
     fn worst(
         &self,
         figure: impl Fn(&Load) -> f64 + Copy,

@@ -1,4 +1,4 @@
-//! Which CPUs this process may use, and pinning a thread to one of them.
+//! CPU affinity: the CPUs that this process may use, and pinning a thread to one.
 
 /// The allowed CPUs, the last first: the first ones are where the kernel does its
 /// housekeeping, and an I/O at queue depth 1 took up to 25 % longer there.
@@ -40,7 +40,7 @@ fn parse(list: &str) -> Vec<usize> {
     parts.flatten().collect()
 }
 
-/// Pins the calling thread. A CPU that has gone away leaves it unpinned.
+/// Pins the calling thread; false if the CPU has gone offline.
 pub fn pin(cpu: usize) -> bool {
     // SAFETY: as in `allowed`; `cpu` came from there and is below CPU_SETSIZE.
     unsafe {

@@ -1,4 +1,4 @@
-//! The threads of a run: made, pinned, and brought to the gate.
+//! The threads of a run: creates them, pins them, and brings them to the gate.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
@@ -36,7 +36,7 @@ pub struct Crew {
     /// Empty in io_uring mode, where each lane belongs to its thread.
     pub shared_lanes: Vec<Arc<SharedLane>>,
     pub facts: Facts,
-    /// Those that the threads are pinned to.
+    /// The CPUs that the threads are pinned to.
     pub cpus: Vec<usize>,
     threads: usize,
 }
@@ -75,7 +75,7 @@ fn new_lane(context: &RunContext, id: LaneId, own_thread: bool) -> Lane {
     )
 }
 
-/// One pinned thread with a ring for each lane.
+/// io_uring mode: one thread with a ring of its own for each lane.
 pub fn uring(context: &RunContext) -> Result<Crew, Failure> {
     let lanes = lanes_of(&context.job);
     let node = context.target.numa_node();
@@ -134,7 +134,7 @@ fn uring_thread(context: &RunContext, id: LaneId, cpu: Option<usize>, options: O
     }
 }
 
-/// A thread for each slot of each lane.
+/// Sync mode: one thread for each slot of each lane.
 pub fn sync(context: &RunContext) -> Result<Crew, Failure> {
     let lanes = lanes_of(&context.job);
     let threads: usize = lanes
@@ -143,7 +143,7 @@ pub fn sync(context: &RunContext) -> Result<Crew, Failure> {
         .sum();
     if threads > MOST_SYNC_THREADS {
         return Err(Failure::bad_job(format!(
-            "synchronous I/O needs a thread for each I/O under way: {threads} are more than {MOST_SYNC_THREADS}"
+            "synchronous I/O needs a thread for each I/O in flight: {threads} are more than {MOST_SYNC_THREADS}"
         )));
     }
     let node = context.target.numa_node();
@@ -212,7 +212,7 @@ fn sync_thread(
 }
 
 impl Crew {
-    /// Until every thread is ready, or one has failed.
+    /// Waits until every thread is ready, or one has failed.
     pub fn await_ready(
         &mut self,
         shared: &Shared,
@@ -223,11 +223,11 @@ impl Crew {
             match messages.recv() {
                 Ok(Message::Ready { facts }) => {
                     ready += 1;
-                    // All rings are alike; the last one's facts stand for all.
+                    // All rings are alike: the facts of the last one are kept.
                     self.facts.extend(facts);
                 }
                 Ok(Message::Failed(failure)) => return Err(failure),
-                // The run begins, and is over at once.
+                // The run still begins, and is over at once.
                 Ok(Message::Signal) => shared.stop(),
                 Ok(Message::Counts { .. } | Message::Finished { .. } | Message::Start { .. }) => {}
                 Err(_) => return Err(Failure::new(Cause::Internal, "a thread has gone")),
@@ -236,13 +236,13 @@ impl Crew {
         Ok(())
     }
 
-    /// Hands over the counts of lanes of which no thread has come by.
+    /// Flushes the counts of shared lanes none of whose threads has done so.
     pub fn tick(&self, now_ns: u64) {
         let lanes = self.shared_lanes.iter();
         lanes.for_each(|lane| lane.tick(now_ns));
     }
 
-    /// Finishes lanes whose threads hang in the kernel and have had their time.
+    /// Finishes shared lanes whose threads are stuck in the kernel past their time-out.
     pub fn abandon_stuck(&self, now_ns: u64) {
         for lane in &self.shared_lanes {
             let active = lane.active.load(Ordering::Acquire) > 0;

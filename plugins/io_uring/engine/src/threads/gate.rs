@@ -13,7 +13,7 @@ use crate::measure::schedule::Schedule;
 use crate::threads::message::Message;
 use crate::threads::shared::{Shared, lock};
 
-/// A sleep may end so much too late; the rest is waited for busily.
+/// A sleep may end this much too late, so that the last part of the wait is spun.
 const SPIN_NS: u64 = 200_000;
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub fn forward_start(
     Ok(())
 }
 
-/// Until the time has come, or the run was stopped, which then is over at once.
+/// Waits for the start time. A run that is stopped meanwhile is over at once.
 pub fn await_start(shared: &Shared, messages: &Receiver<Message>) -> Result<(), Failure> {
     let mut begin_ns = None;
     while !shared.stopped() {

@@ -1,4 +1,4 @@
-//! What a lane counts in one interval, until it is sent to the main thread.
+//! The counts of a lane in the current interval, which go to the main thread at its end.
 
 use std::sync::mpsc::Sender;
 
@@ -49,7 +49,7 @@ impl IntervalCounts {
         self.boundary_ns
     }
 
-    /// What started in the warm-up and ends after it is counted nowhere.
+    /// An I/O that starts in the warm-up and completes after it is not counted.
     #[inline(always)]
     pub fn includes(&self, measured: bool) -> bool {
         measured != self.warming_up

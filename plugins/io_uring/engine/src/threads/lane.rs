@@ -1,7 +1,8 @@
-//! A lane is one thread of a stream: it decides the next I/O and counts the last.
+//! A lane is one thread of a stream: it decides which I/O comes next, and counts the
+//! completed ones.
 //!
-//! It knows nothing of how I/O is done. In io_uring mode its thread owns it; in sync
-//! mode the lane's slots share it behind a lock.
+//! It does no I/O itself. In io_uring mode its thread owns it; in sync mode its I/O
+//! threads share it behind a lock.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -39,9 +40,9 @@ pub struct Lane {
     sequence: Sequence,
     arrivals: Option<Arrivals>,
     pause: Option<Pause>,
-    /// Nothing but I/O after I/O: no rate, pause, limit, flush or verification.
+    /// A plain closed loop: no rate, pauses, limit, flushes or verification.
     plain: bool,
-    /// Whether completions are followed up by the pause or the verifier.
+    /// Whether the pause or the verifier needs to know of completions.
     tracked: bool,
     filler: Filler,
     verifier: Option<Verifier>,
@@ -116,7 +117,7 @@ impl Lane {
         self.id
     }
 
-    /// A worker wakes up at least here.
+    /// The latest time at which a waiting thread has to wake up.
     pub fn boundary_ns(&self) -> u64 {
         self.counts.boundary_ns().min(self.schedule.end_ns)
     }
@@ -125,8 +126,8 @@ impl Lane {
         &mut self.filler
     }
 
-    /// Hands the interval's counts over when it has ended. To be called before
-    /// anything that was observed at `now_ns` is counted.
+    /// Flushes the counts of an interval that has ended. To be called before anything
+    /// that was observed at `now_ns` is counted.
     #[inline(always)]
     pub fn tick(&mut self, now_ns: u64) {
         if now_ns >= self.counts.boundary_ns() {
@@ -147,8 +148,8 @@ impl Lane {
             .map_or(0, |arrivals| arrivals.backlog(until_ns))
     }
 
-    /// The next I/O. With `reserve`, one whose time has not come is given as well,
-    /// and the caller waits for it.
+    /// The next I/O. With `reserve`, also one whose start is in the future, for which
+    /// the caller waits.
     pub fn next(&mut self, now_ns: u64, reserve: bool) -> Next {
         if self.is_over(now_ns) {
             return Next::Over;
@@ -156,7 +157,7 @@ impl Lane {
         self.next_unless_over(now_ns, reserve)
     }
 
-    /// The same for a caller that has just asked `is_over`, which holds for a batch.
+    /// The same for a caller that has checked `is_over`, once for a batch.
     #[inline(always)]
     pub fn next_unless_over(&mut self, now_ns: u64, reserve: bool) -> Next {
         let measured = now_ns >= self.schedule.start_ns;
@@ -201,7 +202,7 @@ impl Lane {
         self.start_io(start_ns, now_ns)
     }
 
-    /// What a pause keeps from starting. It does not delay the end of the work.
+    /// What a pause makes the thread wait for. It does not delay the end of the work.
     fn hold(&mut self, now_ns: u64) -> Option<Next> {
         let pause = self.pause.as_mut()?;
         let next = pause.hold(now_ns)?;
@@ -214,7 +215,7 @@ impl Lane {
         })
     }
 
-    /// Whether no more I/O is to start; notes since when.
+    /// Whether no more I/O is to start; records since when.
     #[inline(always)]
     pub fn is_over(&mut self, now_ns: u64) -> bool {
         let over = now_ns >= self.schedule.end_ns || self.exhausted || self.shared.stopped();
@@ -269,8 +270,8 @@ impl Lane {
         }
     }
 
-    /// In a stream that verifies, no write may meet another I/O on its blocks: take
-    /// another place if the pattern allows, else wait.
+    /// In a stream that verifies, no write may overlap another I/O in flight: draws
+    /// another offset if the pattern allows it, else waits.
     #[inline]
     fn admit(&mut self, op: Op) -> Next {
         if self.verifier.is_none() {
@@ -296,7 +297,7 @@ impl Lane {
         Next::Blocked
     }
 
-    /// Makes the data of a write.
+    /// Generates the data of a write.
     #[inline]
     pub fn prepare(&mut self, op: &Op, buffer: &mut [u8]) {
         self.filler.refresh(buffer);
@@ -309,13 +310,13 @@ impl Lane {
         self.verifier.is_some()
     }
 
-    /// Whether its latency counts from its issue, and not from an intended start.
+    /// Whether its latency starts when it is issued, and not at an intended start.
     #[inline]
     pub fn starts_when_issued(&self, op: &Op) -> bool {
         self.arrivals.is_none() || op.kind == Kind::Flush
     }
 
-    /// The I/O is about to be handed to the kernel.
+    /// The I/O is about to be submitted.
     #[inline(always)]
     pub fn issue(&mut self, slot: usize, op: &mut Op, now_ns: u64) {
         if self.starts_when_issued(op) {
@@ -326,8 +327,8 @@ impl Lane {
         }
     }
 
-    /// The I/O was seen to be complete. `result` is bytes, or minus errno; `data` is
-    /// what was read, where it is to be verified.
+    /// The I/O has completed. `result` is bytes, or minus errno; `data` is what was read,
+    /// if it is to be verified.
     #[inline(always)]
     pub fn complete(
         &mut self,
@@ -411,21 +412,21 @@ impl Lane {
         }
     }
 
-    /// A reserved I/O whose time did not come.
+    /// A reserved I/O is not issued, because the run was stopped before its start.
     pub fn cancel(&mut self, op: &Op) {
         if let Some(verifier) = &mut self.verifier {
             verifier.end(op.offset_bytes, op.size_bytes);
         }
     }
 
-    /// Whether what is under way has had its time to come back.
+    /// Whether the I/Os in flight have had their time to complete.
     pub fn should_give_up(&self, now_ns: u64) -> bool {
         let own_ns = self.over_ns.map_or(u64::MAX, |over| over + END_DRAIN_NS);
         now_ns >= own_ns.min(self.shared.give_up_ns())
     }
 
-    /// The I/O did not come back in time. That is an error, unless the run was stopped
-    /// and did not wait for it long.
+    /// The I/O did not complete in time. That is an error, unless the run was stopped
+    /// and did not wait for long.
     pub fn record_lost(&mut self, slot: usize, op: &Op, now_ns: u64) {
         self.lost_ios += 1;
         if op.measured {
@@ -437,8 +438,8 @@ impl Lane {
         }
     }
 
-    /// The depth of a stream with pauses is not held, and a slot may be idle for long: the
-    /// lane is then taken as one slot, and the pause in which the run ended as its time.
+    /// With pauses the queue depth is not held, and slots may be idle for long: the lane
+    /// then counts as one slot.
     fn slots_end(&self, over_ns: u64) -> LaneEnd {
         match self.pause {
             Some(_) => self.slots.end().spanning(over_ns),
@@ -446,7 +447,7 @@ impl Lane {
         }
     }
 
-    /// Hands over what is left.
+    /// Sends the remaining counts and the lane's end.
     pub fn finish(&mut self, now_ns: u64) {
         self.tick(now_ns);
         let over_ns = self.over_ns.unwrap_or(now_ns);

@@ -1,16 +1,16 @@
-//! The end of a lane: how long its slots were busy, how it ended, how loaded its thread was.
+//! The end of a lane: how it ended, how long its slots were busy, the load of its thread.
 
 use crate::threads::conditions::{Load, Usage};
 
-/// What is known of a lane at its end.
+/// What a lane reports at its end.
 #[derive(Debug, Clone, Default)]
 pub struct LaneEnd {
     /// When its thread came through the gate.
     pub begun_ns: u64,
     pub end_ns: u64,
-    /// Since when no more I/O was started.
+    /// Since when no more I/O was issued.
     pub over_ns: u64,
-    /// It ran out of work, and not of time.
+    /// It ended because its work was done, and not by time.
     pub exhausted: bool,
     pub busy_slots: u64,
     /// The sum over the slots from first issue to last completion.
@@ -24,7 +24,8 @@ pub struct LaneEnd {
 }
 
 impl LaneEnd {
-    /// Busy without a break, from the first issue until `over_ns` or the last completion.
+    /// The same with one slot, busy from the first issue until issuing ended at `over_ns`
+    /// or the last completion: pauses are part of that time, also the last one.
     pub fn spanning(self, over_ns: u64) -> Self {
         let busy = self.first_ns.zip(self.last_ns);
         Self {
@@ -40,7 +41,7 @@ impl LaneEnd {
 /// When a slot of the queue depth was first and last busy in the measured part.
 #[derive(Debug, Clone, Copy)]
 struct SlotTime {
-    /// u64::MAX as long as it was not.
+    /// u64::MAX if it never was.
     first_ns: u64,
     last_ns: u64,
 }
@@ -52,7 +53,7 @@ impl SlotTime {
     };
 }
 
-/// The slots' times of a lane.
+/// The times of all slots of a lane.
 pub struct SlotTimes {
     slots: Vec<SlotTime>,
 }
@@ -75,7 +76,7 @@ impl SlotTimes {
         self.slots[slot].last_ns = now_ns;
     }
 
-    /// Those fields of a lane's end that are about its slots.
+    /// The fields of `LaneEnd` that follow from them.
     pub fn end(&self) -> LaneEnd {
         let busy = || self.slots.iter().filter(|slot| slot.first_ns < u64::MAX);
         LaneEnd {
@@ -90,7 +91,7 @@ impl SlotTimes {
     }
 }
 
-/// How the lane's thread spends the measured part, if it has one of its own.
+/// The load of the lane's thread in the measured part, if it has one of its own.
 pub struct ThreadLoad {
     stream: usize,
     own_thread: bool,

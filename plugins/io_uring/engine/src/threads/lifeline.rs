@@ -1,4 +1,4 @@
-//! Stdin as the line by which a run hangs on whoever started it.
+//! `--lifeline`: the run ends when the process that started it closes stdin.
 //!
 //! A pipe is closed by the kernel however its holder ends, also by SIGKILL. Unlike
 //! PR_SET_PDEATHSIG it does not depend on which of the holder's threads started this
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::job::failure::Failure;
 use crate::threads::signals;
 
-/// The second line, for a job that awaits its start.
+/// The second line of stdin, for a job with `await_start`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Start {
     start_at_ns: u64,
 }
 
-/// The job, which is the first line, and what says when it begins. From then on the
+/// The job, which is the first line, and the start times that follow. From then on the
 /// end of stdin ends the process.
 pub fn job() -> Result<(String, Receiver<u64>), Failure> {
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub fn job() -> Result<(String, Receiver<u64>), Failure> {
     Ok((text, starts))
 }
 
-/// A line that cannot be read is an end as well: nobody knows what it was to say.
+/// A line that cannot be parsed ends the process as well.
 fn end_with_stdin(starts: &Sender<u64>) {
     for line in std::io::stdin().lock().lines() {
         let Some(start) = line.ok().and_then(|line| read(&line)) else {
@@ -42,7 +42,7 @@ fn end_with_stdin(starts: &Sender<u64>) {
         };
         let _ = starts.send(start.start_at_ns);
     }
-    // SAFETY: ends the process, all threads with it. Nobody is left to be told.
+    // SAFETY: ends the process, all threads with it. Nobody is left to read events.
     unsafe { libc::_exit(crate::EXIT_FAILED) }
 }
 

@@ -1,4 +1,4 @@
-//! What the threads tell the main thread.
+//! Messages of the threads to the main thread.
 
 use crate::job::event::Facts;
 use crate::job::failure::Failure;
@@ -15,7 +15,7 @@ pub enum Message {
     Failed(Failure),
     Counts {
         lane: usize,
-        /// Where the counts belong.
+        /// The interval of the counts.
         interval: Interval,
         /// All intervals before this one have been reported.
         reported: Interval,

@@ -1,4 +1,4 @@
-//! The threads of a run: how they start, what they share, how they stop.
+//! The threads of a run: how they start and stop, what they share, what disturbs them.
 
 pub mod conditions;
 pub mod cpus;

@@ -1,4 +1,4 @@
-//! Which way of doing I/O a run takes, and why.
+//! The choice between io_uring and blocking system calls.
 
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Mode};
@@ -34,8 +34,8 @@ fn needs_ring(job: &Job) -> bool {
     job.polled || job.passthrough
 }
 
-/// Without NOWAIT, a system call is cheaper than a ring. But only where every I/O under
-/// way can have a CPU: else the threads would wait for one, outside the measured time, and the
+/// Without NOWAIT, a system call is cheaper than a ring. But only where every I/O in flight
+/// can have a CPU: else the threads would wait for one, outside the measured time, and the
 /// queue depth would not be held.
 fn is_punted(job: &Job, target: &Target) -> bool {
     let slots: usize = job

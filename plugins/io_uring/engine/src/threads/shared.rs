@@ -1,4 +1,5 @@
-//! What the threads of a run share: rarely written, so that no two threads meet.
+//! State that all threads of a run share. It is rarely written, so that threads do not
+//! contend for it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,9 +12,9 @@ use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::target::verify::Mismatch;
 
-/// A run with more errors measures errors.
+/// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
-/// Nor does one go on whose first I/Os all failed.
+/// So is a run whose first I/Os all failed.
 const FIRST_ERRORS: u64 = 64;
 
 const STOP_DRAIN_NS: u64 = 2_000_000_000;
@@ -77,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// No more I/O; what is under way has two seconds to come back.
+    /// No more I/O is issued; those in flight have two seconds to complete.
     pub fn stop(&self) {
         self.give_up_by(self.clock.now_ns() + STOP_DRAIN_NS);
         self.stop.store(true, Ordering::Release);
@@ -96,7 +97,7 @@ impl Shared {
         self.give_up_ns.load(Ordering::Acquire)
     }
 
-    /// Takes bytes off the limit. The I/O that reaches it is still done.
+    /// Claims bytes of the limit. The I/O that reaches it is still done.
     #[inline]
     pub fn claim(&self, bytes: u64) -> bool {
         let Some(limit_bytes) = self.limit_bytes else {
@@ -105,7 +106,7 @@ impl Shared {
         self.claimed_bytes.fetch_add(bytes, Ordering::Relaxed) < limit_bytes
     }
 
-    /// Whether `claim` would give nothing more.
+    /// Whether `claim` would refuse.
     pub fn limit_reached(&self) -> bool {
         let claimed_bytes = self.claimed_bytes.load(Ordering::Relaxed);
         self.limit_bytes.is_some_and(|limit| claimed_bytes >= limit)
@@ -125,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// An I/O that never came back: recorded, but no reason to stop what has ended.
+    /// An I/O never completed. It is recorded; the run has ended anyway.
     pub fn lost(&self, error: IoError) {
         lock(&self.first_error).get_or_insert(error);
     }
@@ -157,7 +158,7 @@ impl Shared {
 }
 
 /// A lock whose holder panicked ends the process (see the panic hook), so that the
-/// data behind a poisoned one is never used for long.
+/// data behind a poisoned one is hardly used.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Signals, and the end of the parent.
+//! Stop signals, the end of the parent process, and timer slack.
 
 use std::sync::mpsc::Sender;
 
@@ -38,8 +38,8 @@ pub fn forward(messages: Sender<Message>) {
     });
 }
 
-/// No I/O without somebody who asked for it: the kernel kills this process when its
-/// parent ends. False if the parent is gone already.
+/// The kernel kills this process when its parent ends, so that no I/O is done without
+/// somebody who wants it. False if the parent has ended already.
 pub fn die_with_parent() -> bool {
     // SAFETY: neither call touches memory.
     unsafe {
@@ -49,7 +49,7 @@ pub fn die_with_parent() -> bool {
     }
 }
 
-/// Timers as exact as the kernel has them, for this thread and those it starts.
+/// The smallest timer slack, for this thread and those that it starts.
 pub fn exact_timers() {
     // SAFETY: touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
