@@ -228,9 +228,9 @@ fn what_cannot_be_done_in_time_is_backlog_and_late() {
         let backlog = u64_of(&events.result()["streams"][0]["backlog_ios"]);
         assert!(events.ios("write") + backlog >= 2_999_990, "{backlog}");
         assert!(events.ios("write") + backlog <= 3_000_000, "{backlog}");
-        let mean_ns =
-            events.counts("write")["sum_ns"].as_f64().expect("a sum") / events.ios("write") as f64;
-        assert!((100e6..200e6).contains(&mean_ns), "{mean_ns}");
+        // All that were done were due at the beginning, and the last one ends with the run.
+        let max_ns = u64_of(&events.counts("write")["max_ns"]);
+        assert!(max_ns > 290_000_000, "{max_ns}");
     }
 }
 
