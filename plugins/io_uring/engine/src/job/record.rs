@@ -71,6 +71,7 @@ pub fn stream_run_ns(stream: &Stream, ends: &[LaneEnd], start_ns: u64, by_passes
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::conditions::Usage;
 
     fn stream(more: &str) -> Stream {
         let text = format!(
@@ -109,8 +110,8 @@ mod tests {
     #[test]
     fn cpu_time_passes() {
         let before = cpu_now();
-        let start = std::time::Instant::now();
-        while start.elapsed().as_millis() < 30 {}
+        let thread_before = Usage::now().cpu_ns;
+        while Usage::now().cpu_ns < thread_before + 30_000_000 {}
         let spent = cpu_between(Some(before), cpu_now());
         assert!(spent.user_ns + spent.system_ns > 10_000_000);
     }
