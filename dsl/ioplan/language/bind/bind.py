@@ -33,7 +33,7 @@ def workload_of(
     return Workload.complete({"streams": streams})
 
 
-class Closed(NamedTuple):
+class ResolvedAttributes(NamedTuple):
     """What a stream's template and a step's clauses say together, axes apart."""
 
     attributes: Attributes
@@ -42,7 +42,7 @@ class Closed(NamedTuple):
     total: bool
 
 
-def _merged(base: StreamTemplate, override: StreamTemplate) -> Closed:
+def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttributes:
     """All attributes with their defaults; what the step says again closes a ref."""
     attributes = {**base.attributes, **override.attributes}
     said = {*override.spans, *map(slot, override.refs)}
@@ -50,7 +50,7 @@ def _merged(base: StreamTemplate, override: StreamTemplate) -> Closed:
     arrivals = attributes.pop("arrivals", "fixed")
     total = attributes.pop("qd_scope", "each") == "total"
     whole = {**STREAM_DEFAULTS, **_both_sizes(attributes), "name": base.name}
-    return Closed(whole, (*kept, *override.refs.items()), arrivals, total)
+    return ResolvedAttributes(whole, (*kept, *override.refs.items()), arrivals, total)
 
 
 def _both_sizes(attributes: Attributes) -> Attributes:
@@ -59,12 +59,12 @@ def _both_sizes(attributes: Attributes) -> Attributes:
     return {"read_sizes": sizes, "write_sizes": sizes, **attributes}
 
 
-closed = ByIdentity(_merged)
+resolved_attributes = ByIdentity(_merged)
 
 
 def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
     """A stream from attributes that the checker has seen; no second validation."""
-    attributes, refs, arrivals, total = closed.of(base, override)
+    attributes, refs, arrivals, total = resolved_attributes.of(base, override)
     made = attributes.copy()
     for field, name in refs:
         made.update(_converted(field, cell[name].quantity))

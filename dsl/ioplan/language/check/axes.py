@@ -90,6 +90,6 @@ def _check_twice(
         key = tuple(value.key for value in row)
         if key in seen:
             text = ", ".join(value.text for value in row)
-            scope.findings.error(f"the value {text} stands twice", element.span)
+            scope.findings.error(f"the value {text} is listed twice", element.span)
             return
         seen.add(key)

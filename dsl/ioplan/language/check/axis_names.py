@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ioplan.language.check.scope import Open, OpenName, Scope
+from ioplan.language.check.scope import AxisName, AxisNames, Scope
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.plan import Axis, CellValue
 from ioplan.language.quantity import Quantity
@@ -47,21 +47,21 @@ def dimension(word: tree.Word, rests: frozenset[str]) -> Dimension:
     return Dimension(word, None)
 
 
-def opened_by(
+def names_of(
     axes: tuple[Axis, ...],
     varies: list[tree.Vary],
     rests: frozenset[str],
     scope: Scope,
-) -> Open:
+) -> AxisNames:
     """What the axes of a test decide, where they are no fields."""
-    made = Open()
+    made = AxisNames()
     whole = {name for axis in axes for name in axis.names}
     for word in (word for vary in varies for word in vary.names):
         if word.text not in whole:
             made.broken.add(word.text)
         if dimension(word, rests).field is None:
             values = _quantities(word.text, axes)
-            made.names.setdefault(word.text, OpenName(word.text, values))
+            made.names.setdefault(word.text, AxisName(word.text, values))
             param = scope.param(word.text)
             if param:
                 made.params[id(param[0])] = word.text

@@ -133,7 +133,7 @@ def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | N
 
 def _step(atom: tree.Atom, scope: Scope) -> str:
     """A step that would fit a range."""
-    with scope.findings.unsaid():
+    with scope.findings.suppressed():
         first = scope.amount(atom)
     return STEPS.get(scope.kind_of(first) or "number", "1") if first else "1"
 

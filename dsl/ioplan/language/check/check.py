@@ -14,7 +14,12 @@ from ioplan.language.check.modules import (
     place,
     read_text,
 )
-from ioplan.language.check.parameters import Parameters, picked, reached, used_params
+from ioplan.language.check.parameters import (
+    Parameters,
+    picked,
+    used_definitions,
+    used_params,
+)
 from ioplan.language.check.preconditions import defined as checked_precondition
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.test_block import checked as checked_test
@@ -61,7 +66,10 @@ def check(
         main = Loader(roots, findings).module(source, path)
         parameters = Parameters(findings)
         chosen = picked(main, profile, parameters)
-        given, used = chosen | parameters.override(main, settings), reached(main)
+        given, used = (
+            chosen | parameters.override(main, settings),
+            used_definitions(main),
+        )
         parameters.use({key: value for key, value in given.items() if key in used})
         plan = _checked(main, parameters, time_scale, profile)
     except EnoughFound:

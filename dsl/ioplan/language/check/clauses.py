@@ -26,7 +26,7 @@ def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     _adds_up((s.percent for s in sizes), "the shares", clause.span, scope)
     distinct = {share.size_bytes for share in sizes}
     if len(distinct) < len(sizes):
-        scope.findings.error("a size stands twice", clause.span, "add its shares up")
+        scope.findings.error("a size is listed twice", clause.span, "add its shares up")
     names = {
         "sizes": ("read_sizes", "write_sizes"),
         "read sizes": ("read_sizes",),
@@ -151,7 +151,7 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
         return "mix"
     kind = scope.kind_of_name(atom.text)
     if atom.kind != "name":
-        with scope.findings.unsaid():
+        with scope.findings.suppressed():
             value = scope.parameters.parsed(atom.text, atom.span)
         kind = value.kind if value else None
     return kind if kind in ("mix", "size") else f"value {atom.text}"
@@ -227,13 +227,13 @@ def _one(field: str) -> Apply:
 
 
 def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    """Whose depth it is goes with the number: an override says both anew."""
+    """Whose depth it is goes with the number: an override gives both again."""
     _one("qd")(clause, scope, draft)
     draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    """How I/Os arrive goes with the rate: an override says both anew."""
+    """How I/Os arrive goes with the rate: an override gives both again."""
     _one("rate")(clause, scope, draft)
     draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
 

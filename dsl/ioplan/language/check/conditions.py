@@ -52,7 +52,7 @@ def _comparison(
 
 
 def _no_axis(word: tree.Word, axes: tuple[Axis, ...], scope: Scope) -> None:
-    if word.text in scope.open.broken:
+    if word.text in scope.axis_names.broken:
         return
     names = [name for axis in axes for name in axis.names]
     varied = f"varied are: {', '.join(names)}" if names else "nothing is varied"
@@ -80,7 +80,7 @@ def _key(
         return None
     if texts and node.value.kind == "name" and not scope.param(node.value.text):
         return _word(node.value.text, node.value.span, texts, scope)
-    quantity = scope.closed().quantity(node.value, "a condition's value")
+    quantity = scope.without_axes().quantity(node.value, "a condition's value")
     if quantity is None or not _same_kind(node, quantity, values, scope):
         return None
     return quantity.value
@@ -88,7 +88,7 @@ def _key(
 
 def _text(element: tree.Element, texts: list[str], scope: Scope) -> str | None:
     """`0%..50%` or `compressible 50%`, as the axis writes it."""
-    closed, atoms = scope.closed(), element.atoms
+    closed, atoms = scope.without_axes(), element.atoms
     if element.kind == "span":
         region = region_of(atoms[0], atoms[1], element.span, closed)
         text = region and region_text(region["region"])

@@ -89,7 +89,7 @@ class Loader:
         """Parse a source, then the files that it uses."""
         file, errors = parse(source)
         self.findings.found += errors
-        self.findings.lose(file.damaged)
+        self.findings.mark_unparsed(file.damaged)
         module = Module(source, file)
         if path:
             self.loaded[path] = module

@@ -109,7 +109,7 @@ def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
     for word in (*node.by, *node.per):
         sweep.check_varied(word, "time", "round", "iops", "bytes")
         if word.text in seen:
-            sweep.findings.error(f"the axis {word.text!r} stands twice", word.span)
+            sweep.findings.error(f"the axis {word.text!r} is listed twice", word.span)
         seen.add(word.text)
     if node.kind.text == "heatmap" and len(node.by) != 2:
         sweep.findings.error(

@@ -16,7 +16,7 @@ from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 
 
-def reached(main: Module) -> set[int]:
+def used_definitions(main: Module) -> set[int]:
     """What tests use, also through what they name, each by its identity."""
     found: set[int] = set()
     todo: list[tuple[tree.Test | Definition, Module]] = [
@@ -34,7 +34,7 @@ def reached(main: Module) -> set[int]:
 
 def used_params(main: Module) -> dict[str, tuple[tree.Param, Module]]:
     """The params that tests use, by the names that they have in the main file."""
-    used = reached(main)
+    used = used_definitions(main)
     found = {name: main.find(name) for name in main.names(tree.Param)}
     return {
         name: (one[0], one[1])
@@ -106,7 +106,7 @@ class Parameters:
         self, param: tree.Param, module: Module, text: str, span: Span
     ) -> Quantity | None:
         """Another value, if it is of the kind that the plan says."""
-        with self.findings.unsaid():
+        with self.findings.suppressed():
             planned = self.value(param, module)
         given = self._read(text, span, planned)
         if planned and given and _rates(planned.kind) != _rates(given.kind):

@@ -6,7 +6,7 @@ from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
-from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.stream_rules import check_streams, check_unplaced
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
@@ -126,9 +126,9 @@ def _nested(
 def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | None:
     clauses, timing = split(step.spec, scope)
     only(timing, WRITE_TIMING, "a precondition's write", scope)
-    before = scope.findings.noted
+    before = scope.findings.error_count
     base, added = workload(clauses, step.spec, scope)
-    if base is None or scope.findings.noted > before:
+    if base is None or scope.findings.error_count > before:
         return None
     made = _written(base, added, step, scope)
     limits = _limits(timing, step, scope, time_scale)
@@ -156,15 +156,15 @@ def _written(
     base: WorkloadTemplate, added: StreamTemplate, step: tree.Write, scope: Scope
 ) -> Workload | None:
     """What is written: reads have no place here, so the mix need not be said."""
-    streams = tuple(_writing(merged(stream, added)) for stream in base.streams)
+    streams = tuple(_writing(overridden_by(stream, added)) for stream in base.streams)
     template = WorkloadTemplate(name=base.name, streams=streams)
-    errors = scope.findings.noted
+    errors = scope.findings.error_count
     check_streams(template, StreamTemplate(), (), step.span, scope)
     check_unplaced(streams, step.span, scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
             _reads(stream, step, scope)
-    if scope.findings.noted > errors:
+    if scope.findings.error_count > errors:
         return None
     return workload_of(template, StreamTemplate(), {})
 
@@ -195,7 +195,7 @@ def _limits(
     if len(said) != 1:
         place = timing[said[1]].span if said else step.span
         scope.findings.error(
-            "how much is written is said twice"
+            "how much is written is given twice"
             if said
             else "a precondition's write says how much is written",
             place,

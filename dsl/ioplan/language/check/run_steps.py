@@ -70,11 +70,11 @@ class StepChecker:
         only(timing, RUN_TIMING, "a run", self.scope)
         length = _how_long(timing, node, self.scope)
         warmup = amount_of(timing, "warmup", self.scope, "time")
-        before = self.findings.noted
+        before = self.findings.error_count
         base, override = workload(clauses, node.spec, self.scope)
         if base is None:
             return None
-        sound = self.findings.noted == before and self.sweep.whole
+        sound = self.findings.error_count == before and self.sweep.whole
         axes = self.sweep.matrix.axes if sound else ()
         if sound:
             check_streams(base, override, axes, node.spec.span, self.scope)
@@ -133,7 +133,7 @@ def _until(timing: Timing, scope: Scope) -> dict[str, object]:
 def _no_length(timing: Timing, node: tree.Run, scope: Scope) -> None:
     if "for" in timing:
         span = max(timing["for"].span, timing["passes"].span, key=lambda s: s.start)
-        message = "how long the run goes on is said twice"
+        message = "how long the run goes on is given twice"
         scope.findings.error(message, span, "keep one of them")
         return
     scope.findings.missing(

@@ -19,7 +19,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class OpenName:
+class AxisName:
     """A name that an axis decides; without values where the axis is wrong."""
 
     name: str
@@ -32,7 +32,7 @@ class OpenName:
 
 
 @dataclass
-class Open:
+class AxisNames:
     """The names that a test's axes decide.
 
     `used` are those that a step uses; `broken` axes had errors, fields included.
@@ -41,7 +41,7 @@ class Open:
     definition: the plan means the same as with the value written there.
     """
 
-    names: dict[str, OpenName] = field(default_factory=dict)
+    names: dict[str, AxisName] = field(default_factory=dict)
     params: dict[int, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Scope:
 
     module: Module
     parameters: Parameters
-    open: Open = field(default_factory=Open)
+    axis_names: AxisNames = field(default_factory=AxisNames)
     elsewhere: bool = False
     """In a definition, where of a test's axes only the params are known."""
 
@@ -62,21 +62,21 @@ class Scope:
         """Where errors go."""
         return self.parameters.findings
 
-    def closed(self) -> Scope:
+    def without_axes(self) -> Scope:
         """The same place, where no axis decides."""
         return Scope(self.module, self.parameters)
 
     def within(self, module: Module) -> Scope:
         """A definition in a module, as seen from here."""
-        return Scope(module, self.parameters, self.open, elsewhere=True)
+        return Scope(module, self.parameters, self.axis_names, elsewhere=True)
 
     def amount(self, atom: tree.Atom) -> Amount | None:
         """A quantity, or a reference to the axis that decides it."""
         if atom.kind != "name":
             return self.parameters.parsed(atom.text, atom.span)
-        opened = self.opened(atom.text)
+        opened = self.bound_axis(atom.text)
         if opened:
-            self.open.used.add(opened)
+            self.axis_names.used.add(opened)
             return Ref(name=opened)
         found = self.param(atom.text)
         if found:
@@ -91,19 +91,19 @@ class Scope:
             return found[0], found[1]
         return None
 
-    def opened(self, name: str) -> str | None:
+    def bound_axis(self, name: str) -> str | None:
         """The axis that decides what a name stands for, if one does.
 
         A param that takes its value from an open one is open as well.
         """
-        if not self.elsewhere and name in self.open.names:
+        if not self.elsewhere and name in self.axis_names.names:
             return name
         seen: set[int] = set()
-        scope, found = self, self.param(name) if self.open.params else None
+        scope, found = self, self.param(name) if self.axis_names.params else None
         while found and id(found[0]) not in seen:
             seen.add(id(found[0]))
-            if id(found[0]) in self.open.params:
-                return self.open.params[id(found[0])]
+            if id(found[0]) in self.axis_names.params:
+                return self.axis_names.params[id(found[0])]
             value = found[0].value
             scope = scope.within(found[1])
             found = scope.param(value.text) if value.kind == "name" else None
@@ -111,9 +111,9 @@ class Scope:
 
     def kind_of_name(self, name: str) -> Kind | None:
         """The kind of what a name stands for, if it is a value."""
-        opened = self.opened(name)
+        opened = self.bound_axis(name)
         if opened:
-            return self.open.names[opened].kind
+            return self.axis_names.names[opened].kind
         found = self.param(name)
         value = self.parameters.value(*found) if found else None
         return value.kind if value else None
@@ -125,7 +125,7 @@ class Scope:
                 f"{atom.text!r} is {sort_of(known[0])}, not a value", atom.span
             )
             return
-        names = [*self.module.names(tree.Param), *self.open.names]
+        names = [*self.module.names(tree.Param), *self.axis_names.names]
         self.findings.unknown(
             atom.text,
             f"there is no param {atom.text!r}{did_you_mean(atom.text, names)}",
@@ -136,13 +136,13 @@ class Scope:
     def kind_of(self, amount: Amount) -> Kind | None:
         """The kind of a quantity, decided or open; None where the axis is wrong."""
         if isinstance(amount, Ref):
-            return self.open.names[amount.name].kind
+            return self.axis_names.names[amount.name].kind
         return amount.kind
 
     def values_of(self, amount: Amount) -> tuple[Quantity, ...]:
         """All values that an amount can take."""
         if isinstance(amount, Ref):
-            return self.open.names[amount.name].values
+            return self.axis_names.names[amount.name].values
         return (amount,)
 
     def judged(

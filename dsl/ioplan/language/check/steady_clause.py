@@ -57,7 +57,7 @@ def _least(timing: Timing, most: Amount, scope: Scope) -> float:
     if "at least" not in timing:
         return 0.0
     atom = timing["at least"].atoms[0]
-    least = scope.closed().of_kind(atom, "'at least'", "passes")
+    least = scope.without_axes().of_kind(atom, "'at least'", "passes")
     if not isinstance(least, Quantity):
         return 0.0
     bound = most if isinstance(most, Quantity) and most.kind == "passes" else None
@@ -72,7 +72,7 @@ def _least(timing: Timing, most: Amount, scope: Scope) -> float:
 
 def _every(timing: Timing, scope: Scope) -> Quantity | None:
     atom = timing["until"].atoms[0]
-    every = scope.closed().of_kind(atom, "'every'", "time")
+    every = scope.without_axes().of_kind(atom, "'every'", "time")
     if not isinstance(every, Quantity):
         return None
     if not every.value:
@@ -98,7 +98,7 @@ def rounds_of(node: tree.Rounds, sweep: Sweep) -> Rounds | None:
     timing: Timing = {}
     for clause in node.clauses:
         if clause.kind in timing:
-            sweep.findings.error(f"{clause.kind!r} is said twice", clause.span)
+            sweep.findings.error(f"{clause.kind!r} is given twice", clause.span)
         timing.setdefault(clause.kind, clause)
     only(timing, ROUNDS_TIMING, "rounds", sweep.scope)
     return _rounds(node, timing, sweep)

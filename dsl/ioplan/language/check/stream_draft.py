@@ -35,7 +35,7 @@ class Draft:
         )
 
 
-def merged(base: StreamTemplate, added: StreamTemplate) -> StreamTemplate:
+def overridden_by(base: StreamTemplate, added: StreamTemplate) -> StreamTemplate:
     """A stream with what is added to it; the addition wins."""
     said = {slot(field) for field in added.refs} | set(added.spans)
     refs = {f: n for f, n in base.refs.items() if slot(f) not in said}

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, slot
 from ioplan.language.plan import (
     Axis,
@@ -32,7 +32,7 @@ def check_streams(
     """All that a step may run: every workload of its axis, else its own."""
     for template in alternatives(base, axes):
         for stream in template.streams:
-            whole = merged(stream, override)
+            whole = overridden_by(stream, override)
             given = _given(stream.name, axes)
             _check_complete(whole, given, template, where, scope)
             _check_decided_once(whole, given, where, scope)
@@ -230,7 +230,7 @@ def _check_effect(
 
     A workload that says what it writes may well be run read-only.
     """
-    stream = merged(base, override)
+    stream = overridden_by(base, override)
     reads = stream.attributes.get("read_percent")
     varied = {"read", "trim"} & given or {"read", "mix", "trim"} & set(stream.refs)
     if reads != 100 or varied or stream.attributes.get("trim_percent"):
@@ -251,7 +251,7 @@ HOSTS = "hosts"
 def check_placed(run: RunTemplate, templates: list[WorkloadTemplate], s: Scope) -> None:
     """A run on hosts: all streams say theirs, and time ends it."""
     for template in templates:
-        streams = [merged(stream, run.override) for stream in template.streams]
+        streams = [overridden_by(stream, run.override) for stream in template.streams]
         placed = [stream for stream in streams if _hosts(stream)]
         if not placed:
             continue

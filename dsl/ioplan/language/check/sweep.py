@@ -10,7 +10,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
 from ioplan.language.check.axes import axis_of
-from ioplan.language.check.axis_names import Dimension, dimension, opened_by, values_of
+from ioplan.language.check.axis_names import Dimension, dimension, names_of, values_of
 from ioplan.language.check.conditions import condition
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_rules import stream_names
@@ -124,7 +124,7 @@ class Sweep:
     @property
     def whole(self) -> bool:
         """Whether all of the matrix is known, so that its cells can be judged."""
-        return not self.scope.open.broken and self.matrix.size <= MOST_CELLS
+        return not self.scope.axis_names.broken and self.matrix.size <= MOST_CELLS
 
     @cached_property
     def streams(self) -> set[str]:
@@ -141,7 +141,7 @@ class Sweep:
                 f"{word.text!r} is not varied in this test"
                 f"{did_you_mean(word.text, known)}",
                 word.span,
-                f"here may stand: {', '.join(known)}",
+                f"allowed here: {', '.join(known)}",
             )
 
     def when(
@@ -153,9 +153,9 @@ class Sweep:
         """
         if node is None:
             return None, True
-        before = self.findings.noted
+        before = self.findings.error_count
         made = condition(node, self.matrix.axes, self.scope)
-        if made and self.findings.noted == before and not may_miss:
+        if made and self.findings.error_count == before and not may_miss:
             self._check_met(made, node)
         return made, made is not None
 
@@ -218,12 +218,12 @@ class Sweep:
 def sweep_of(varies: list[tree.Vary], rests: frozenset[str], scope: Scope) -> Sweep:
     """What a test varies; nothing is skipped yet, and no run is known."""
     axes = _axes(varies, rests, scope)
-    opened = opened_by(axes, varies, rests, scope)
+    opened = names_of(axes, varies, rests, scope)
     if opened.params:  # the varied workloads may depend on them
-        axes = _axes(varies, rests, replace(scope, open=opened, elsewhere=True))
+        axes = _axes(varies, rests, replace(scope, axis_names=opened, elsewhere=True))
     dimensions = tuple(dimension(word, rests) for vary in varies for word in vary.names)
     _check_decided_once(dimensions, scope.findings)
-    return Sweep(replace(scope, open=opened), dimensions, Matrix(axes))
+    return Sweep(replace(scope, axis_names=opened), dimensions, Matrix(axes))
 
 
 def _axes(

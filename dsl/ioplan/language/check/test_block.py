@@ -10,9 +10,9 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.check.outputs import charts_of, expectations_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
-from ioplan.language.check.scope import Open, Scope
+from ioplan.language.check.scope import AxisNames, Scope
 from ioplan.language.check.steady_clause import rounds_of
-from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.stream_rules import alternatives
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
@@ -70,9 +70,9 @@ def _check_fixed(word: tree.Word, sweep: Sweep) -> None:
 
 def _depends(name: str, scope: Scope) -> list[str]:
     """The axes of a test that a precondition would depend on."""
-    opened = Open(params=scope.open.params, names=scope.open.names)
+    opened = AxisNames(params=scope.axis_names.params, names=scope.axis_names.names)
     if opened.params:
-        with scope.findings.unsaid():
+        with scope.findings.suppressed():
             _touch_all(name, Scope(scope.module, scope.parameters, opened), set())
     return sorted(opened.used)
 
@@ -105,7 +105,7 @@ def note_used(steps: list[StepTemplate], sweep: Sweep) -> None:
     if sweep.complete:
         amounts = (*_amounts(steps), *(a for run in sweep.runs for a in _timing(run)))
         names = {amount.name for amount in amounts if isinstance(amount, Ref)}
-        sweep.scope.open.used = names | {
+        sweep.scope.axis_names.used = names | {
             name for run in sweep.runs for name in _refs(run, sweep)
         }
 
@@ -125,13 +125,13 @@ def _timing(run: RunTemplate) -> tuple[Amount | None, ...]:
 def _refs(run: RunTemplate, sweep: Sweep) -> Iterator[str]:
     for template in alternatives(run.workload, sweep.matrix.axes):
         for stream in template.streams:
-            yield from merged(stream, run.override).refs.values()
+            yield from overridden_by(stream, run.override).refs.values()
 
 
 def check_used(sweep: Sweep) -> None:
     """An axis that nothing uses is a slip of the pen."""
     for what in sweep.dimensions:
-        if what.field is None and what.name not in sweep.scope.open.used:
+        if what.field is None and what.name not in sweep.scope.axis_names.used:
             _unused(what.word, sweep)
         elif what.stream:
             sweep.check_stream(what.stream, what.word, None)
@@ -155,19 +155,19 @@ Node = TypeVar("Node", bound=tree.Node)
 def checked(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
     """The checked test, or None after errors."""
     findings = scope.findings
-    before = findings.noted
+    before = findings.error_count
     sweep = sweep_of(_all(tree.Vary, node), _rests(node), scope)
     checker = StepChecker(sweep)
     steps = checker.steps(s for s in node.statements if isinstance(s, tree.Step))
     check_size(steps, sweep, node.title.span)
     sweep = skipping(sweep, _all(tree.Skip, node))
-    complete = findings.noted == before
+    complete = findings.error_count == before
     sweep = replace(sweep, runs=tuple(checker.runs), complete=complete)
     note_used(steps, sweep)
     made = _test(node, sweep, steps, time_scale)
     check_used(sweep)
     _check_runs(node, findings)
-    return made if findings.noted == before else None
+    return made if findings.error_count == before else None
 
 
 def _test(

@@ -48,14 +48,14 @@ def _kind(clause: tree.Clause, scope: Scope) -> str:
 
 
 def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> None:
-    """Refuse clauses that cannot stand here."""
+    """Refuse clauses that are not allowed here."""
     for kind, clause in timing.items():
         if kind not in allowed:
             shown = kind if kind not in ("value", "base") else clause.span.text
             scope.findings.error(
-                f"{shown!r} cannot stand in {where}",
+                f"{shown!r} is not allowed in {where}",
                 clause.span,
-                f"here may stand: {', '.join(allowed)}",
+                f"allowed here: {', '.join(allowed)}",
             )
 
 

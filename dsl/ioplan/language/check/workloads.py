@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan.language.check.clauses import drafted
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.stream_draft import merged
+from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.timing import split
 from ioplan.language.errors.hints import written_here
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
@@ -63,7 +63,7 @@ def defined(
     definition: tree.Workload, module: Module, scope: Scope
 ) -> WorkloadTemplate | None:
     """A workload from its definition; made once, unless a param of it varies."""
-    if scope.open.params:
+    if scope.axis_names.params:
         return _defined(definition, scope)
     made = scope.parameters.workloads
     if id(definition) not in made:
@@ -123,8 +123,8 @@ def _streams_of(spec: tree.Spec, scope: Scope) -> tuple[StreamTemplate, ...] | N
             clause.span,
             "say it where the workload runs: run NAME for 1min",
         )
-    before = scope.findings.noted
+    before = scope.findings.error_count
     base, added = workload(clauses, spec, scope)
-    if base is None or scope.findings.noted > before:
+    if base is None or scope.findings.error_count > before:
         return None
-    return tuple(merged(stream, added) for stream in base.streams)
+    return tuple(overridden_by(stream, added) for stream in base.streams)

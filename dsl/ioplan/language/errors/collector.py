@@ -19,18 +19,18 @@ class EnoughFound(Exception):
 class Findings:
     """Diagnostics in the making; `damaged` places were not understood at all.
 
-    `noted` also counts what was found but need not be said: where it grew, what
+    `error_count` also counts what was found but need not be said: where it grew, what
     was checked is not to be relied on.
     """
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
         self.damaged: list[Span] = []
-        self.noted = 0
+        self.error_count = 0
         self._muted = False
         self._lost: set[str] = set()
 
-    def lose(self, spans: Iterable[Span]) -> None:
+    def mark_unparsed(self, spans: Iterable[Span]) -> None:
         """Remember places that were not understood, and the words in them."""
         for span in spans:
             self.damaged.append(span)
@@ -38,7 +38,7 @@ class Findings:
 
     def error(self, message: str, span: Span, help: str = "") -> None:
         """Note an error. Raises EnoughFound."""
-        self.noted += 1
+        self.error_count += 1
         if self._muted:
             return
         self.found.append(Diagnostic(message, span, help))
@@ -49,7 +49,7 @@ class Findings:
         """Note that something is said again. Raises EnoughFound."""
         line, column = span.source.position(earlier.start)
         self.error(
-            f"{what} is said twice; first in line {line}, column {column}",
+            f"{what} is given twice; first in line {line}, column {column}",
             span,
             "keep one of them",
         )
@@ -59,17 +59,17 @@ class Findings:
         if not any(span.overlaps(inside) for span in self.damaged):
             self.error(message, where, help)
         else:
-            self.noted += 1
+            self.error_count += 1
 
     def unknown(self, name: str, message: str, span: Span, help: str = "") -> None:
         """Note an unknown name, unless a damaged place may define or use it."""
         if not {name.rpartition(".")[2], "use"} & self._lost:
             self.error(message, span, help)
         else:
-            self.noted += 1
+            self.error_count += 1
 
     @contextmanager
-    def unsaid(self) -> Iterator[None]:
+    def suppressed(self) -> Iterator[None]:
         """Note nothing meanwhile: it is said elsewhere."""
         muted, self._muted = self._muted, True
         try:

@@ -68,7 +68,7 @@ def _direction(stop: Stop) -> Diagnostic | None:
         return None
     mix = "100/0" if found[1].startswith("read") else "0/100"
     return Diagnostic(
-        f"{stop.word!r} cannot stand here",
+        f"unexpected {stop.word!r}",
         stop.span(stop.start, stop.end),
         f"write reads/writes: {head[1]} {head[2] or found[2] or '4KiB'} {mix}",
     )
@@ -199,8 +199,7 @@ def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
     keywords = [name[1:-1] for name in expected if name.startswith("'")]
     meant = nearest(word, keywords) if word[:1].isalpha() else None
     hint = f", did you mean {meant!r}?" if meant else ""
-    message = f"{_shown(word)} cannot stand here{hint}"
-    return Diagnostic(message, span, _may_stand(expected))
+    return Diagnostic(f"unexpected {_shown(word)}{hint}", span, _may_stand(expected))
 
 
 def _shown(word: str) -> str:
@@ -209,7 +208,7 @@ def _shown(word: str) -> str:
 
 def _may_stand(expected: list[str]) -> str:
     words = ", ".join(expected[:12]) + (", …" if len(expected) > 12 else "")
-    return f"here may stand: {words}"
+    return f"expected one of: {words}"
 
 
 def _expected(stop: Stop) -> list[str]:
