@@ -176,9 +176,10 @@ CLAUSES: tuple[Clause, ...] = (
             "rate poisson": ("rate.arrivals poisson",),
         },
         reference=(
-            "`rate R`, `rate R poisson`",
+            "`rate R`, `rate R each`, `rate R total`, `… poisson`",
             "open loop: latency counts from the intended start, so a stalled device "
-            "cannot hide its queue",
+            "cannot hide its queue. With more than one thread, `each` or `total` must "
+            "be said",
             "none",
         ),
         convert=to.rate,

@@ -49,8 +49,8 @@ Amount = Quantity | Ref
 class StreamTemplate(Checked):
     """A stream of which some fields may be open.
 
-    `attributes` are those of `workload.Stream` (and `qd_scope`, `arrivals`);
-    `refs` maps a field of the language to the axis that decides it.
+    `attributes` are those of `workload.Stream` (and `qd_scope`, `rate_scope` and
+    `arrivals`); `refs` maps a field of the language to the axis that decides it.
     """
 
     name: str = "main"

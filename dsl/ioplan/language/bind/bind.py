@@ -39,6 +39,7 @@ class ResolvedAttributes(NamedTuple):
     attributes: Attributes
     refs: tuple[tuple[str, str], ...]
     arrivals: str
+    rate_each: bool
     total: bool
 
 
@@ -48,9 +49,11 @@ def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttribute
     said = {*override.spans, *map(slot, override.refs)}
     kept = [(f, n) for f, n in base.refs.items() if slot(f) not in said]
     arrivals = attributes.pop("arrivals", "fixed")
+    rate_each = attributes.pop("rate_scope", None) == "each"
     total = attributes.pop("qd_scope", "each") == "total"
     whole = {**STREAM_DEFAULTS, **_both_sizes(attributes), "name": base.name}
-    return ResolvedAttributes(whole, (*kept, *override.refs.items()), arrivals, total)
+    refs = (*kept, *override.refs.items())
+    return ResolvedAttributes(whole, refs, arrivals, rate_each, total)
 
 
 def _both_sizes(attributes: Attributes) -> Attributes:
@@ -64,7 +67,9 @@ resolved_attributes = ByIdentity(_merged)
 
 def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Stream:
     """A stream from attributes that the checker has seen; no second validation."""
-    attributes, refs, arrivals, total = resolved_attributes.of(base, override)
+    attributes, refs, arrivals, rate_each, total = resolved_attributes.of(
+        base, override
+    )
     made = attributes.copy()
     for field, name in refs:
         made.update(_converted(field, cell[name].quantity))
@@ -76,7 +81,9 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
     if total:
         made["qd"] = made["qd"] // made["threads"]
     if made["rate"]:
-        made["rate"] = _rate(*made["rate"], arrivals)
+        kind, rate = made["rate"]
+        times = made["threads"] if rate_each else 1
+        made["rate"] = _rate(kind, rate * times, arrivals)
     return Stream.complete(made)
 
 

@@ -233,9 +233,11 @@ def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    """How I/Os arrive goes with the rate: an override gives both again."""
+    """Whose rate it is and how I/Os arrive go with it: an override gives both again."""
     _one("rate")(clause, scope, draft)
-    draft.attributes["arrivals"] = "poisson" if clause.words else "fixed"
+    words = {word.text for word in clause.words}
+    draft.attributes["arrivals"] = "poisson" if "poisson" in words else "fixed"
+    draft.attributes["rate_scope"] = next(iter(words - {"poisson"}), None)
 
 
 def _pause(clause: tree.Clause, scope: Scope, draft: Draft) -> None:

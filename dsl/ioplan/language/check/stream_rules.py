@@ -156,20 +156,30 @@ def _check_pattern(
         )
 
 
+WHOSE = (
+    ("qd", "queue depth", "qd 16"),
+    ("rate", "rate", "rate 5_000 iops"),
+)
+
+
 def _check_depth(
     stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
 ) -> None:
-    """With several threads the plan says whose queue depth it means."""
+    """With several threads the plan says whose queue depth and rate it means."""
     if not any(threads > 1 for threads, _ in _depths(stream, axes)):
         return
+    for what, name, example in WHOSE:
+        given = what in stream.spans or _values(what, stream.name, axes)
+        if given and stream.attributes.get(f"{what}_scope") is None:
+            span = stream.spans.get(what)
+            said = span.text.removesuffix(" poisson") if span else example
+            scope.findings.error(
+                f"with more than one thread, say whose {name} it is",
+                stream.spans.get(what, where),
+                f"{said} each (per thread), or: {said} total; an axis changes the "
+                f"number only",
+            )
     whose = stream.attributes.get("qd_scope")
-    said = "qd" in stream.spans or _values("qd", stream.name, axes)
-    if whose is None and said:
-        scope.findings.error(
-            "with more than one thread, say whose queue depth it is",
-            stream.spans.get("qd", where),
-            "qd 16 each (per thread), or: qd 16 total; an axis changes the number only",
-        )
     if whose != "total":
         return
     for threads, qd in _depths(stream, axes):
