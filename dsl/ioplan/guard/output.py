@@ -1,0 +1,195 @@
+"""The one gate for files that ioplan writes for people: reports, exports, plans.
+
+A new file, or a regular file that ioplan wrote itself and nobody has changed since; any
+other regular file only by `--force`. Never a device, a pipe, a results store with its
+side files, a target, or what a symbolic link leads to. The content is written beside,
+synced and renamed, so that the file is the old one or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO
+
+from ioplan.guard.scratch_file import MARK as SCRATCH
+
+MARK = "user.ioplan.output"
+"""An attribute of what ioplan wrote: the digest of its content."""
+SQLITE = b"SQLite format 3\0"
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems without hard links say."""
+STORE_SIDES = ("-wal", "-shm", "-journal", "-reserve")
+
+
+class OutputError(Exception):
+    """The file is not written; the text says why, and what to do."""
+
+
+@contextmanager
+def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+    """The file to write; it is there under its name once the block has ended well.
+
+    Raises OutputError, and OSError from writing; then what was there is as it was.
+    """
+    before = _checked(path, force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with _opened(part) as file:
+            yield file
+            _finish(file, before)
+        _put(part, path, before)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Another content for a file that the user named, such as a plan's new layout.
+
+    Raises OutputError, OSError.
+    """
+    with output_file(path, force=True) as file:
+        file.write(content)
+
+
+def _checked(path: Path, force: bool) -> os.stat_result | None:
+    """What is there now, which may be replaced; None where nothing is."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    if reason := _never(path, found):
+        raise OutputError(f"{str(path)!r} is {reason}; name another file")
+    if not force and not _is_ours(path):
+        raise OutputError(
+            f"{str(path)!r} exists, and is not an unchanged file of ioplan's; name "
+            f"another, or add --force to replace it"
+        )
+    return found
+
+
+def _never(path: Path, found: os.stat_result) -> str:
+    """Why no word of the user's lets it be replaced; empty where one may."""
+    if stat.S_ISLNK(found.st_mode):
+        return "a symbolic link"
+    if not stat.S_ISREG(found.st_mode):
+        return "no regular file"
+    if _begins_with(path, SQLITE) or _is_beside_store(path):
+        return "a database, or a part of one"
+    if _attribute(path, SCRATCH) or _sidecar(path).exists():
+        return "a scratch file of ioplan's, which a session may use"
+    return ""
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    """Where it cannot be read, it may be anything."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise OutputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+
+
+def _is_beside_store(path: Path) -> bool:
+    for end in STORE_SIDES:
+        store = path.with_name(path.name.removesuffix(end))
+        if path.name.endswith(end) and store.is_file() and _begins_with(store, SQLITE):
+            return True
+    return False
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_name(f".{path.name}.ioplan-scratch")
+
+
+def _attribute(path: Path, name: str) -> bytes:
+    """Empty where there is none, or the file system keeps none."""
+    try:
+        return os.getxattr(path, name, follow_symlinks=False)
+    except OSError:
+        return b""
+
+
+def _is_ours(path: Path) -> bool:
+    said = _attribute(path, MARK)
+    if not said:
+        return False
+    with path.open("rb") as file:
+        return said == _digest(file)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    digest = blake2b(digest_size=16)
+    while part := file.read(1 << 20):
+        digest.update(part)
+    return digest.hexdigest().encode()
+
+
+@contextmanager
+def _opened(part: Path) -> Iterator[BinaryIO]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(part, flags, 0o666)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write into {str(part.parent)!r}: {error.strerror}"
+        ) from error
+    with os.fdopen(fd, "w+b") as file:
+        yield file
+
+
+def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
+    """Mark it, give it the mode of what it replaces, and see that it is on the disk."""
+    file.flush()
+    file.seek(0)
+    with suppress(OSError):  # where no attributes are kept, it counts as another's
+        os.setxattr(file.fileno(), MARK, _digest(file))
+    if before:
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+    os.fsync(file.fileno())
+
+
+def _put(part: Path, path: Path, before: os.stat_result | None) -> None:
+    """Give it its name, unless that has come to mean another file meanwhile."""
+    try:
+        if before is None:
+            _name(part, path)
+        elif not os.path.samestat(before, path.lstat()):
+            raise OutputError(f"{str(path)!r} was replaced meanwhile; it is left alone")
+        else:
+            part.replace(path)
+    except FileExistsError:
+        raise OutputError(
+            f"{str(path)!r} has come meanwhile; it is left alone"
+        ) from None
+    except FileNotFoundError:
+        raise OutputError(f"{str(path)!r} has gone meanwhile") from None
+    _sync(path.parent)
+
+
+def _name(part: Path, path: Path) -> None:
+    """Raises FileExistsError where somebody else has made one."""
+    try:
+        os.link(part, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        part.replace(path)
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
