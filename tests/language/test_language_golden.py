@@ -20,7 +20,14 @@ from ioplan.language.bind.matrix import Matrix, cell_text
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import FULL, CheckedPlan, IdleTemplate, StepTemplate, Test
+from ioplan.language.plan import (
+    FULL,
+    CheckedPlan,
+    IdleTemplate,
+    PrepareStep,
+    StepTemplate,
+    Test,
+)
 from ioplan.language.syntax.source import Source
 
 GOLDEN = paths.GOLDEN / "language"
@@ -76,9 +83,9 @@ def _test(test: Test) -> list[str]:
     if test.after:
         each = test.after.before_each
         rows.append(f"after {test.after.precondition.name}, each {each}")
-        rows += [f"  {step!r}" for step in test.after.precondition.steps]
+        rows += [f"  {_prepare(step)}" for step in test.after.precondition.steps]
         then = test.after.then
-        rows += [f"  then {step!r}" for step in then.steps] if then else []
+        rows += [f"  then {_prepare(step)}" for step in then.steps] if then else []
     for axis in test.axes:
         values = (" ".join(value.text for value in row) for row in axis.values)
         rows.append(f"vary {' '.join(axis.names)}: {', '.join(values)}")
@@ -87,6 +94,11 @@ def _test(test: Test) -> list[str]:
     rows += [row for step in test.steps for row in _step(step, cells[-1])]
     parts = (test.rounds, *test.expectations, *test.charts)
     return rows + [repr(part) for part in parts if part]
+
+
+def _prepare(step: PrepareStep) -> str:
+    """Without defaults, so that a new clause changes no file."""
+    return f"{type(step).__name__} {step.model_dump_json(exclude_defaults=True)}"
 
 
 def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg]
