@@ -1,0 +1,185 @@
+"""What sampling tells of a target's content, against data that is really there."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from faulty import faulty
+from labs import MIB, needs_root, tell
+from paths import ROOT
+
+from ioplan.guard.content import content_of, is_structured
+
+SIZE = 512 * MIB
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+    return path
+
+
+def seen(path: Path, seed: int = 1) -> tuple[int, ...]:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return content_of(fd, path.stat().st_size, seed).structured
+    finally:
+        os.close(fd)
+
+
+def put(path: Path, offset: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def tar(image: Path) -> None:
+    """As `tar cf /dev/sdb` writes it: no signature that wipefs knows."""
+    with tarfile.open(image.with_suffix(".tar"), "w") as archive:
+        archive.add(ROOT / "dsl/language.md")
+    put(image, 0, image.with_suffix(".tar").read_bytes())
+
+
+def sqlite(image: Path) -> None:
+    path = image.with_suffix(".db")
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (a, b)")
+        rows = ((n, f"customer {n}") for n in range(1000))
+        database.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    put(image, 0, path.read_bytes())
+
+
+def csv(image: Path) -> None:
+    put(image, 0, b"name,price\n" + b"".join(b"a%d,%d\n" % (n, n) for n in range(9000)))
+
+
+def zapped_ext4(image: Path) -> None:
+    tell("mkfs.ext4", "-q", "-F", image)
+    put(image, 0, bytes(4 * MIB))
+
+
+def zapped_xfs(image: Path) -> None:
+    tell("mkfs.xfs", "-q", "-f", image)
+    put(image, 0, bytes(4 * MIB))
+    put(image, SIZE - 4 * MIB, bytes(4 * MIB))
+
+
+def zapped_btrfs(image: Path) -> None:
+    tell("mkfs.btrfs", "-q", "-f", image)
+    put(image, 0, bytes(4 * MIB))
+
+
+def qcow2(image: Path) -> None:
+    inner = image.with_suffix(".qcow2")
+    tell("qemu-img", "create", "-q", "-f", "qcow2", inner, "64M")
+    put(image, 0, inner.read_bytes())
+
+
+def database_pages(image: Path) -> None:
+    """In the middle, with a header and rows, half of it free; a tenth of the disk."""
+    page = (
+        b"\0\0\x0c\x10\x05"
+        + bytes(2000)
+        + b"".join(b"row %06d|" % n for n in range(200))
+    )
+    put(image, 200 * MIB, page.ljust(8192, b"\0") * (SIZE // 10 // 8192))
+
+
+NEEDS = {
+    "zapped_ext4": "mkfs.ext4",
+    "zapped_xfs": "mkfs.xfs",
+    "zapped_btrfs": "mkfs.btrfs",
+    "qcow2": "qemu-img",
+}
+SOMEBODYS = (
+    *(tar, sqlite, csv, zapped_ext4, zapped_xfs, zapped_btrfs, qcow2, database_pages),
+)
+
+
+@pytest.mark.parametrize("make", SOMEBODYS, ids=lambda make: make.__name__)
+def test_somebodys_data_is_seen(make: Callable[[Path], None], image: Path) -> None:
+    program = NEEDS.get(make.__name__)
+    if program and not shutil.which(program):
+        pytest.skip(f"LEFT OUT: {program} is not installed")
+    make(image)
+    assert seen(image)
+
+
+def test_nothing_is_seen_in_zeros_and_noise(image: Path) -> None:
+    assert seen(image) == ()
+    put(image, 0, os.urandom(8 * MIB))
+    put(image, 100 * MIB, b"\xff" * (8 * MIB))
+    put(image, SIZE - 8 * MIB, os.urandom(8 * MIB))
+    assert seen(image) == ()
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "data random",
+        "data zeros",
+        "data compressible 50%",
+        "data compressible 20%",
+        "verify",
+    ],
+)
+def test_what_ioplan_writes_is_not_taken_for_somebodys(
+    clause: str, tmp_path: Path, store_path: Path
+) -> None:
+    scratch = tmp_path / "scratch"
+    text = (
+        f'test "T" {{ run sequential 16KiB 0/100, qd 4, {clause}, 1 pass\n'
+        f"run random 4KiB 0/100, qd 4, {clause} for 100ms }}"
+    )
+    done = ioplan(
+        "run", plan_file(tmp_path, text), "--target", scratch, "--create", "64MiB"
+    )
+    assert done.code == 0, done.err
+    assert seen(scratch) == ()
+
+
+def test_seeds_draw_other_blocks_and_the_same_again(image: Path) -> None:
+    put(image, 2 * MIB, b"text " * (SIZE // 50))
+    assert seen(image, 1) == seen(image, 1) != seen(image, 2)
+
+
+def test_blocks() -> None:
+    noise = random.Random(1).randbytes(4096)
+    assert not is_structured(noise) and not is_structured(bytes(4096))
+    assert not is_structured(noise[:1000] + bytes(3096))
+    assert not is_structured(bytes(1000) + noise[:3096])
+    assert is_structured(b"hello".ljust(4096, b"\0"))
+    assert is_structured(noise[:2048] + b"text " * 409)
+    assert is_structured(bytes(range(256)) * 16)
+
+
+@needs_root
+def test_a_block_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    if not (shutil.which("nbdkit") and shutil.which("nbdfuse")):
+        pytest.skip("LEFT OUT: nbdkit or nbdfuse is not installed")
+    failing = ("--filter=error", "error-pread=EIO", "error-pread-rate=100%")
+    with faulty(tmp_path / "disk", *failing) as disk:
+        fd = os.open(disk.path, os.O_RDONLY)
+        try:
+            with pytest.raises(OSError, match="Input/output"):
+                content_of(fd, 64 * MIB, 1)
+        finally:
+            os.close(fd)
+
+
+def test_it_takes_well_under_a_second(image: Path) -> None:
+    """Some 1,500 blocks; a bound of ten times what it takes, for a busy machine."""
+    began = time.process_time()
+    seen(image)
+    assert time.process_time() - began < 2
