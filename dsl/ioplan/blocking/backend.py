@@ -16,7 +16,7 @@ from ioplan.backends import (
 )
 from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
-from ioplan.blocking.limits import find_gaps
+from ioplan.blocking.gaps import find_gaps
 from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
 

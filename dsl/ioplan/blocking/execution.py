@@ -10,11 +10,12 @@ from typing import Self
 
 from ioplan.backends import BackendError, TargetFacts
 from ioplan.blocking.device import Device
-from ioplan.blocking.limits import refusal
+from ioplan.blocking.gaps import find_gaps
 from ioplan.blocking.tally import StreamTally
 from ioplan.blocking.threads import Crew
 from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
+from ioplan.job_refusal import refusal
 
 
 class BlockingExecution:
@@ -55,7 +56,7 @@ class BlockingExecution:
 
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure."""
-        failure = refusal(self.job, self.facts)
+        failure = refusal(self.job, self.facts, find_gaps(self.job))
         if failure:
             yield failure
             return

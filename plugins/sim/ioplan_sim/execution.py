@@ -11,11 +11,11 @@ import numpy as np
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
+from ioplan.job_refusal import refusal
 from ioplan_sim.batch import Condition
 from ioplan_sim.device import LEISURE, PARTS, Device
 from ioplan_sim.latency import Ints, spread
 from ioplan_sim.load import Lane
-from ioplan_sim.refusal import refusal
 from ioplan_sim.tally import StreamTally
 
 NOISE = 0.005

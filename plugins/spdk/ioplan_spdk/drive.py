@@ -6,17 +6,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError, TargetFacts, TargetRequest, Tell, untold
+from ioplan.backends import BackendError, Gap, TargetFacts, TargetRequest, Tell, untold
 from ioplan.guard.bare_drive import check_drive, check_lab
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target, TargetError, open_target
 from ioplan.job import SECOND_NS, Job
+from ioplan.job_refusal import refusal
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.gaps import gaps
+from ioplan_spdk.bdevperf.gaps import gaps as bdevperf_gaps
 from ioplan_spdk.bdevperf.session import Died, Session
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.place import Place
-from ioplan_spdk.refusal import refuse
 from ioplan_spdk.rpc.bdev import bdev_of
 from ioplan_spdk.rpc.reply import BadReply, number
 from ioplan_spdk.rpc.rpc import RpcFault
@@ -45,12 +45,21 @@ class SpdkDrive:
 
     def start(self, job: Job) -> SpdkExecution:
         """Begin a run. Raises BackendError for one that cannot be done at all."""
-        refuse(job, gaps(job, self.options))
+        self.check(job, bdevperf_gaps(job, self.options))
         if self.target:
             self.target.check_name()
         self.runs += 1
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
         return SpdkExecution(self.program, self.options, job, folder)
+
+    def check(self, job: Job, gaps: list[Gap]) -> None:
+        """Raises BackendError for a job that cannot run, before a process is started.
+
+        bdevperf itself would run without an end, and an NVMe drive in it cannot be
+        opened read-only: that nothing is written is only sure if it is not asked.
+        """
+        if refused := refusal(job, self.facts, gaps):
+            raise BackendError(refused.message)
 
     def purge(self, tell: Tell = untold) -> str:
         """Discard what the kernel has; memory is new in each run."""

@@ -18,7 +18,6 @@ from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.place import Place
-from ioplan_spdk.refusal import refuse
 
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(
@@ -84,7 +83,7 @@ class PluginDrive(SpdkDrive):
 
     def start(self, job: Job) -> PluginExecution:  # type: ignore[override]
         """Begin a run. Raises BackendError for one that cannot be done at all."""
-        refuse(job, plugin_gaps(job, self.options))
+        self.check(job, plugin_gaps(job, self.options))
         self.runs += 1
         files = Files.of(str(self.folder) if self.folder else None, self.runs)
         return PluginExecution(self.fio, self.plugin, job, self.options, files)
