@@ -398,7 +398,7 @@ STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
 def test_a_fio_that_ignores_every_signal_is_killed(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioplan_fio.process.GRACE_S", 0.3)
+    monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.3)
     program = stand_in(tmp_path, STUBBORN)
     from ioplan.backends import TargetRequest
 
@@ -420,7 +420,7 @@ def test_a_fio_that_hangs_is_given_up(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ioplan_fio.execution.OVERDUE_S", 0.1)
-    monkeypatch.setattr("ioplan_fio.process.GRACE_S", 0.3)
+    monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.3)
     program = stand_in(tmp_path, STUBBORN)
     told = events(job(run_ns=100 * MS_NS), program, data)[-1]
     assert isinstance(told, Failure) and told.cause == "hung"

@@ -15,13 +15,12 @@ import pytest
 from spdk_jobs import LEFT_OUT, MALLOC, is_running, job, real, stand_in
 
 from ioplan.backends import BackendError, TargetRequest
+from ioplan.core.child import OwnedProcess
 from ioplan.guard.scratch_file import create_scratch
 from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan_spdk import SpdkBackend
-from ioplan_spdk.bdevperf import execution as execution_module
-from ioplan_spdk.bdevperf import process
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.options import SpdkOptions
 
@@ -225,9 +224,7 @@ def test_why_it_died_in_a_test(transcript: str, tmp_path: Path) -> None:
 def test_a_hang_that_ignores_sigterm_is_killed(
     transcript: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
-    monkeypatch.setattr(process.Process.end, "__defaults__", (0.2,))
-    monkeypatch.setattr(execution_module, "GRACE_S", 0.2)
+    monkeypatch.setattr(OwnedProcess, "grace_s", 0.2)
     options = SpdkOptions(no_huge=True, patience_s=0.2)
     program = stand_in(tmp_path, transcript, "hang")
     last = events(program, job(run_ns=SECOND_NS), options)[-1]

@@ -5,20 +5,19 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Self
 
 from ioplan.backends import BackendError, TargetFacts
 from ioplan.blocking.device import Device
 from ioplan.blocking.gaps import find_gaps
 from ioplan.blocking.tally import StreamTally
 from ioplan.blocking.threads import Crew
+from ioplan.core.context import Closing
 from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
 from ioplan.job_refusal import refusal
 
 
-class BlockingExecution:
+class BlockingExecution(Closing):
     """One run. The I/O begins when its events are first asked for."""
 
     def __init__(
@@ -40,15 +39,8 @@ class BlockingExecution:
         if self.crew:
             self.crew.cut()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the I/O and the connections."""
         self.stop()
         if self.crew:
             self.crew.end()

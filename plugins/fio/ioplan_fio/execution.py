@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ioplan.backends import BackendError
+from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import comes_back_empty, fault, garbage, misshape
@@ -83,7 +83,7 @@ def opened(job: Job, settings: Settings, held_fd: int | None) -> Job:
     return job.model_copy(update={"target": place})
 
 
-class FioExecution:
+class FioExecution(Closing):
     """A running fio."""
 
     def __init__(
@@ -164,8 +164,8 @@ class FioExecution:
         return progress
 
     def _end(self, splitter: Splitter, timeline: Timeline) -> Iterator[Event]:
-        code = self.process.wait()
-        said = splitter.said + self.process.said()
+        code = self.process.exit_code()
+        said = splitter.said + self.process.error_text()
         said = said.replace(self.opened.target, self.job.target)
         unkept = self._keep(splitter.last, said)
         failure = self._failure(splitter, timeline, code, said)
@@ -221,22 +221,14 @@ class FioExecution:
         """End fio by force."""
         self.process.kill()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End fio, and leave no files but those that are to stay."""
         if self.gate and self.process.is_running:
             self.stop()
         self.process.close()
         self._clean()
 
     def _clean(self) -> None:
-        """Leave no files but those that are to stay."""
         if self.gate:
             self.gate.close()
         self.place.close()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil, inf
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
 from ioplan.backends import TargetFacts
+from ioplan.core.context import Closing
 from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
 from ioplan.job_refusal import refusal
 from ioplan_sim.batch import Condition
@@ -32,7 +31,7 @@ def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
         excess -= step * int(sizes_bytes[kind])
 
 
-class SimExecution:
+class SimExecution(Closing):
     """One run on a drive. All chance comes from the seed and the drive's clock."""
 
     never_waits = True
@@ -50,19 +49,12 @@ class SimExecution:
         """The same: virtual time has nothing that hangs."""
         self.stop()
 
-    def __enter__(self) -> Self:
-        return self
-
     def stop(self) -> None:
         """End at the present virtual time; the Result still comes."""
         self.stopped = True
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Nothing is held."""
         self.stop()
 
     def _run(self) -> Iterator[Event]:

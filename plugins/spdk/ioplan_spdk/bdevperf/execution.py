@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from ioplan.core.context import Closing
 from ioplan.job import (
     SECOND_NS,
     Cpu,
@@ -24,7 +24,6 @@ from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
 from ioplan_spdk.bdevperf.iostat import Flow, flow
 from ioplan_spdk.bdevperf.meter import Meter
-from ioplan_spdk.bdevperf.process import GRACE_S
 from ioplan_spdk.bdevperf.schedule import Schedule
 from ioplan_spdk.bdevperf.script import Script, asked_of, native, resets, script_of
 from ioplan_spdk.bdevperf.session import Died, Session
@@ -38,7 +37,7 @@ LOOK_S = 0.2
 """How often a hang is looked for."""
 
 
-class SpdkExecution:
+class SpdkExecution(Closing):
     """A run under way. Iterate once."""
 
     def __init__(
@@ -98,21 +97,15 @@ class SpdkExecution:
 
     def _finish_now(self) -> None:
         """Some hangs ignore SIGTERM, so it is not waited for without an end."""
-        self.give_up = min(self.give_up, time.monotonic() + GRACE_S)
         if self.session:
-            self.session.process.terminate()
+            process = self.session.process
+            self.give_up = min(self.give_up, time.monotonic() + process.grace_s)
+            process.stop()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Leave no process behind."""
         if self.session:
-            self.session.__exit__(kind, error, trace)
+            self.session.close()
 
     def _ended(self, session: Session, error: Exception) -> Event:
         """A run that came to no figures."""
@@ -122,7 +115,7 @@ class SpdkExecution:
             error = session.fault(error)
         if isinstance(error, BadReply):
             return Failure(cause="backend-garbage", message=f"bdevperf: {error}")
-        said = session.process.said()
+        said = session.process.messages()
         message = str(error)
         if isinstance(error, Unsound) and error.cause == "device-error":
             message += f"; {why(session.process.code, said)}"
@@ -276,7 +269,7 @@ class SpdkExecution:
         text = self._printed(session)
         totals = meter.finish(found, flows, self._bins(text))
         if code:
-            meaning = why(code, session.process.said())
+            meaning = why(code, session.process.messages())
             raise Unsound("backend-died", f"bdevperf ended badly: {meaning}")
         is_later = found.run_ns > meter.last_ns
         last = meter.progress(found.run_ns if is_later else over_ns, warmup=False)

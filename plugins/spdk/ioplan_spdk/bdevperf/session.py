@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from ioplan.core.child import OwnedProcess
+from ioplan.core.context import Closing
+from ioplan.job import SECOND_NS, Cpu
 from ioplan_spdk.bdevperf.command import command
 from ioplan_spdk.bdevperf.exits import io_failed, why
-from ioplan_spdk.bdevperf.process import Process
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.bdev import Call
 from ioplan_spdk.rpc.rpc import Client, RpcClosed, RpcError, RpcFault
@@ -28,7 +29,36 @@ class Died(Exception):
         self.cause = cause
 
 
-class Session:
+class BdevperfProcess(OwnedProcess):
+    """What it prints goes to files in a folder, so that it never waits for a reader."""
+
+    def __init__(self, arguments: list[str], folder: Path) -> None:
+        """Raises OSError when it cannot be started."""
+        self.stdout = folder / "stdout"
+        errors = (folder / "stderr").open("w+b")
+        with self.stdout.open("wb") as out:
+            super().__init__(arguments, stdout=out, errors=errors)
+
+    def output(self) -> str:
+        """What it printed so far."""
+        return self.stdout.read_text(errors="replace")
+
+    def messages(self) -> str:
+        """All that it wrote, its errors first."""
+        return self.error_text() + self.output()
+
+    def cpu(self) -> Cpu:
+        """CPU time so far; nothing once it is gone."""
+        try:
+            stat = Path(f"/proc/{self.popen.pid}/stat").read_text()
+        except OSError:
+            return Cpu()
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        tick_ns = SECOND_NS // os.sysconf("SC_CLK_TCK")
+        return Cpu(user_ns=int(user) * tick_ns, system_ns=int(system) * tick_ns)
+
+
+class Session(Closing):
     """One process and two connections: for the test, and for its statistics."""
 
     def __init__(
@@ -47,7 +77,7 @@ class Session:
         self.arguments = command(program, self.socket, options, bdev, pci, extra)
         self._clients: list[Client] = []
         try:
-            self.process = Process(self.arguments, folder or home)
+            self.process = BdevperfProcess(self.arguments, folder or home)
         except OSError as error:
             self._home.cleanup()
             raise Died("no-backend", f"cannot start {program}: {error}") from error
@@ -93,23 +123,16 @@ class Session:
         if closed:
             return Died("backend-died", f"bdevperf is gone: {self._why(code)}")
         cause = "refused" if isinstance(fault, RpcError) else "hung"
-        if tested and io_failed(self.process.said()):
+        if tested and io_failed(self.process.messages()):
             cause = "device-error"
         return Died(cause, f"bdevperf: {fault}; {self._why(code)}")
 
     def _why(self, code: int | None) -> str:
-        return why(code, self.process.said())
+        return why(code, self.process.messages())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the process and the connections, and leave no files."""
         for client in self._clients:
             client.close()
-        self.process.end()
+        self.process.close()
         self._home.cleanup()

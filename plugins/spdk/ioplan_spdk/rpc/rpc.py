@@ -15,8 +15,9 @@ import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from ioplan.core.context import Closing
 
 CHUNK_BYTES = 1 << 16
 
@@ -41,7 +42,7 @@ class RpcClosed(RpcFault):
     """The other side is gone, or does not speak JSON-RPC."""
 
 
-class Client:
+class Client(Closing):
     """One connection. `send` and `receive` let a long call go on meanwhile."""
 
     def __init__(self, path: Path, timeout_s: float = 10.0) -> None:
@@ -154,17 +155,6 @@ class Client:
     def close(self) -> None:
         """End the connection; what was asked goes on."""
         self.socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _checked(method: str, reply: Any) -> dict[str, Any]:
