@@ -1,4 +1,4 @@
-"""A run: the crew does the I/O, and its events come out."""
+"""A run: workers do the I/O, and its events come out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ioplan.backends import BackendError, TargetFacts
 from ioplan.blocking.device import Device
 from ioplan.blocking.gaps import find_gaps
 from ioplan.blocking.tally import StreamTally
-from ioplan.blocking.threads import Crew
+from ioplan.blocking.threads import WorkerPool
 from ioplan.core.context import Closing
 from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
@@ -24,27 +24,27 @@ class BlockingExecution(Closing):
         self, job: Job, facts: TargetFacts, connect: Callable[[], Device]
     ) -> None:
         self.job, self.facts, self.connect = job, facts, connect
-        self.crew: Crew | None = None
+        self.pool: WorkerPool | None = None
         self.stopped = False
 
     def stop(self) -> None:
-        """Let no slot begin another I/O."""
+        """Let no worker begin another I/O."""
         self.stopped = True
-        if self.crew:
-            self.crew.hurry()
+        if self.pool:
+            self.pool.stop()
 
     def kill(self) -> None:
         """Cut all connections, and with them what waits for an answer."""
         self.stop()
-        if self.crew:
-            self.crew.cut()
+        if self.pool:
+            self.pool.disconnect()
 
     def close(self) -> None:
         """End the I/O and the connections."""
         self.stop()
-        if self.crew:
-            self.crew.end()
-            self.crew.close()
+        if self.pool:
+            self.pool.drain()
+            self.pool.close()
 
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure."""
@@ -53,77 +53,78 @@ class BlockingExecution(Closing):
             yield failure
             return
         try:
-            self.crew = crew = Crew(self.job, self.connect)
+            self.pool = pool = WorkerPool(self.job, self.connect)
         except (OSError, TargetError, BackendError) as error:
             yield Failure(cause="open", message=f"cannot connect: {error}")
             return
         if self.stopped:
-            crew.hurry()
-        yield Started(mode="blocking", facts={"connections": len(crew.slots)})
-        yield from self._run(crew)
+            pool.stop()
+        yield Started(mode="blocking", facts={"connections": len(pool.workers)})
+        yield from self._run(pool)
 
-    def _run(self, crew: Crew) -> Iterator[Event]:
+    def _run(self, pool: WorkerPool) -> Iterator[Event]:
         self.tallies = [StreamTally(stream.name) for stream in self.job.streams]
         start_ns = time.monotonic_ns()
         self.measured_ns = start_ns + self.job.warmup_ns
-        crew.start(self.measured_ns)
+        pool.start(self.measured_ns)
         if self.job.warmup_ns:
-            yield from self._part(crew, start_ns, self.measured_ns)
+            yield from self._part(pool, start_ns, self.measured_ns)
         before = resource.getrusage(resource.RUSAGE_SELF)
         end_ns = self.measured_ns + (self.job.run_ns or 1 << 62)
-        yield from self._part(crew, self.measured_ns, end_ns)
-        yield from self._end(crew, before)
+        yield from self._part(pool, self.measured_ns, end_ns)
+        yield from self._end(pool, before)
 
-    def _part(self, crew: Crew, start_ns: int, end_ns: int) -> Iterator[Progress]:
+    def _part(self, pool: WorkerPool, start_ns: int, end_ns: int) -> Iterator[Progress]:
         """The warm-up or the measured part, but for what comes back last."""
-        at_ns, warm = start_ns, start_ns < self.measured_ns
-        while at_ns < end_ns:
-            next_ns = min(at_ns + self.job.interval_ns, end_ns)
-            over = crew.wait(next_ns)
+        now_ns, warm = start_ns, start_ns < self.measured_ns
+        while now_ns < end_ns:
+            next_ns = min(now_ns + self.job.interval_ns, end_ns)
+            over = pool.wait(next_ns)
             if over or (next_ns == end_ns and not warm):
-                self.last_ns = at_ns
-                return
-            yield self._progress(crew, at_ns - start_ns, next_ns - at_ns, warm)
-            at_ns = next_ns
-        self.last_ns = at_ns
+                break
+            yield self._progress(pool, next_ns - start_ns, next_ns - now_ns, warm)
+            now_ns = next_ns
+        self.last_ns = now_ns
 
-    def _progress(self, crew: Crew, t_ns: int, part_ns: int, warm: bool) -> Progress:
-        self._take(crew, warm)
+    def _progress(
+        self, pool: WorkerPool, t_ns: int, interval_ns: int, warm: bool
+    ) -> Progress:
+        self._collect(pool, warm)
         return Progress(
-            t_ns=t_ns + part_ns,
-            interval_ns=part_ns,
+            t_ns=t_ns,
+            interval_ns=interval_ns,
             warmup=warm,
-            streams=tuple(tally.taken(keep=not warm) for tally in self.tallies),
+            streams=tuple(tally.end_interval(keep=not warm) for tally in self.tallies),
         )
 
-    def _take(self, crew: Crew, warm: bool) -> None:
+    def _collect(self, pool: WorkerPool, warm: bool) -> None:
         """Count what is done. What ends in the warm-up belongs to it."""
-        for slot in crew.slots:
-            for _ in range(len(slot.done)):
-                if warm and slot.done[0][3] > self.measured_ns:
+        for worker in pool.workers:
+            for _ in range(len(worker.done)):
+                if warm and worker.done[0].end_ns > self.measured_ns:
                     break
-                done = slot.done.popleft()
-                if warm or done[3] > self.measured_ns:
-                    self.tallies[slot.place].add(done)
+                done = worker.done.popleft()
+                if warm or done.end_ns > self.measured_ns:
+                    self.tallies[worker.stream_index].add(done)
 
-    def _end(self, crew: Crew, before: resource.struct_rusage) -> Iterator[Event]:
-        asked = self.stopped
-        lost = crew.end()
-        if crew.failed:
-            yield _failure(crew.failed)
+    def _end(self, pool: WorkerPool, before: resource.struct_rusage) -> Iterator[Event]:
+        stopped = self.stopped
+        lost = pool.drain()
+        if pool.failure:
+            yield _failure(pool.failure)
             return
         now_ns = time.monotonic_ns()
-        if now_ns > max(self.last_ns, self.measured_ns):
-            start_ns = max(self.last_ns, self.measured_ns)
-            t_ns = start_ns - self.measured_ns
-            yield self._progress(crew, t_ns, now_ns - start_ns, warm=False)
+        last_ns = max(self.last_ns, self.measured_ns)
+        if now_ns > last_ns:
+            t_ns = now_ns - self.measured_ns
+            yield self._progress(pool, t_ns, now_ns - last_ns, warm=False)
         yield Result(
             run_ns=max(0, now_ns - self.measured_ns),
-            stopped=asked,
-            streams=tuple(tally.total() for tally in self.tallies),
-            cpu=_spent(before),
+            stopped=stopped,
+            streams=tuple(tally.run.counts() for tally in self.tallies),
+            cpu=_cpu_since(before),
             warnings=(f"{lost} I/Os did not come back",) if lost else (),
-            facts={"first_error": crew.first_error} if crew.first_error else {},
+            facts={"first_error": pool.first_error} if pool.first_error else {},
         )
 
 
@@ -135,7 +136,7 @@ def _failure(error: Exception) -> Failure:
     return Failure(cause="backend-error", message=text)
 
 
-def _spent(before: resource.struct_rusage) -> Cpu:
+def _cpu_since(before: resource.struct_rusage) -> Cpu:
     now = resource.getrusage(resource.RUSAGE_SELF)
     return Cpu(
         user_ns=round((now.ru_utime - before.ru_utime) * 1e9),

@@ -9,34 +9,40 @@ from threading import Lock
 from typing import NamedTuple
 
 from ioplan.job import JobStream
-from ioplan.workload import Direction, SizeShare
+from ioplan.workload import Direction
 
 
-class Budget:
-    """It is overdrawn by the last I/O at most."""
+class ByteBudget:
+    """Bytes that may still be moved; the last I/O may go beyond them.
 
-    def __init__(self, left_bytes: float = inf, whole: Budget | None = None) -> None:
-        self.left_bytes, self.whole, self.lock = left_bytes, whole, Lock()
+    What is taken from one is also taken from the `shared` one that it is a part of.
+    """
+
+    def __init__(
+        self, left_bytes: float = inf, shared: ByteBudget | None = None
+    ) -> None:
+        self.left_bytes, self.shared, self.lock = left_bytes, shared, Lock()
 
     def take(self, size_bytes: int) -> bool:
         """Whether an I/O of that size may be done; then it is counted."""
         with self.lock:
-            if self.left_bytes <= 0 or not (self.whole or FREE).take(size_bytes):
+            shared = self.shared or UNLIMITED
+            if self.left_bytes <= 0 or not shared.take(size_bytes):
                 return False
             self.left_bytes -= size_bytes
             return True
 
 
-class _Free(Budget):
+class _Unlimited(ByteBudget):
     def take(self, size_bytes: int) -> bool:
         return True
 
 
-FREE = _Free()
+UNLIMITED = _Unlimited()
 """What the warm-up takes from."""
 
-
-POOL = os.urandom(1 << 16)
+RANDOM_BYTES = os.urandom(1 << 16)
+"""What random data is cut from."""
 
 
 class Io(NamedTuple):
@@ -44,12 +50,12 @@ class Io(NamedTuple):
 
     direction: Direction
     offset: int
-    size: int
+    size_bytes: int
     data: bytes
 
 
-class Walk:
-    """The I/Os of one thread of a stream; its slots take them in turn.
+class IoGenerator:
+    """The I/Os of one thread of a stream; its workers take them in turn.
 
     Sequential threads have disjoint parts of the region; random ones share it.
     """
@@ -57,10 +63,12 @@ class Walk:
     def __init__(self, stream: JobStream, thread: int, seed: int) -> None:
         self.stream, self.random = stream, Random(f"{seed} {stream.name} {thread}")
         self.start, self.end = _part(stream, thread)
-        self.at, self.lock = self.start, Lock()
-        self.pool = POOL if stream.data.kind == "random" else bytes(len(POOL))
+        self.position, self.lock = self.start, Lock()
+        self.source = RANDOM_BYTES
+        if stream.data.kind != "random":
+            self.source = bytes(len(RANDOM_BYTES))
 
-    def next(self, budget: Budget) -> Io | None:
+    def next(self, budget: ByteBudget) -> Io | None:
         """The next I/O, if there is to be one."""
         with self.lock:
             direction = self._direction()
@@ -79,9 +87,8 @@ class Walk:
         sizes = self.stream.read_sizes
         if direction == "write":
             sizes = self.stream.write_sizes
-        return sizes[0].size_bytes if len(sizes) == 1 else self._drawn(sizes)
-
-    def _drawn(self, sizes: tuple[SizeShare, ...]) -> int:
+        if len(sizes) == 1:
+            return sizes[0].size_bytes
         weights = [one.percent for one in sizes]
         return self.random.choices(sizes, weights)[0].size_bytes
 
@@ -91,16 +98,16 @@ class Walk:
         if self.stream.pattern == "random":
             places = (self.end - first - size) // align + 1
             return first + self.random.randrange(places) * align
-        offset = -(-self.at // align) * align
+        offset = -(-self.position // align) * align
         if offset + size > self.end:
             offset = first
-        self.at = offset + size
+        self.position = offset + size
         return offset
 
     def _data(self, size: int) -> bytes:
         """Bytes that no other write is likely to have at the same place."""
-        start = self.random.randrange(len(self.pool))
-        data = self.pool[start:] + self.pool * (size // len(self.pool) + 1)
+        start = self.random.randrange(len(self.source))
+        data = self.source[start:] + self.source * (size // len(self.source) + 1)
         return data[:size]
 
 

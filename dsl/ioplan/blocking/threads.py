@@ -1,4 +1,4 @@
-"""All slots of a run, connected, started and ended together."""
+"""The threads that do the I/O: connected, started and ended together."""
 
 from __future__ import annotations
 
@@ -8,57 +8,69 @@ from collections.abc import Callable
 from errno import errorcode
 from math import inf
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplan.blocking.device import Device, hang_up
-from ioplan.blocking.offsets import FREE, Budget, Io, Walk
+from ioplan.blocking.offsets import UNLIMITED, ByteBudget, Io, IoGenerator
 from ioplan.job import Job, JobStream
 from ioplan.workload import Direction
 
-MOST_ERRORS = 1000
+MAX_ERRORS = 1000
 """A target that fails so often, and never succeeds in between, is given up."""
+GRACE_S, PATIENCE_S = 1.0, 60.0
+"""How long an I/O may take to come back: from a run that is stopped, or over."""
 
-Done = tuple[Direction, int, int, int]
-"""Direction, bytes, latency in ns or -1 for an error, and when it ended."""
+
+class Done(NamedTuple):
+    """An I/O that has come back; a latency below 0 says that it failed."""
+
+    direction: Direction
+    size_bytes: int
+    latency_ns: int
+    end_ns: int
 
 
-class Slot(Thread):
-    """A closed loop on a connection of its own."""
+class Worker(Thread):
+    """A closed loop on a connection of its own: one of a stream's outstanding I/Os."""
 
-    def __init__(self, device: Device, walk: Walk, budget: Budget, place: int) -> None:
-        super().__init__(daemon=True, name=f"ioplan slot {place}")
-        self.device, self.walk, self.budget, self.place = device, walk, budget, place
+    def __init__(
+        self, device: Device, ios: IoGenerator, budget: ByteBudget, stream_index: int
+    ) -> None:
+        super().__init__(daemon=True, name=f"ioplan worker of stream {stream_index}")
+        self.device, self.ios, self.budget = device, ios, budget
+        self.stream_index = stream_index
         self.done: deque[Done] = deque()
-        self.failed: Exception | None = None
+        self.failure: Exception | None = None
         self.first_error: tuple[int, dict[str, Any]] | None = None
-        self.ending: Callable[[int], bool] = lambda now_ns: True
+        self.is_over: Callable[[int], bool] = lambda now_ns: True
         self.measured_from_ns = 0
 
     def run(self) -> None:
         """Issue I/Os until it is time to end, or there is none left to do."""
         errors, now_ns = 0, time.monotonic_ns()
         try:
-            while not self.ending(now_ns) and (io := self._next(now_ns)):
-                well, now_ns = self._do(io)
-                errors = 0 if well else errors + 1
-                if errors >= MOST_ERRORS:
+            while not self.is_over(now_ns) and (io := self._next(now_ns)):
+                done = self._perform(io)
+                self.done.append(done)
+                now_ns = done.end_ns
+                errors = errors + 1 if done.latency_ns < 0 else 0
+                if errors >= MAX_ERRORS:
                     raise ConnectionError(
                         f"{errors} I/Os failed one after the other, the first of all "
                         f"by {self.first_error and self.first_error[1]['name']}"
                     )
         except Exception as error:  # an author's code: anything may come
-            self.failed = error
+            self.failure = error
 
     def _next(self, now_ns: int) -> Io | None:
         warm = now_ns < self.measured_from_ns
-        return self.walk.next(FREE if warm else self.budget)
+        return self.ios.next(UNLIMITED if warm else self.budget)
 
-    def _do(self, io: Io) -> tuple[bool, int]:
-        """Whether it went well, and when it ended."""
+    def _perform(self, io: Io) -> Done:
         latency_ns, start_ns = -1, time.monotonic_ns()
         try:
             if io.direction == "read":
-                self.device.read(io.offset, io.size)
+                self.device.read(io.offset, io.size_bytes)
             else:
                 self.device.write(io.offset, io.data)
             end_ns = time.monotonic_ns()
@@ -67,113 +79,106 @@ class Slot(Thread):
             raise
         except OSError as error:
             end_ns = time.monotonic_ns()
-            self.first_error = self.first_error or (end_ns, facts_of(error, io))
-        self.done.append((io.direction, io.size, latency_ns, end_ns))
-        return latency_ns >= 0, end_ns
+            self.first_error = self.first_error or (end_ns, _error_facts(error, io))
+        return Done(io.direction, io.size_bytes, latency_ns, end_ns)
 
 
-def facts_of(error: OSError, io: Io) -> dict[str, Any]:
+def _error_facts(error: OSError, io: Io) -> dict[str, Any]:
     """What a Result tells of the first error; see `ioplan.backends.Execution`."""
     return {
         "errno": error.errno,
         "name": errorcode.get(error.errno or 0, str(error) or type(error).__name__),
         "direction": io.direction,
         "offset": io.offset,
-        "bytes": io.size,
+        "bytes": io.size_bytes,
     }
 
 
-GRACE_S, PATIENCE_S = 1.0, 60.0
-"""How long an I/O may take to come back: from a run that is stopped, or over."""
-
-
-class Crew:
-    """`qd` slots for each thread of each stream."""
+class WorkerPool:
+    """`qd` workers for each thread of each stream."""
 
     def __init__(self, job: Job, connect: Callable[[], Device]) -> None:
         """Raises what `connect` raises; nothing stays connected then."""
         self.job, self.connect = job, connect
-        self.slots: list[Slot] = []
+        self.workers: list[Worker] = []
         self.stopped = self.hurried = False
-        whole = Budget(job.limit_bytes or inf)
+        budget = ByteBudget(job.limit_bytes or inf)
         try:
-            for place, stream in enumerate(job.streams):
+            for index, stream in enumerate(job.streams):
                 for thread in range(stream.threads):
-                    self._thread(place, stream, thread, whole)
+                    self._add_thread(index, stream, thread, budget)
         except BaseException:
             self.close()
             raise
 
-    def _thread(
-        self, place: int, stream: JobStream, thread: int, whole: Budget
+    def _add_thread(
+        self, index: int, stream: JobStream, thread: int, budget: ByteBudget
     ) -> None:
-        walk = Walk(stream, thread, self.job.seed)
-        share = stream.region_bytes
+        ios = IoGenerator(stream, thread, self.job.seed)
+        own_bytes = stream.region_bytes // stream.threads
         if stream.pattern == "sequential":
-            share = walk.end - walk.start
-        else:
-            share //= stream.threads
-        budget = Budget(share * (self.job.passes or inf), whole)
+            own_bytes = ios.end - ios.start
+        own = ByteBudget(own_bytes * (self.job.passes or inf), budget)
         for _ in range(stream.qd):
-            self.slots.append(Slot(self.connect(), walk, budget, place))
+            self.workers.append(Worker(self.connect(), ios, own, index))
 
     def start(self, measured_from_ns: int) -> None:
         """Begin. The I/O ends after the job's time, when stopped, or by its bytes."""
         end_ns = measured_from_ns + (self.job.run_ns or inf)
-        for slot in self.slots:
-            slot.measured_from_ns = measured_from_ns
-            slot.ending = lambda now_ns: self.stopped or now_ns >= end_ns
-        for slot in self.slots:
-            slot.start()
+        for worker in self.workers:
+            worker.measured_from_ns = measured_from_ns
+            worker.is_over = lambda now_ns: self.stopped or now_ns >= end_ns
+        for worker in self.workers:
+            worker.start()
 
     def wait(self, until_ns: int) -> bool:
         """Wait for that time, or until all have ended; returns whether they have."""
-        for slot in self.slots:
-            while slot.is_alive() and not self.failed and not self.stopped:
+        for worker in self.workers:
+            while worker.is_alive() and not self.failure and not self.stopped:
                 left_ns = until_ns - time.monotonic_ns()
                 if left_ns <= 0:
                     return False
-                slot.join(min(left_ns / 1e9, 0.1))
+                worker.join(min(left_ns / 1e9, 0.1))
         return True
 
     @property
-    def failed(self) -> Exception | None:
+    def failure(self) -> Exception | None:
         """Why the run cannot go on, if it cannot."""
-        return next((slot.failed for slot in self.slots if slot.failed), None)
+        return next((one.failure for one in self.workers if one.failure), None)
 
     @property
     def first_error(self) -> dict[str, Any] | None:
         """The first I/O that failed, if one did."""
-        found = [slot.first_error for slot in self.slots if slot.first_error]
+        found = [one.first_error for one in self.workers if one.first_error]
         return min(found, key=lambda one: one[0])[1] if found else None
 
-    def hurry(self) -> None:
+    def stop(self) -> None:
         """Begin no other I/O, and wait not long for those under way."""
         self.stopped = self.hurried = True
 
-    def end(self) -> int:
+    def drain(self) -> int:
         """Wait for what is under way; returns how many I/Os never came back."""
         self.stopped, waited_s = True, 0.0
-        for slot in self.slots:
-            while slot.is_alive() and waited_s < self._patience_s:
+        for worker in self.workers:
+            while worker.is_alive() and waited_s < self._patience_s:
                 began_s = time.monotonic()
-                slot.join(0.1)
+                worker.join(0.1)
                 waited_s += time.monotonic() - began_s
-        return sum(slot.is_alive() for slot in self.slots)
+        return sum(worker.is_alive() for worker in self.workers)
 
     @property
     def _patience_s(self) -> float:
-        return GRACE_S if self.hurried or self.failed else PATIENCE_S
+        return GRACE_S if self.hurried or self.failure else PATIENCE_S
 
-    def cut(self) -> None:
+    def disconnect(self) -> None:
         """End all connections; what still waits for an answer gets an error."""
-        for slot in self.slots:
-            hang_up(slot.device)
+        for worker in self.workers:
+            hang_up(worker.device)
 
     def close(self) -> None:
         """End all connections, and wait a moment for those who used them."""
-        self.cut()
-        for slot in self.slots:
-            if slot.ident is not None:
-                slot.join(GRACE_S)
-        self.slots.clear()
+        self.disconnect()
+        for worker in self.workers:
+            if worker.ident is not None:
+                worker.join(GRACE_S)
+        self.workers.clear()

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from ioplan.measure.histogram import Histogram, bucket_range
-from ioplan.measure.tally import StreamTally, Tally
+from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import Interval
 
 MEAN_PERCENT = 1.0
@@ -33,7 +33,7 @@ class Inconsistency:
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
-def tally_faults(where: str, tally: Tally) -> list[Inconsistency]:
+def tally_faults(where: str, tally: CountsBuilder) -> list[Inconsistency]:
     """What is wrong within one direction of one stream."""
     checks = (*_number_faults(tally), *_histogram_faults(tally, tally.histogram()))
     faults = [Inconsistency("error", where, text) for text in checks]
@@ -43,7 +43,7 @@ def tally_faults(where: str, tally: Tally) -> list[Inconsistency]:
     return faults
 
 
-def _number_faults(tally: Tally) -> Iterator[str]:
+def _number_faults(tally: CountsBuilder) -> Iterator[str]:
     if min(tally.ios, tally.bytes, tally.errors, tally.min_ns, tally.sum_ns) < 0:
         yield "a count is negative"
     if tally.min_ns > tally.max_ns:
@@ -61,7 +61,7 @@ def _number_faults(tally: Tally) -> Iterator[str]:
         yield "the sum of squared latencies is smaller than the mean allows"
 
 
-def _histogram_faults(tally: Tally, histogram: Histogram) -> Iterator[str]:
+def _histogram_faults(tally: CountsBuilder, histogram: Histogram) -> Iterator[str]:
     total = histogram.total
     if not total:
         return
@@ -94,7 +94,7 @@ def time_faults(series: Sequence[Interval], run_ns: int) -> list[Inconsistency]:
 
 
 def missing_in_series(
-    seen: dict[str, StreamTally], final: dict[str, StreamTally]
+    seen: dict[str, StreamCountsBuilder], final: dict[str, StreamCountsBuilder]
 ) -> list[Inconsistency]:
     """Where the intervals do not add up to the result."""
     return [
@@ -110,12 +110,14 @@ def missing_in_series(
 
 
 def _pairs(
-    seen: dict[str, StreamTally], final: dict[str, StreamTally]
-) -> Iterable[tuple[str, Tally, Tally]]:
+    seen: dict[str, StreamCountsBuilder], final: dict[str, StreamCountsBuilder]
+) -> Iterable[tuple[str, CountsBuilder, CountsBuilder]]:
     """Each direction of each stream on either side; nothing counts as zeros."""
-    none = Tally()
+    none = CountsBuilder()
     for name in dict.fromkeys((*final, *seen)):
-        ours, theirs = (side.get(name, StreamTally(name)) for side in (seen, final))
+        ours, theirs = (
+            side.get(name, StreamCountsBuilder(name)) for side in (seen, final)
+        )
         for direction in dict.fromkeys((*theirs.directions, *ours.directions)):
             yield (
                 f"{name} {direction}",

@@ -21,7 +21,7 @@ from ioplan.measure.consistency import (
 )
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.interval import interval
-from ioplan.measure.tally import READ_WRITE, StreamTally, Tally
+from ioplan.measure.tally import READ_WRITE, CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import (
     DirectionResult,
     Interval,
@@ -31,7 +31,7 @@ from ioplan.records.record import (
 )
 from ioplan.workload import DIRECTIONS, Direction
 
-Streams = dict[str, StreamTally]
+Streams = dict[str, StreamCountsBuilder]
 
 
 class Measurement:
@@ -79,7 +79,9 @@ class Measurement:
         """Add each stream to its tally; returns the histograms, by stream."""
         all_bins = [self._histograms(stream) for stream in streams]
         for stream, bins in zip(streams, all_bins, strict=True):
-            into.setdefault(stream.name, StreamTally(stream.name)).add(stream, bins)
+            into.setdefault(stream.name, StreamCountsBuilder(stream.name)).add(
+                stream, bins
+            )
         return all_bins
 
     def _histograms(self, stream: StreamCounts) -> dict[Direction, Histogram]:
@@ -126,7 +128,7 @@ class Measurement:
     def directions(self) -> dict[Direction, DirectionResult]:
         """The results by direction, over all streams."""
         return {
-            direction: Tally.merged(parts).result(self.run_ns)
+            direction: CountsBuilder.merged(parts).result(self.run_ns)
             for direction in DIRECTIONS
             if (parts := self._tallies(direction))
         }
@@ -135,9 +137,9 @@ class Measurement:
     def total(self) -> DirectionResult:
         """Reads and writes of all streams."""
         parts = [tally for d in READ_WRITE for tally in self._tallies(d)]
-        return Tally.merged(parts).result(self.run_ns)
+        return CountsBuilder.merged(parts).result(self.run_ns)
 
-    def _tallies(self, direction: Direction) -> list[Tally]:
+    def _tallies(self, direction: Direction) -> list[CountsBuilder]:
         streams = self._totals.values()
         return [s.directions[direction] for s in streams if direction in s.directions]
 

@@ -1,12 +1,14 @@
-"""Counts added up over intervals, directions or streams."""
+"""Counts while they grow: over intervals, directions, threads or streams."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ioplan.job import SECOND_NS, Counts, StreamCounts
 from ioplan.measure.histogram import Histogram, bucket_count
@@ -18,10 +20,13 @@ from ioplan.records.record import (
     Percentile,
     StreamResult,
 )
-from ioplan.workload import Direction
+from ioplan.workload import DIRECTIONS, Direction
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
+
+Bins = npt.NDArray[np.int64]
+"""A dense histogram: how many latencies fell into each bucket of the layout."""
 
 
 def moved(
@@ -31,9 +36,18 @@ def moved(
     return sum(amounts.get(direction, 0) for direction in directions)
 
 
+def no_bins() -> Bins:
+    """A dense histogram of nothing."""
+    return np.zeros(bucket_count(), dtype=np.int64)
+
+
 @dataclass
-class Tally:
-    """Exact sums of any number of counts, and the sum of their histograms."""
+class CountsBuilder:
+    """What `ioplan.job.Counts` has, while it grows: exact sums and a histogram.
+
+    The histogram is dense: adding 300 bins to it costs a tenth of merging two sparse
+    ones.
+    """
 
     ios: int = 0
     bytes: int = 0
@@ -42,39 +56,55 @@ class Tally:
     max_ns: int = 0
     sum_ns: int = 0
     sum_sq_ns2: float = 0.0
-    # dense: adding 300 bins to it costs a tenth of merging two sparse ones
-    _buckets: np.ndarray[tuple[int], np.dtype[np.int64]] = field(
-        default_factory=lambda: np.zeros(bucket_count(), dtype=np.int64), repr=False
-    )
+    bins: Bins = field(default_factory=no_bins, repr=False)
 
     @classmethod
-    def merged(cls, parts: Iterable[Tally]) -> Tally:
-        """The sum of tallies."""
+    def merged(cls, parts: Iterable[CountsBuilder]) -> Self:
+        """The sum of several."""
         whole = cls()
         for part in parts:
-            whole.add(part, part.histogram())
+            whole.merge(part)
         return whole
 
-    def add(self, counts: Counts | Tally, histogram: Histogram) -> None:
+    def merge(self, other: CountsBuilder) -> None:
+        """Add another one."""
+        self._add_sums(other)
+        self.bins += other.bins
+
+    def add(self, counts: Counts, histogram: Histogram) -> None:
         """Add counts, whose bins are `histogram`."""
-        self._add_extremes(counts)
+        self._add_sums(counts)
+        self.bins[histogram.index] += histogram.count
+
+    def _add_sums(self, counts: Counts | CountsBuilder) -> None:
+        if counts.ios:  # otherwise its minimum of 0 means that there is none
+            self.min_ns = min(self.min_ns, counts.min_ns) if self.ios else counts.min_ns
+            self.max_ns = max(self.max_ns, counts.max_ns)
         self.ios += counts.ios
         self.bytes += counts.bytes
         self.errors += counts.errors
         self.sum_ns += counts.sum_ns
         self.sum_sq_ns2 += counts.sum_sq_ns2
-        self._buckets[histogram.index] += histogram.count
-
-    def _add_extremes(self, counts: Counts | Tally) -> None:
-        if not counts.ios:
-            return  # its minimum of 0 means that there is none
-        self.min_ns = min(self.min_ns, counts.min_ns) if self.ios else counts.min_ns
-        self.max_ns = max(self.max_ns, counts.max_ns)
 
     def histogram(self) -> Histogram:
-        """The sum of the histograms."""
-        index = self._buckets.nonzero()[0]
-        return Histogram(index, self._buckets[index])
+        """The histogram, sparse."""
+        index = (self.bins != 0).nonzero()[0]  # four times as fast as of int64
+        return Histogram(index, self.bins[index])
+
+    def counts(self) -> Counts:
+        """As events carry it."""
+        return Counts.complete({**self._sums(), "bins": self.histogram().bins()})
+
+    def _sums(self) -> dict[str, Any]:
+        return {
+            "ios": self.ios,
+            "bytes": self.bytes,
+            "errors": self.errors,
+            "min_ns": self.min_ns,
+            "max_ns": self.max_ns,
+            "sum_ns": self.sum_ns,
+            "sum_sq_ns2": self.sum_sq_ns2,
+        }
 
     def result(self, run_ns: int) -> DirectionResult:
         """The figures of a measured time."""
@@ -127,12 +157,12 @@ class Tally:
 
 
 @dataclass
-class StreamTally:
-    """One stream's tallies by direction."""
+class StreamCountsBuilder:
+    """What `ioplan.job.StreamCounts` has, while it grows."""
 
     name: str
     run_ns: int | None = None
-    directions: dict[Direction, Tally] = field(default_factory=dict)
+    directions: dict[Direction, CountsBuilder] = field(default_factory=dict)
     sync_ios: int = 0
     backlog_ios: int = 0
     verified_bytes: int = 0
@@ -141,14 +171,42 @@ class StreamTally:
     def add(self, counts: StreamCounts, bins: dict[Direction, Histogram]) -> None:
         """Add an interval or a whole run."""
         for direction, part in counts.directions.items():
-            self.directions.setdefault(direction, Tally()).add(part, bins[direction])
+            self.direction(direction).add(part, bins[direction])
         self.run_ns = counts.run_ns
+        self._add_sums(counts)
+
+    def merge(self, other: StreamCountsBuilder) -> None:
+        """Add an interval."""
+        for direction, part in other.directions.items():
+            self.direction(direction).merge(part)
+        self._add_sums(other)
+
+    def _add_sums(self, counts: StreamCounts | StreamCountsBuilder) -> None:
         self.sync_ios += counts.sync_ios
         self.backlog_ios = counts.backlog_ios  # a level, not a sum
         self.verified_bytes += counts.verified_bytes
         self.verify_errors += counts.verify_errors
 
-    def read_write(self) -> list[Tally]:
+    def direction(self, direction: Direction) -> CountsBuilder:
+        """The counts of a direction, to be added to."""
+        if direction not in self.directions:
+            self.directions[direction] = CountsBuilder()
+        return self.directions[direction]
+
+    def counts(self) -> StreamCounts:
+        """As events carry it; a direction that did nothing is absent."""
+        done = {d: self.directions[d] for d in DIRECTIONS if d in self.directions}
+        return StreamCounts(
+            name=self.name,
+            run_ns=self.run_ns,
+            directions={d: c.counts() for d, c in done.items() if c.ios or c.errors},
+            sync_ios=self.sync_ios,
+            backlog_ios=self.backlog_ios,
+            verified_bytes=self.verified_bytes,
+            verify_errors=self.verify_errors,
+        )
+
+    def read_write(self) -> list[CountsBuilder]:
         """What the total is made of."""
         return [self.directions[d] for d in READ_WRITE if d in self.directions]
 
@@ -159,7 +217,7 @@ class StreamTally:
             name=self.name,
             run_s=self.run_ns / SECOND_NS if self.run_ns else None,
             directions={d: t.result(run_ns) for d, t in self.directions.items()},
-            total=Tally.merged(self.read_write()).result(run_ns),
+            total=CountsBuilder.merged(self.read_write()).result(run_ns),
             sync_ios=self.sync_ios,
             backlog_ios=self.backlog_ios,
             verified_bytes=self.verified_bytes,

@@ -1,7 +1,7 @@
 """A simulated SSD in virtual time, and how to write a backend.
 
-What any backend has: `backend` (what ioplan calls), `execution` (a run and its
-events), `tally` (counts).
+What any backend has: `backend` (what ioplan calls) and `execution` (a run and its
+events).
 The drive: `spec` (the drive file), `device` (a drive over its runs), `geometry`
 (its scale), `flash` (the map and garbage collection), `load` and `places` (what
 streams ask, and where), `batch` (I/Os one by one), `speed` and `latency` (what

@@ -11,11 +11,11 @@ from ioplan.backends import TargetFacts
 from ioplan.core.context import Closing
 from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
 from ioplan.job_refusal import refusal
+from ioplan.measure.tally import StreamCountsBuilder
 from ioplan_sim.batch import Condition
 from ioplan_sim.device import LEISURE, PARTS, Device
-from ioplan_sim.latency import Ints, spread
+from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import Lane
-from ioplan_sim.tally import StreamTally
 
 NOISE = 0.005
 """Relative deviation of the drive's speed from one slice to the next. From one run
@@ -70,7 +70,7 @@ class SimExecution(Closing):
         yield Result(
             run_ns=self._time_ns,
             stopped=self.stopped,
-            streams=self._counts(self._total),
+            streams=tuple(total.counts() for total in self._total),
             facts=self._facts(),
         )
 
@@ -104,18 +104,18 @@ class SimExecution(Closing):
 
     def _part(self, end_ns: float, warmup: bool) -> Iterator[Progress]:
         """The warm-up, which only time ends, or the measured part with its limits."""
-        self._total = [StreamTally() for _ in self._lanes]
+        self._total = self._builders()
         self._time_ns = 0
         if not warmup:
             self._set_limits()
         while self._time_ns < end_ns and self._goes_on():
-            spent_ns, tallies = self._interval(end_ns - self._time_ns)
+            spent_ns, streams = self._interval(end_ns - self._time_ns)
             self._time_ns += spent_ns
             yield Progress(
                 t_ns=self._time_ns,
                 interval_ns=spent_ns,
                 warmup=warmup,
-                streams=self._counts(tallies),
+                streams=streams,
             )
 
     def _set_limits(self) -> None:
@@ -127,31 +127,30 @@ class SimExecution(Closing):
         unfinished = any(lane.left_bytes > 0 for lane in self._lanes)
         return unfinished and self._left_bytes > 0 and not self.stopped
 
-    def _counts(self, tallies: list[StreamTally]) -> tuple[StreamCounts, ...]:
-        pairs = zip(tallies, self._lanes, strict=True)
-        return tuple(tally.counts(lane) for tally, lane in pairs)
-
-    def _interval(self, longest_ns: float) -> tuple[int, list[StreamTally]]:
+    def _interval(self, longest_ns: float) -> tuple[int, tuple[StreamCounts, ...]]:
         length_ns, spent_ns = int(min(self.job.interval_ns, longest_ns)), 0
-        tallies = [StreamTally() for _ in self._lanes]
+        parts = self._builders()
         while spent_ns < length_ns and self._goes_on():
-            spent_ns += self._slice(length_ns - spent_ns, tallies)
-        for total, tally in zip(self._total, tallies, strict=True):
-            total.add(tally)
-        return spent_ns, tallies
+            spent_ns += self._slice(length_ns - spent_ns, parts)
+        for total, part in zip(self._total, parts, strict=True):
+            total.merge(part)
+        return spent_ns, tuple(part.counts() for part in parts)
 
-    def _slice(self, longest_ns: int, tallies: list[StreamTally]) -> int:
+    def _builders(self) -> list[StreamCountsBuilder]:
+        return [StreamCountsBuilder(lane.stream.name) for lane in self._lanes]
+
+    def _slice(self, longest_ns: int, parts: list[StreamCountsBuilder]) -> int:
         """Let the drive work while it hardly changes; returns for how long."""
-        pairs = list(zip(self._lanes, tallies, strict=True))
-        pairs = [(lane, tally) for lane, tally in pairs if lane.left_bytes > 0]
+        pairs = list(zip(self._lanes, parts, strict=True))
+        pairs = [(lane, part) for lane, part in pairs if lane.left_bytes > 0]
         lanes = [lane for lane, _ in pairs]
         self._set_pace(lanes)
         time_ns = max(1, ceil(min(longest_ns, self._steady_ns(lanes))))
-        for place, (lane, tally) in enumerate(pairs):
+        for place, (lane, part) in enumerate(pairs):
             # What one stream moves too much or too little, the next ones make up.
             rest = sum(other.bytes_per_ns for other in lanes[place:])
-            part_bytes = self._left_bytes * lane.bytes_per_ns / rest
-            self._advance(lane, tally, time_ns, min(lane.left_bytes, part_bytes))
+            limit_bytes = self._left_bytes * lane.bytes_per_ns / rest
+            self._advance(lane, part, time_ns, min(lane.left_bytes, limit_bytes))
         leisure = max(0.0, 1 - 2 * self.device.work(lanes)) * LEISURE
         self.device.rest(time_ns, leisure)
         return time_ns
@@ -191,7 +190,7 @@ class SimExecution(Closing):
         return min(changed_ns, passes_ns, limit_ns)
 
     def _advance(
-        self, lane: Lane, tally: StreamTally, time_ns: int, limit_bytes: float
+        self, lane: Lane, part: StreamCountsBuilder, time_ns: int, limit_bytes: float
     ) -> None:
         """Do one stream's I/O of a slice, `limit_bytes` at most."""
         ios, wait_ns = lane.due_ios(time_ns, self._rng)
@@ -204,19 +203,26 @@ class SimExecution(Closing):
         self._left_bytes -= done_bytes
         for place, count in enumerate(counts.tolist()):
             if count:
-                self._count(lane, tally, place, count, wait_ns)
-        tally.backlog_ios = lane.late_ios
+                self._count(lane, part, place, count, wait_ns)
+        part.backlog_ios = lane.late_ios
 
     def _count(
-        self, lane: Lane, tally: StreamTally, place: int, ios: int, wait_ns: float
+        self,
+        lane: Lane,
+        part: StreamCountsBuilder,
+        place: int,
+        ios: int,
+        wait_ns: float,
     ) -> None:
         """Count I/Os of a kind, with their latencies and what they do to the drive."""
         kind = lane.kinds[place]
         offset = int(self._rng.integers(1024)) / 1024  # so ios + offset is exact
         curve = lane.pace.curves[place]
         drawn = spread(ios, curve, lane.factor, wait_ns, offset)
-        tally.directions[kind.direction].draw(ios, kind.size_bytes, *drawn)
+        count_drawn(part.direction(kind.direction), ios, kind.size_bytes, *drawn)
         self.device.take(lane, kind, ios, self._thinned)
         if kind.direction == "write":
             self._written_pages += ios * kind.pages
-            tally.sync_ios += lane.flushes(ios)
+            part.sync_ios += lane.flushes(ios)
+        if kind.direction == "read" and lane.stream.verify:
+            part.verified_bytes += ios * kind.size_bytes  # what was written is there

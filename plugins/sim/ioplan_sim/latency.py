@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.measure.histogram import BITS, bucket_range
+from ioplan.measure.tally import CountsBuilder
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -20,6 +21,8 @@ _RANGES = np.array([bucket_range(i) for i in range((OCTAVES - BITS + 1) << BITS)
 LOWER: Floats = _RANGES[:, 0].astype(np.float64)
 EDGES: Floats = _RANGES[:, 1].astype(np.float64)
 MIDDLES: Ints = (_RANGES[:, 0] + _RANGES[:, 1] - 1) // 2
+HIGH, LOW = MIDDLES >> 24, MIDDLES & 0xFFFFFF
+SQUARES = MIDDLES.astype(np.float64) ** 2
 
 
 @dataclass(frozen=True)
@@ -89,3 +92,21 @@ def spread(
     below = np.interp(edges, points_ns, curve.below, left=0.0, right=1.0)
     ranks: Ints = np.floor(ios * below + offset).astype(np.int64)
     return int(first), ranks[1:] - ranks[:-1]
+
+
+def count_drawn(
+    counts: CountsBuilder, ios: int, size_bytes: int, first: int, count: Ints
+) -> None:
+    """Count I/Os of a size, with latencies from bucket `first` on; each is taken to
+    be the middle of its bucket."""
+    buckets = slice(first, first + len(count))
+    used = count.nonzero()[0]
+    low_ns, high_ns = MIDDLES[first + used[0]], MIDDLES[first + used[-1]]
+    counts.min_ns = min(counts.min_ns, int(low_ns)) if counts.ios else int(low_ns)
+    counts.max_ns = max(counts.max_ns, int(high_ns))
+    counts.ios += ios
+    counts.bytes += ios * size_bytes
+    # A backlog of hours has a sum beyond 64 bits, so it is made of two parts.
+    counts.sum_ns += (int(count @ HIGH[buckets]) << 24) + int(count @ LOW[buckets])
+    counts.sum_sq_ns2 += float(count @ SQUARES[buckets])
+    counts.bins[buckets] += count
