@@ -222,4 +222,6 @@ def test_buckets_of_many_are_those_of_one() -> None:
         2**40,
     ]
     found = binned(np.array(values, dtype=np.int64))
-    assert found.nonzero()[0].tolist() == sorted({bucket_index(value) for value in values})
+    assert found.nonzero()[0].tolist() == sorted(
+        {bucket_index(value) for value in values}
+    )

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.histogram import BITS, Histogram, bucket_index
 from ioplan.measure.measurement import Measurement
-from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, flat, to_bins
+from ioplan.measure.tally import CountsBuilder
+from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
 
 FIO_BITS = 6
 
@@ -374,7 +375,8 @@ def fio_bins(values_ns: list[int]) -> Counter[int]:
 def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> None:
     fio = fio_bins(values_ns)
     low, high = min(values_ns), max(values_ns)
-    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
+    bins = to_bins(fio, low, high, sum(values_ns))
+    ours = CountsBuilder(bins=bins).histogram()
     assert ours.bits == BITS and ours.total == len(values_ns)
     assert ours.index[0] >= bucket_index(low) and ours.index[-1] <= bucket_index(high)
     lowest, highest = edges_ns(fio)
@@ -400,7 +402,8 @@ def test_latencies_beyond_fios_last_bucket_keep_their_mean(
     values_ns = within_ns + beyond_ns
     fio, low, high = fio_bins(values_ns), min(values_ns), max(values_ns)
     assert edges_ns(fio)[1] >= high
-    ours = Histogram.of(flat(to_bins(fio, low, high, sum(values_ns))))
+    bins = to_bins(fio, low, high, sum(values_ns))
+    ours = CountsBuilder(bins=bins).histogram()
     assert ours.total == len(values_ns)
     assert ours.percentile_ns(100) == pytest.approx(high, rel=0.01)
     assert ours.mean_ns() == pytest.approx(sum(values_ns) / len(values_ns), rel=0.016)

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from spdk_jobs import CAPTURES, GOLDEN
 
 from ioplan.measure.histogram import bucket_index
+from ioplan.measure.tally import no_bins
 from ioplan_spdk.bdevperf.exits import CODES, why
 from ioplan_spdk.bdevperf.histogram_text import printed_jobs
-from ioplan_spdk.bdevperf.iostat import flow
+from ioplan_spdk.bdevperf.iostat import counters
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
-    nothing,
     printed,
     shaped,
-    sparse,
     within,
 )
 from ioplan_spdk.rpc.reply import BadReply
@@ -73,7 +72,7 @@ def test_every_transcript_is_survived(folder: Path) -> None:
         judge(entry)
     for entry in entries(folder, "bdev_get_iostat"):
         name = (entry.get("params") or {}).get("name", "")
-        take(lambda e=entry, n=name: flow(e.get("result"), n, "read"))
+        take(lambda e=entry, n=name: counters(e.get("result"), n, "read"))
     for entry in entries(folder, "bdev_get_histogram"):
         take(lambda e=entry: dense(e.get("result")))
 
@@ -109,7 +108,7 @@ def test_printed_and_polled_histograms_agree() -> None:
         low, high = (edge / RATE * 1e6 for edge in bucket_range(bucket))
         whole = printed([(round(low, 3), round(high, 3), 1)], RATE)
         polled = dense(reply_of({bucket: 1}))
-        assert sparse(whole) == sparse(polled)
+        assert (whole == polled).all()
 
 
 def reply_of(counts: dict[int, int]) -> dict[str, Any]:
@@ -134,7 +133,7 @@ def test_the_histograms_of_the_directions_add_up() -> None:
         entry["params"]["name"]: entry["result"]
         for entry in entries(GOLDEN / "rpc/C_opcode_histograms", "bdev_get_iostat")
     }
-    read = flow(iostat["Malloc0"], "Malloc0", "read")
+    read = counters(iostat["Malloc0"], "Malloc0", "read")
     assert read.ios == 1161661 and read.bytes == 4758238720
     whole = dense(by_name["Malloc0"]["result"])
     middles = [bucket * count for bucket, count in enumerate(whole) if count]
@@ -150,7 +149,7 @@ def test_counters_after_a_test_are_those_of_the_test() -> None:
     )
     for reply, stats in runs:
         (one,) = reply["results"]
-        ios = sum(flow(stats, "Malloc0", d).ios for d in ("read", "write"))
+        ios = sum(counters(stats, "Malloc0", d).ios for d in ("read", "write"))
         assert ios == round(one["iops"] * one["runtime"])
 
 
@@ -216,7 +215,7 @@ KEYS = st.sampled_from(
 @given(JSON | st.dictionaries(KEYS, JSON))
 def test_no_reply_breaks_the_readers(reply: Any) -> None:
     take(lambda: verdict(reply, ASKED, ended=False))
-    take(lambda: flow(reply, "x", "read"))
+    take(lambda: counters(reply, "x", "read"))
     take(lambda: dense(reply))
 
 
@@ -225,7 +224,7 @@ def test_no_reply_breaks_the_readers(reply: Any) -> None:
     st.integers(1, 10**9),
 )
 def test_a_shape_keeps_count_and_mean(counts: dict[int, int], ios: int) -> None:
-    shape = nothing()
+    shape = no_bins()
     for bucket, count in counts.items():
         shape[bucket] = count
     assert apportioned(shape, ios).sum() == ios

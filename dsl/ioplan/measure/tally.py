@@ -103,7 +103,7 @@ class CountsBuilder:
             "min_ns": self.min_ns,
             "max_ns": self.max_ns,
             "sum_ns": self.sum_ns,
-            "sum_sq_ns2": self.sum_sq_ns2,
+            "sum_sq_ns2": float(self.sum_sq_ns2),
         }
 
     def result(self, run_ns: int) -> DirectionResult:

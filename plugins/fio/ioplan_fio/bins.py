@@ -9,10 +9,10 @@ within fio's bucket, 0.8 % of the value. What was counted is kept to the last on
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.measure.tally import Bins, no_bins
 
 SINGLE_NS = 128
 """Below, fio counts every nanosecond by itself."""
@@ -27,18 +27,17 @@ Parts = tuple[tuple[int, int], ...]
 """Our buckets, each with what it gets of fio's."""
 
 
-def to_bins(fio: FioBins, low_ns: int, high_ns: int, sum_ns: int) -> Counter[int]:
+def to_bins(fio: FioBins, low_ns: int, high_ns: int, sum_ns: int) -> Bins:
     """Counts by our bucket; none lies beyond the extremes, which are exact."""
     lowest, highest = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
-    found: Counter[int] = Counter()
+    bins = no_bins()
     for middle_ns, count in fio.items():
         parts = _halves(middle_ns, count)
         if middle_ns == LAST_NS and high_ns > LAST_EDGE_NS:
             parts = _open_ended(fio, high_ns, sum_ns)
         for index, part in parts:
-            if part:
-                found[max(lowest, min(index, highest))] += part
-    return found
+            bins[max(lowest, min(index, highest))] += part
+    return bins
 
 
 def _open_ended(fio: FioBins, high_ns: int, sum_ns: int) -> Parts:
@@ -71,8 +70,3 @@ def _range(middle_ns: int) -> tuple[int, int]:
     if middle_ns < SINGLE_NS:
         return middle_ns, middle_ns + 1
     return bucket_range(upper - 1)[0], bucket_range(upper)[1]
-
-
-def flat(bins: Counter[int]) -> tuple[int, ...]:
-    """As the protocol has it: index, count, index, count…"""
-    return tuple(number for index in sorted(bins) for number in (index, bins[index]))

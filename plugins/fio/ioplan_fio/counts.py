@@ -6,47 +6,46 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ioplan.job import Counts
+from ioplan.measure.tally import CountsBuilder
 from ioplan.workload import Direction
-from ioplan_fio.bins import edges_ns, flat, to_bins
+from ioplan_fio.bins import edges_ns, to_bins
 from ioplan_fio.document import JobReport, Latency
 
 
-@dataclass(frozen=True)
-class Sum:
+@dataclass
+class Cumulative(CountsBuilder):
     """One direction of one stream since the start, over its threads.
 
     An I/O counts when its latency is known. fio's own number counts I/Os when they
-    are issued, which differs by those under way at the end of the warm-up.
+    are issued, which differs by those under way at the end of the warm-up. `bins` is
+    the sum of what the intervals have in fio's buckets, `fio_bins`.
     """
 
-    ios: int = 0
-    bytes: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    sum_ns: int = 0
-    sum_sq_ns2: float = 0.0
-    fio: Counter[int] = field(default_factory=Counter)
+    fio_bins: Counter[int] = field(default_factory=Counter)
 
 
 def summed(
     jobs: Sequence[JobReport], direction: Direction, size_bytes: int | None
-) -> Sum:
+) -> Cumulative:
     """The threads of a stream; `size_bytes` where all its I/Os have one size."""
     parts = [job.part(direction) for job in jobs]
     used = [part.lat for part in parts if part.lat.count]
-    fio: Counter[int] = Counter()
+    fio_bins: Counter[int] = Counter()
     for latency in used:
-        fio.update(latency.bins)
-    ios = fio.total()
-    return Sum(
+        fio_bins.update(latency.bins)
+    ios = fio_bins.total()
+    min_ns = min((latency.min_ns for latency in used), default=0)
+    max_ns = max((latency.max_ns for latency in used), default=0)
+    # the mean is printed to six digits, a million I/Os round to a few ns
+    sum_ns = sum(round(latency.mean_ns * latency.count) for latency in used)
+    return Cumulative(
         ios=ios,
         bytes=ios * size_bytes if size_bytes else sum(part.io_bytes for part in parts),
-        min_ns=min((latency.min_ns for latency in used), default=0),
-        max_ns=max((latency.max_ns for latency in used), default=0),
-        sum_ns=sum(round(latency.mean_ns * latency.count) for latency in used),
+        min_ns=min_ns,
+        max_ns=max_ns,
+        sum_ns=max(ios * min_ns, min(sum_ns, ios * max_ns)),
         sum_sq_ns2=sum(map(_squares, used)),
-        fio=fio,
+        fio_bins=fio_bins,
     )
 
 
@@ -56,47 +55,34 @@ def _squares(latency: Latency) -> float:
     return spread + latency.mean_ns**2 * latency.count
 
 
-def added(before: Sum, after: Sum) -> tuple[Counts, Counter[int]]:
-    """What came between two documents, and its histogram."""
-    fio = after.fio - before.fio
-    low, high = _extremes(before, after, fio)
+def interval(before: Cumulative, after: Cumulative) -> CountsBuilder:
+    """What came between two documents; `after` then has all bins up to it."""
+    fio_bins = after.fio_bins - before.fio_bins
+    low_ns, high_ns = _extremes(before, after, fio_bins)
     sum_ns = after.sum_ns - before.sum_ns
-    bins = to_bins(fio, low, high, sum_ns)
-    return Counts(
+    bins = to_bins(fio_bins, low_ns, high_ns, sum_ns)
+    after.bins = before.bins + bins
+    return CountsBuilder(
         ios=after.ios - before.ios,
         bytes=after.bytes - before.bytes,
-        min_ns=low,
-        max_ns=high,
+        min_ns=low_ns,
+        max_ns=high_ns,
         sum_ns=sum_ns,
         sum_sq_ns2=after.sum_sq_ns2 - before.sum_sq_ns2,
-        bins=flat(bins),
-    ), bins
+        bins=bins,
+    )
 
 
-def _extremes(before: Sum, after: Sum, fio: Counter[int]) -> tuple[int, int]:
+def _extremes(
+    before: Cumulative, after: Cumulative, fio_bins: Counter[int]
+) -> tuple[int, int]:
     """Exact where the extremes since the start have moved, else a bucket's edges."""
-    if not fio:
+    if not fio_bins:
         return 0, 0
-    low, high = edges_ns(fio)
+    low, high = edges_ns(fio_bins)
     new_low = not before.ios or after.min_ns < before.min_ns
     new_high = not before.ios or after.max_ns > before.max_ns
     return (
         after.min_ns if new_low else max(low, after.min_ns),
         after.max_ns if new_high else min(high, after.max_ns),
-    )
-
-
-def whole(total: Sum, bins: Counter[int]) -> Counts:
-    """The run, with the sum of its intervals' histograms."""
-    return Counts(
-        ios=total.ios,
-        bytes=total.bytes,
-        min_ns=total.min_ns,
-        max_ns=total.max_ns,
-        # the mean is printed to six digits, a million I/Os round to a few ns
-        sum_ns=max(
-            total.ios * total.min_ns, min(total.sum_ns, total.ios * total.max_ns)
-        ),
-        sum_sq_ns2=total.sum_sq_ns2,
-        bins=flat(bins),
     )

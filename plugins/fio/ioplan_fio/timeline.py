@@ -6,12 +6,11 @@ just before the end waits for it, so that no sliver of an interval is left.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.counts import Sum, added, summed, whole
+from ioplan_fio.counts import Cumulative, interval, summed
 from ioplan_fio.document import JobReport, Report
 from ioplan_fio.usage import sizes
 
@@ -31,9 +30,8 @@ class Timeline:
         self.moved_bytes = 0
         self._warming = job.warmup_ns > 0
         self._t_ns = 0
-        self._sums: dict[Key, Sum] = {}
+        self._sums: dict[Key, Cumulative] = {}
         self._syncs = [0] * len(job.streams)
-        self._bins: dict[Key, Counter[int]] = {}
         self._warm_ios: dict[Key, int] = {}
 
     def add(self, report: Report) -> Progress | None:
@@ -105,7 +103,7 @@ class Timeline:
             name=stream.name,
             run_ns=max(MS_NS, max(job.runtime_ms for job in jobs) * MS_NS),
             directions={
-                d: whole(self._sums[place, d], self._bins[place, d])
+                d: self._sums[place, d].counts()
                 for d in DIRECTIONS
                 if self._sums[place, d].ios
             },
@@ -135,14 +133,11 @@ class Timeline:
         self, place: int, direction: Direction, stream: JobStream, jobs: list[JobReport]
     ) -> Counts:
         key, shares = (place, direction), sizes(stream, direction)
-        before = self._sums.get(key, Sum())
-        after = summed(
+        before = self._sums.get(key, Cumulative())
+        after = self._sums[key] = summed(
             jobs, direction, shares[0].size_bytes if len(shares) == 1 else None
         )
-        self._sums[key] = after
-        counts, bins = added(before, after)
-        self._bins.setdefault(key, Counter()).update(bins)
-        return counts
+        return interval(before, after).counts()
 
     def _warmup(self, report: Report) -> Progress | None:
         t_ns = _runtime_ns(report)

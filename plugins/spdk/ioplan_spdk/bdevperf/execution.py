@@ -19,15 +19,16 @@ from ioplan.job import (
     Started,
     StreamCounts,
 )
+from ioplan.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
-from ioplan_spdk.bdevperf.iostat import Flow, flow
+from ioplan_spdk.bdevperf.iostat import counters
 from ioplan_spdk.bdevperf.meter import Meter
 from ioplan_spdk.bdevperf.schedule import Schedule
 from ioplan_spdk.bdevperf.script import Script, asked_of, native, resets, script_of
 from ioplan_spdk.bdevperf.session import Died, Session
-from ioplan_spdk.bdevperf.ticks import Dense, dense, nothing, printed
+from ioplan_spdk.bdevperf.ticks import dense, printed
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.reply import BadReply, number
 from ioplan_spdk.rpc.rpc import Client, RpcError, RpcFault, RpcTimeout
@@ -165,8 +166,8 @@ class SpdkExecution(Closing):
         cpu = _used(cpu, session.process.cpu())
         found = verdict(reply, asked, ended=self.stopped or self.enough)
         if not warmup:
-            flows = self._flows(side)
-            yield from self._result(session, meter, found, flows, cpu, over_ns)
+            ends = self._ends(side)
+            yield from self._result(session, meter, found, ends, cpu, over_ns)
 
     def _meter(self) -> Meter:
         script = self.script
@@ -223,10 +224,10 @@ class SpdkExecution(Closing):
         try:
             replies = side.call_together(asked_of(self.script))
             pairs = zip(replies[::2], replies[1::2], strict=True)
-            for probe, (counters, bins) in zip(
+            for probe, (iostat, bins) in zip(
                 self.script.probes.items(), pairs, strict=True
             ):
-                meter.saw(probe[0], self._flow(counters, *probe), _bins(bins))
+                meter.update(probe[0], self._counters(iostat, *probe), _bins(bins))
         except RpcTimeout:
             return
         except RpcFault as fault:
@@ -235,17 +236,17 @@ class SpdkExecution(Closing):
                 meter.warnings.append(f"no statistics from then on: {fault}")
             self.blind = True
 
-    def _flow(self, reply: Any, direction: Direction, name: str) -> Flow:
+    def _counters(self, reply: Any, direction: Direction, name: str) -> CountsBuilder:
         if isinstance(reply, RpcError):
             raise reply
         self.tick_rate = float(number(reply, "tick_rate"))
-        return flow(reply, name, direction)
+        return counters(reply, name, direction)
 
-    def _flows(self, side: Client) -> dict[Direction, Flow]:
+    def _ends(self, side: Client) -> dict[Direction, CountsBuilder]:
         """The final counters; a process that was told to end has none left."""
         try:
             return {
-                d: self._flow(side.call("bdev_get_iostat", {"name": n}), d, n)
+                d: self._counters(side.call("bdev_get_iostat", {"name": n}), d, n)
                 for d, n in self.script.probes.items()
             }
         except (RpcFault, BadReply):
@@ -256,7 +257,7 @@ class SpdkExecution(Closing):
         session: Session,
         meter: Meter,
         found: Verdict,
-        flows: dict[Direction, Flow],
+        ends: dict[Direction, CountsBuilder],
         cpu: Cpu,
         over_ns: int,
     ) -> Iterator[Event]:
@@ -267,7 +268,7 @@ class SpdkExecution(Closing):
         """
         code = session.process.end()
         text = self._printed(session)
-        totals = meter.finish(found, flows, self._bins(text))
+        totals = meter.finish(found, ends, self._bins(text))
         if code:
             meaning = why(code, session.process.messages())
             raise Unsound("backend-died", f"bdevperf ended badly: {meaning}")
@@ -281,11 +282,11 @@ class SpdkExecution(Closing):
         done = [jobs[0] for jobs in printed_jobs(session.process.output()) if jobs]
         return done[-1] if done else None
 
-    def _bins(self, text: JobText | None) -> Dense | None:
+    def _bins(self, text: JobText | None) -> Bins | None:
         if not self.script.prints_probes:
             return None
         if text is None:
-            return nothing()
+            return no_bins()
         return printed(text.buckets, self.tick_rate or SECOND_NS)
 
     def _final(
@@ -319,7 +320,7 @@ def _is_its_end(error: Exception) -> bool:
     return gone or isinstance(error, RpcFault)
 
 
-def _bins(reply: Any) -> Dense | None:
+def _bins(reply: Any) -> Bins | None:
     """Releases without it still give counters."""
     return None if isinstance(reply, RpcError) else dense(reply)
 

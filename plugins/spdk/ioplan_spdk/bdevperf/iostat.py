@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ioplan.job import SECOND_NS
+from ioplan.measure.tally import CountsBuilder
 from ioplan.workload import Direction
 from ioplan_spdk.rpc.reply import BadReply, number
 
@@ -16,22 +16,10 @@ KEYS: dict[Direction, tuple[str, str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Flow:
-    """What one direction has done since the statistics were last reset.
-
-    The extremes are rounded outwards, so that the mean lies between them.
-    """
-
-    ios: int = 0
-    bytes: int = 0
-    sum_ns: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-
-
-def flow(reply: Any, name: str, direction: Direction) -> Flow:
-    """One direction of one device. Raises BadReply."""
+def counters(reply: Any, name: str, direction: Direction) -> CountsBuilder:
+    """One direction of one device since the statistics were last reset, without a
+    histogram. The extremes are rounded outwards, so that the mean lies between them.
+    Raises BadReply."""
     stats = _of(reply, name)
     per_s = number(reply, "tick_rate")
     if per_s <= 0:
@@ -41,7 +29,7 @@ def flow(reply: Any, name: str, direction: Direction) -> Flow:
     def ticks(key: str) -> int:
         return int(number(stats, key)) * SECOND_NS
 
-    return Flow(
+    return CountsBuilder(
         ios=int(number(stats, ios)),
         bytes=int(number(stats, moved)),
         sum_ns=round(ticks(f"{word}_latency_ticks") / per_s),

@@ -17,21 +17,18 @@ and the text of the test know the total. So:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ioplan.job import Counts, Progress, StreamCounts
+from ioplan.job import Progress, StreamCounts
 from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
-from ioplan_spdk.bdevperf.iostat import Flow
 from ioplan_spdk.bdevperf.ticks import (
-    Dense,
     apportioned,
     mean_ns,
-    nothing,
     shaped,
-    sparse,
     squares_ns2,
     within,
 )
@@ -43,55 +40,36 @@ TAIL_WARNING = 0.1
 """The share of a direction without a histogram that is worth a warning."""
 
 
-@dataclass
-class Sum:
-    """What one direction did, in an interval or so far."""
-
-    ios: int = 0
-    sum_ns: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    bins: Dense = field(default_factory=nothing)
-
-    def counts(self, size_bytes: int) -> Counts:
-        """As events carry it."""
-        return Counts(
-            ios=self.ios,
-            bytes=self.ios * size_bytes,
-            min_ns=self.min_ns,
-            max_ns=self.max_ns,
-            sum_ns=self.sum_ns,
-            sum_sq_ns2=squares_ns2(self.bins, self.ios, self.sum_ns),
-            bins=sparse(self.bins),
-        )
-
-
-def seen(flow: Flow, bins: Dense | None) -> Sum:
+def snapshot(counters: CountsBuilder, bins: Bins | None) -> CountsBuilder:
     """Counters and histogram of one moment as one.
 
     They were asked for at once, but one may count what the other does not: I/Os
     that were under way when it was reset.
     """
-    count = int(bins.sum()) if bins is not None else 0
-    if bins is None or not flow.ios:
-        return Sum(flow.ios, flow.sum_ns, flow.min_ns, flow.max_ns)
-    sum_ns = round(flow.sum_ns * count / flow.ios)
-    return Sum(count, sum_ns, flow.min_ns, flow.max_ns, bins)
+    if bins is None or not counters.ios:
+        return counters
+    count = int(bins.sum())
+    sum_ns = round(counters.sum_ns * count / counters.ios)
+    return replace(counters, ios=count, sum_ns=sum_ns, bins=bins)
 
 
-def between(before: Sum, after: Sum) -> Sum:
+def between(before: CountsBuilder, after: CountsBuilder) -> CountsBuilder:
     """What was done in between; extremes as far as the histogram knows them."""
     ios = max(0, after.ios - before.ios)
     bins = np.maximum(after.bins - before.bins, 0)
     if int(bins.sum()) != ios:
-        bins = apportioned(bins, ios) if bins.any() and ios else nothing()
+        bins = apportioned(bins, ios) if bins.any() and ios else no_bins()
     low_ns, high_ns = _extremes(bins, after)
     sum_ns = after.sum_ns - before.sum_ns
     sum_ns = max(ios * low_ns, min(sum_ns, ios * high_ns))
-    return Sum(ios, sum_ns, low_ns if ios else 0, high_ns if ios else 0, bins)
+    if not ios:
+        low_ns = high_ns = 0
+    return CountsBuilder(
+        ios=ios, sum_ns=sum_ns, min_ns=low_ns, max_ns=high_ns, bins=bins
+    )
 
 
-def _extremes(bins: Dense, whole: Sum) -> tuple[int, int]:
+def _extremes(bins: Bins, whole: CountsBuilder) -> tuple[int, int]:
     index = np.flatnonzero(bins)
     if not len(index):
         return whole.min_ns, whole.max_ns
@@ -108,20 +86,22 @@ class Meter:
     ) -> None:
         """`shares` are the directions, and what is asked of each in percent."""
         self.stream, self.size_bytes, self.shares = stream, size_bytes, shares
-        self.told = {direction: Sum() for direction in shares}
-        self.now = {direction: Sum() for direction in shares}
+        self.reported = {direction: CountsBuilder() for direction in shares}
+        self.now = {direction: CountsBuilder() for direction in shares}
         self.last_ns = 0
         self.warnings: list[str] = []
         self.tail_ios = 0
 
-    def saw(self, direction: Direction, flow: Flow, bins: Dense | None) -> None:
-        """Take what the direction's device says.
+    def update(
+        self, direction: Direction, counters: CountsBuilder, bins: Bins | None
+    ) -> None:
+        """Take what the direction's device has counted since the start.
 
         With the end of the test the histogram is empty: then the last one stands.
         """
         if bins is not None and int(bins.sum()) < max(1, self.now[direction].ios):
             return
-        self.now[direction] = seen(flow, bins)
+        self.now[direction] = snapshot(counters, bins)
 
     @property
     def bytes(self) -> int:
@@ -131,9 +111,9 @@ class Meter:
     def progress(self, t_ns: int, warmup: bool) -> Progress:
         """The interval since the last one."""
         t_ns = max(t_ns, self.last_ns + 1)
-        parts = {d: between(self.told[d], self.now[d]) for d in self.told}
+        parts = {d: between(self.reported[d], self.now[d]) for d in self.now}
         for direction, part in parts.items():
-            self.told[direction] = _added(self.told[direction], part)
+            self.reported[direction].merge(part)
         event = Progress(
             t_ns=t_ns,
             interval_ns=t_ns - self.last_ns,
@@ -144,7 +124,10 @@ class Meter:
         return event
 
     def finish(
-        self, found: Verdict, flows: Mapping[Direction, Flow], printed: Dense | None
+        self,
+        found: Verdict,
+        ends: Mapping[Direction, CountsBuilder],
+        printed: Bins | None,
     ) -> StreamCounts:
         """The totals; `progress` then gives the interval that completes them.
 
@@ -152,30 +135,35 @@ class Meter:
         """
         if printed is not None:
             (direction,) = self.now
-            self.now[direction] = self._single(found, flows.get(direction), printed)
+            self.now[direction] = self._single(found, ends.get(direction), printed)
         else:
-            ends = self._ends(found, flows)
+            ends = self._ends(found, ends)
             self.now = {d: self._completed(self.now[d], ends[d]) for d in self.now}
         return self._counts(self.now)
 
-    def _single(self, found: Verdict, flow: Flow | None, printed: Dense) -> Sum:
+    def _single(
+        self, found: Verdict, counters: CountsBuilder | None, printed: Bins
+    ) -> CountsBuilder:
         (before,) = self.now.values()
-        end = Flow(
-            found.ios, 0, round(found.mean_ns * found.ios), found.min_ns, found.max_ns
+        end = CountsBuilder(
+            ios=found.ios,
+            sum_ns=round(found.mean_ns * found.ios),
+            min_ns=found.min_ns,
+            max_ns=found.max_ns,
         )
-        if flow and flow.ios == found.ios:
-            end = flow  # exact, where the reply knows buckets only
+        if counters and counters.ios == found.ios:
+            end = counters  # exact, where the reply knows buckets only
         if int(printed.sum()) != end.ios:
             self.warnings.append("bdevperf printed no histogram that fits its count")
             return self._completed(before, end)
-        return _sum(end, within(printed, *_limits(end)))
+        return replace(end, bins=within(printed, end.min_ns, end.max_ns))
 
     def _ends(
-        self, found: Verdict, flows: Mapping[Direction, Flow]
-    ) -> dict[Direction, Flow]:
+        self, found: Verdict, ends: Mapping[Direction, CountsBuilder]
+    ) -> dict[Direction, CountsBuilder]:
         """The final counters; without them, the total shared as it was so far."""
-        if sum(flow.ios for flow in flows.values()) == found.ios:
-            return dict(flows)
+        if sum(end.ios for end in ends.values()) == found.ios:
+            return dict(ends)
         shares = np.array([part.ios for part in self.now.values()])
         if not shares.any():
             shares = np.array(list(self.shares.values()))
@@ -189,66 +177,55 @@ class Meter:
             for direction, count in zip(self.now, counts, strict=True)
         }
 
-    def _completed(self, before: Sum, end: Flow) -> Sum:
+    def _completed(self, before: CountsBuilder, end: CountsBuilder) -> CountsBuilder:
         """The end, with the histogram so far and its shape for what is missing."""
         if not before.bins.any():
-            return _sum(end, nothing())
+            return end
         tail = end.ios - int(before.bins.sum())
         if tail < 0:
-            return _sum(end, apportioned(before.bins, end.ios))
+            return replace(end, bins=apportioned(before.bins, end.ios))
         self.tail_ios += tail
         if tail > end.ios * TAIL_WARNING:
             self.warnings.append(
                 f"{tail} of {end.ios} I/Os came after the last histogram of their "
                 f"direction; their latencies are estimated from the others"
             )
-        return _sum(end, within(_lengthened(before, tail, end), *_limits(end)))
+        bins = _lengthened(before, tail, end)
+        return replace(end, bins=within(bins, end.min_ns, end.max_ns))
 
-    def _counts(self, parts: Mapping[Direction, Sum]) -> StreamCounts:
-        done = {d: p.counts(self.size_bytes) for d, p in parts.items() if p.ios}
+    def _counts(self, parts: Mapping[Direction, CountsBuilder]) -> StreamCounts:
+        done = {d: self._complete(p).counts() for d, p in parts.items() if p.ios}
         return StreamCounts(name=self.stream, directions=done)
 
-
-def _sum(end: Flow, bins: Dense) -> Sum:
-    return Sum(end.ios, end.sum_ns, end.min_ns, end.max_ns, bins)
-
-
-def _limits(end: Flow) -> tuple[int, int]:
-    return end.min_ns, end.max_ns
+    def _complete(self, part: CountsBuilder) -> CountsBuilder:
+        """With what bdevperf does not tell: bytes, as its I/Os have one size, and the
+        squares."""
+        squares = squares_ns2(part.bins, part.ios, part.sum_ns)
+        return replace(part, bytes=part.ios * self.size_bytes, sum_sq_ns2=squares)
 
 
-def _lengthened(before: Sum, tail: int, end: Flow) -> Dense:
+def _lengthened(before: CountsBuilder, tail: int, end: CountsBuilder) -> Bins:
     """The histogram and so many more, with the mean that is missing.
 
     Both sums are the counters', so what is left of them is exact too.
     """
     missing_ns = (end.sum_ns - before.sum_ns) / max(1, tail)
     missing_ns = max(float(end.min_ns), min(missing_ns, float(end.max_ns)))
-    bins = within(shaped(before.bins, tail, missing_ns), *_limits(end))
+    bins = within(shaped(before.bins, tail, missing_ns), end.min_ns, end.max_ns)
     if tail and abs(mean_ns(bins) - missing_ns) > missing_ns * MEAN_SHARE:
         # Unlike what came before: at their mean, as all else would be invented.
-        bins = nothing()
+        bins = no_bins()
         bins[bucket_index(round(missing_ns))] = tail
     return before.bins + bins
 
 
-def _estimated(now: Sum, count: int, found: Verdict) -> Flow:
+def _estimated(now: CountsBuilder, count: int, found: Verdict) -> CountsBuilder:
     """A direction's end when only the total of both is known."""
     each_ns = mean_ns(now.bins) or (now.sum_ns / now.ios if now.ios else found.mean_ns)
     low_ns = min(now.min_ns, found.min_ns) if now.ios else found.min_ns
-    return Flow(
+    return CountsBuilder(
         ios=count,
         sum_ns=round(each_ns * count),
         min_ns=low_ns,
         max_ns=max(now.max_ns, found.max_ns),
-    )
-
-
-def _added(before: Sum, part: Sum) -> Sum:
-    """What has been told so far."""
-    return replace(
-        before,
-        ios=before.ios + part.ios,
-        sum_ns=before.sum_ns + part.sum_ns,
-        bins=before.bins + part.bins,
     )

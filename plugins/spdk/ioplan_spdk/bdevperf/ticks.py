@@ -13,31 +13,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ioplan.job import SECOND_NS
 from ioplan.measure.histogram import (
     BITS,
-    Histogram,
     bucket_count,
     bucket_index,
     bucket_middle,
+    bucket_middles,
 )
+from ioplan.measure.tally import Bins, no_bins
 from ioplan_spdk.bdevperf.histogram_text import Bucket
 from ioplan_spdk.rpc.reply import BadReply, number
 
-Dense = npt.NDArray[np.int64]
-"""Counts of all buckets of nanoseconds."""
-
-MOST_TICKS = (1 << 63) - 1
+MAX_TICKS = (1 << 63) - 1
 
 
-def nothing() -> Dense:
-    """No latency at all."""
-    return np.zeros(bucket_count(), dtype=np.int64)
-
-
-def dense(reply: Any) -> Dense:
+def dense(reply: Any) -> Bins:
     """What `bdev_get_histogram` gave, in nanoseconds. Raises BadReply."""
     if number(reply, "bucket_shift") != BITS:
         raise BadReply(f"the histogram is not one of {BITS} bits")
@@ -49,7 +41,7 @@ def dense(reply: Any) -> Dense:
     return _in_ns(zip(index.tolist(), counts[index].tolist(), strict=True), per_s)
 
 
-def printed(buckets: Sequence[Bucket], per_s: float) -> Dense:
+def printed(buckets: Sequence[Bucket], per_s: float) -> Bins:
     """What `-ll` printed, in nanoseconds.
 
     The edges are rounded to a nanosecond. The bucket of ticks that they stand for
@@ -57,22 +49,22 @@ def printed(buckets: Sequence[Bucket], per_s: float) -> Dense:
     """
     us_ticks = per_s / 1e6
     pairs = ((low + high) / 2 * us_ticks for low, high, _ in buckets)
-    ticks = [min(round(middle), MOST_TICKS) for middle in pairs]
+    ticks = [min(round(middle), MAX_TICKS) for middle in pairs]
     return _in_ns(
         ((bucket_index(t), b[2]) for t, b in zip(ticks, buckets, strict=True)), per_s
     )
 
 
-def _in_ns(pairs: Iterable[tuple[int, int]], per_s: float) -> Dense:
+def _in_ns(pairs: Iterable[tuple[int, int]], per_s: float) -> Bins:
     """Counts by bucket of ticks, as counts by bucket of nanoseconds."""
-    whole = nothing()
+    whole = no_bins()
     for bucket, count in pairs:
         middle_ns = round(bucket_middle(bucket) * SECOND_NS / per_s)
-        whole[bucket_index(min(middle_ns, MOST_TICKS))] += count
+        whole[bucket_index(min(middle_ns, MAX_TICKS))] += count
     return whole
 
 
-def _counts(text: Any) -> Dense:
+def _counts(text: Any) -> Bins:
     try:
         raw = base64.b64decode(text, validate=True)
     except (TypeError, ValueError, binascii.Error) as error:
@@ -82,72 +74,64 @@ def _counts(text: Any) -> Dense:
     return np.frombuffer(raw, dtype="<i8").astype(np.int64)
 
 
-def sparse(counts: Dense) -> tuple[int, ...]:
-    """Flat pairs, as events carry them."""
-    index = np.flatnonzero(counts)
-    return Histogram(index, counts[index]).bins()
-
-
-def mean_ns(counts: Dense) -> float:
+def mean_ns(counts: Bins) -> float:
     """The mean of the buckets' middles; 0 without any."""
     index = np.flatnonzero(counts)
     total = int(counts.sum())
-    return float(_middles_ns(index) @ counts[index]) / total if total else 0.0
+    return float(bucket_middles(BITS)[index] @ counts[index]) / total if total else 0.0
 
 
-def shaped(shape: Dense, count: int, at_ns: float | None = None) -> Dense:
+def shaped(shape: Bins, count: int, at_ns: float | None = None) -> Bins:
     """So many latencies distributed as those of another histogram, at that mean."""
     index = np.flatnonzero(shape)
-    whole = nothing()
+    whole = no_bins()
     if not len(index) or count <= 0:
         return whole
     whole[index] = apportioned(shape[index], count)
     return whole if at_ns is None else _moved(whole, at_ns)
 
 
-def _moved(counts: Dense, at_ns: float) -> Dense:
+def _moved(counts: Bins, at_ns: float) -> Bins:
     """All latencies longer or shorter by one factor, so that this is the mean."""
     index = np.flatnonzero(counts)
     factor = at_ns / max(0.5, mean_ns(counts))
-    whole = nothing()
-    pairs = zip(_middles_ns(index).tolist(), counts[index].tolist(), strict=True)
+    whole = no_bins()
+    pairs = zip(
+        bucket_middles(BITS)[index].tolist(), counts[index].tolist(), strict=True
+    )
     for middle_ns, count in pairs:
         whole[bucket_index(round(middle_ns * factor))] += count
     return whole
 
 
-def within(counts: Dense, low_ns: int, high_ns: int) -> Dense:
+def within(counts: Bins, low_ns: int, high_ns: int) -> Bins:
     """The same, with what lies outside in the outermost buckets inside.
 
     A bucket's middle may lie beyond the extremes, which are exact.
     """
     low, high = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
-    whole = nothing()
+    whole = no_bins()
     whole[low : high + 1] = counts[low : high + 1]
     whole[low] += counts[:low].sum()
     whole[high] += counts[high + 1 :].sum()
     return whole
 
 
-def _middles_ns(index: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    return np.array([bucket_middle(i) for i in index.tolist()], dtype=np.float64)
-
-
-def apportioned(weights: Dense, count: int) -> Dense:
+def apportioned(weights: Bins, count: int) -> Bins:
     """Whole numbers in proportion to the weights that add up to `count`."""
     exact = weights * (count / int(weights.sum()))
-    floors: Dense = np.floor(exact).astype(np.int64)
+    floors: Bins = np.floor(exact).astype(np.int64)
     left = count - int(floors.sum())
     floors[np.argsort(floors - exact, kind="stable")[:left]] += 1
     return floors
 
 
-def squares_ns2(counts: Dense, ios: int, sum_ns: int) -> float:
+def squares_ns2(counts: Bins, ios: int, sum_ns: int) -> float:
     """The sum of squares: the buckets' scatter around the exact mean."""
     index = np.flatnonzero(counts)
     if not ios:
         return 0.0
-    middles = _middles_ns(index)
+    middles = bucket_middles(BITS)[index]
     total = int(counts.sum())
     scatter = 0.0
     if total:
