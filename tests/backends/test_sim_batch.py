@@ -12,9 +12,9 @@ from sim_drive import FILL, SECOND_NS, Bench, stream
 from ioplan.job import JobStream, job_streams
 from ioplan.workload import Rate, Stream, Workload
 from ioplan_sim import batch
-from ioplan_sim.batch import Condition
 from ioplan_sim.latency import Pace
-from ioplan_sim.load import Lane
+from ioplan_sim.load import StreamLoad
+from ioplan_sim.queue_model import Condition
 from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.speed import Speeds
 
@@ -34,9 +34,9 @@ def streams_of(bench: Bench, *streams: Stream) -> tuple[JobStream, ...]:
 def pace(bench: Bench, asked: Stream) -> Pace:
     """From a batch of its own, on a drive that is full and does not collect."""
     (one,) = streams_of(bench, asked)
-    lane = Lane(one, None)  # type: ignore[arg-type]
+    load = StreamLoad(one, None)  # type: ignore[arg-type]
     condition = Condition(0.0, cached=False, stored=((1.0, 4.0),))
-    return Speeds(bench.device.spec, (one,)).at([lane], condition)[0]
+    return Speeds(bench.device.spec, (one,)).at([load], condition)[0]
 
 
 def reads_per_s(bench: Bench, *streams: Stream) -> float:
@@ -65,7 +65,7 @@ def test_a_batch_is_long_enough(
     bound = 0.1 if read_percent == 5 else 0.05
     bench, asked = Bench.of(name), stream(read_percent=read_percent, qd=qd)
     found = pace(bench, asked)
-    for limit in ("LEAST_WORK", "MOST_WORK"):
+    for limit in ("MIN_WORK", "MAX_WORK"):
         monkeypatch.setattr(batch, limit, 20 * 2 * batch.DRAWS)
     assert found.cycle_ns == pytest.approx(pace(bench, asked).cycle_ns, rel=bound)
 

@@ -10,11 +10,11 @@ import paths
 from ioplan.backends import TargetFacts
 from ioplan.job import Job, Progress, Result, job_streams
 from ioplan.workload import SizeShare, Stream, Workload
-from ioplan_sim.device import Device
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash
 from ioplan_sim.geometry import EXTRA_BLOCKS, Geometry
 from ioplan_sim.spec import DriveSpec, read_spec
+from ioplan_sim.ssd import Ssd
 
 SECOND_NS = 10**9
 DRIVES = paths.ROOT / "examples/sim"
@@ -41,7 +41,7 @@ class Bench:
     def __init__(
         self, spec: DriveSpec, capacity_bytes: int, most_pages: int = 1 << 18
     ) -> None:
-        self.device = Device(spec, capacity_bytes, most_pages)
+        self.device = Ssd(spec, capacity_bytes, most_pages)
         self.facts = TargetFacts(
             path="sim", kind="simulated", capacity_bytes=capacity_bytes, block_bytes=512
         )

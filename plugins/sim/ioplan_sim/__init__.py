@@ -2,10 +2,12 @@
 
 What any backend has: `backend` (what ioplan calls) and `execution` (a run and its
 events).
-The drive: `spec` (the drive file), `device` (a drive over its runs), `geometry`
-(its scale), `flash` (the map and garbage collection), `load` and `places` (what
-streams ask, and where), `batch` (I/Os one by one), `speed` and `latency` (what
-comes out of batches). `sim.md` says what is modelled and how exactly.
+The drive: `spec` (the drive file), `ssd` (a drive over its runs), `geometry` (its
+scale), `flash` (the map and garbage collection), `load` and `placement` (what streams
+ask, and where).
+Its speed: `speed` (in a state of the drive), from a `batch` of I/Os that `io_source`
+draws and `queue_model` follows one by one; `latency` (drawn from what they had).
+`sim.md` says what is modelled and how exactly.
 """
 
 from ioplan_sim.backend import SimBackend

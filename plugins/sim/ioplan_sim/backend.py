@@ -17,13 +17,13 @@ from ioplan.backends import (
 )
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
-from ioplan_sim.device import Device
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.spec import DriveSpec, read_spec
+from ioplan_sim.ssd import Ssd
 
 BLOCK_BYTES = 512
 OPTION = "drive"
-LEAST_BYTES = 1 << 20
+MIN_BYTES = 1 << 20
 DEFAULT_BYTES = 64 << 30
 
 
@@ -63,10 +63,10 @@ class SimBackend:
         needs no leave, as nothing is lost. Raises BackendError."""
         spec = read_spec(_drive_file(request.options))
         size_bytes = request.create_bytes or spec.capacity or DEFAULT_BYTES
-        if size_bytes < LEAST_BYTES or size_bytes % BLOCK_BYTES:
+        if size_bytes < MIN_BYTES or size_bytes % BLOCK_BYTES:
             raise BackendError(
                 f"a simulated drive of {size_bytes} bytes is not a whole number of "
-                f"{BLOCK_BYTES}-byte blocks, {LEAST_BYTES} bytes at least; make it a "
+                f"{BLOCK_BYTES}-byte blocks, {MIN_BYTES} bytes at least; make it a "
                 f"multiple of {BLOCK_BYTES}"
             )
         return SimDrive(request.path or "sim", size_bytes, spec)
@@ -88,7 +88,7 @@ class SimDrive:
     """One drive. Its state lives here and passes from run to run."""
 
     def __init__(self, path: str, capacity_bytes: int, spec: DriveSpec) -> None:
-        self.device = Device(spec, capacity_bytes)
+        self.ssd = Ssd(spec, capacity_bytes)
         made_of = f"{path} {capacity_bytes} {spec.model_dump_json()}"
         self.facts = TargetFacts(
             path=path,
@@ -103,16 +103,16 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
-        return SimExecution(job, self.facts, self.device)
+        return SimExecution(job, self.facts, self.ssd)
 
     def purge(self, tell: Tell = untold) -> str:
         """Make the drive as new."""
-        self.device.purge()
+        self.ssd.purge()
         return "simulated format: every block erased"
 
     def idle(self, pause_ns: int) -> None:
         """Let virtual time pass; the drive collects garbage meanwhile."""
-        self.device.rest(pause_ns)
+        self.ssd.rest(pause_ns)
 
     def close(self) -> None:
         """Nothing is held, so nothing is given back."""

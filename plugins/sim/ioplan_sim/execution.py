@@ -12,10 +12,10 @@ from ioplan.core.context import Closing
 from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
 from ioplan.job_refusal import refusal
 from ioplan.measure.tally import StreamCountsBuilder
-from ioplan_sim.batch import Condition
-from ioplan_sim.device import LEISURE, PARTS, Device
 from ioplan_sim.latency import Ints, count_drawn, spread
-from ioplan_sim.load import Lane
+from ioplan_sim.load import StreamLoad
+from ioplan_sim.queue_model import Condition
+from ioplan_sim.ssd import PARTS, SPARE_TIME_SHARE, Ssd
 
 NOISE = 0.005
 """Relative deviation of the drive's speed from one slice to the next. From one run
@@ -36,8 +36,8 @@ class SimExecution(Closing):
 
     never_waits = True
 
-    def __init__(self, job: Job, facts: TargetFacts, device: Device) -> None:
-        self.job, self.facts, self.device = job, facts, device
+    def __init__(self, job: Job, facts: TargetFacts, ssd: Ssd) -> None:
+        self.job, self.facts, self.ssd = job, facts, ssd
         self.stopped = False
         self._left_bytes = inf
         self._events = self._run()
@@ -75,30 +75,28 @@ class SimExecution(Closing):
         )
 
     def _begin(self) -> None:
-        job, device = self.job, self.device
-        self._rng = np.random.default_rng((job.seed, device.clock_ns))
-        self._lanes = [
-            Lane(stream, device.places(stream, job, self._rng))
+        job, ssd = self.job, self.ssd
+        self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
+        self._loads = [
+            StreamLoad(stream, ssd.placement(stream, job, self._rng))
             for stream in job.streams
         ]
-        self._speeds = device.speeds(job)
-        self._luck = self._rng.normal()
-        self._before = device.flash.host_pages, device.flash.programmed_pages
+        self._speeds = ssd.speeds(job)
+        self._run_deviation = self._rng.normal()
+        self._before = ssd.flash.host_pages, ssd.flash.programmed_pages
         self._written_pages = 0.0
-        self._thinned = 1.0
+        self._sampled_every = 1.0
 
     def _facts(self, prefix: str = "") -> dict[str, float | str]:
         """The state of the drive, before the run or after it."""
-        found = {
-            f"{prefix}{name}": value for name, value in self.device.facts().items()
-        }
+        found = {f"{prefix}{name}": value for name, value in self.ssd.facts().items()}
         if not prefix:
             found["write_amplification"] = round(self._amplification(), 4)
         return found
 
     def _amplification(self) -> float:
         """Pages programmed for each that the host wrote in this run."""
-        flash, (host, programmed) = self.device.flash, self._before
+        flash, (host, programmed) = self.ssd.flash, self._before
         written = flash.host_pages - host
         return (flash.programmed_pages - programmed) / written if written else 1.0
 
@@ -120,11 +118,11 @@ class SimExecution(Closing):
 
     def _set_limits(self) -> None:
         self._left_bytes = self.job.limit_bytes or inf
-        for lane in self._lanes:
-            lane.cover(self.job.passes or inf)
+        for load in self._loads:
+            load.cover(self.job.passes or inf)
 
     def _goes_on(self) -> bool:
-        unfinished = any(lane.left_bytes > 0 for lane in self._lanes)
+        unfinished = any(load.left_bytes > 0 for load in self._loads)
         return unfinished and self._left_bytes > 0 and not self.stopped
 
     def _interval(self, longest_ns: float) -> tuple[int, tuple[StreamCounts, ...]]:
@@ -137,92 +135,96 @@ class SimExecution(Closing):
         return spent_ns, tuple(part.counts() for part in parts)
 
     def _builders(self) -> list[StreamCountsBuilder]:
-        return [StreamCountsBuilder(lane.stream.name) for lane in self._lanes]
+        return [StreamCountsBuilder(load.stream.name) for load in self._loads]
 
     def _slice(self, longest_ns: int, parts: list[StreamCountsBuilder]) -> int:
         """Let the drive work while it hardly changes; returns for how long."""
-        pairs = list(zip(self._lanes, parts, strict=True))
-        pairs = [(lane, part) for lane, part in pairs if lane.left_bytes > 0]
-        lanes = [lane for lane, _ in pairs]
-        self._set_pace(lanes)
-        time_ns = max(1, ceil(min(longest_ns, self._steady_ns(lanes))))
-        for place, (lane, part) in enumerate(pairs):
+        pairs = list(zip(self._loads, parts, strict=True))
+        pairs = [(load, part) for load, part in pairs if load.left_bytes > 0]
+        loads = [load for load, _ in pairs]
+        self._set_pace(loads)
+        time_ns = max(1, ceil(min(longest_ns, self._steady_ns(loads))))
+        for index, (load, part) in enumerate(pairs):
             # What one stream moves too much or too little, the next ones make up.
-            rest = sum(other.bytes_per_ns for other in lanes[place:])
-            limit_bytes = self._left_bytes * lane.bytes_per_ns / rest
-            self._advance(lane, part, time_ns, min(lane.left_bytes, limit_bytes))
-        leisure = max(0.0, 1 - 2 * self.device.work(lanes)) * LEISURE
-        self.device.rest(time_ns, leisure)
+            rest = sum(other.bytes_per_ns for other in loads[index:])
+            limit_bytes = self._left_bytes * load.bytes_per_ns / rest
+            self._advance(load, part, time_ns, min(load.left_bytes, limit_bytes))
+        spare_share = max(0.0, 1 - 2 * self.ssd.work(loads)) * SPARE_TIME_SHARE
+        self.ssd.rest(time_ns, spare_share)
         return time_ns
 
-    def _set_pace(self, lanes: list[Lane]) -> None:
+    def _set_pace(self, loads: list[StreamLoad]) -> None:
         """Ask how fast the streams are on the drive as it is now."""
-        flash, spec = self.device.flash, self.device.spec
-        writing = any(lane.written_pages for lane in lanes)
+        flash, spec = self.ssd.flash, self.ssd.spec
+        writing = any(load.written_pages for load in loads)
         cached = writing and flash.cache_room_pages > 0 and not spec.flash.in_place
         condition = Condition(
             copies=flash.copies if writing and not cached else 0.0,
             cached=cached,
-            stored=tuple(self._stored(lane) for lane in lanes),
+            stored=tuple(self._stored(load) for load in loads),
         )
         noise = self._rng.normal(0, NOISE)
-        for lane, pace in zip(lanes, self._speeds.at(lanes, condition), strict=True):
-            lane.go(pace, max(0.5, 1 + noise + self._luck * pace.deviation))
+        for load, pace in zip(loads, self._speeds.at(loads, condition), strict=True):
+            load.go(pace, max(0.5, 1 + noise + self._run_deviation * pace.deviation))
 
-    def _stored(self, lane: Lane) -> tuple[float, float]:
+    def _stored(self, load: StreamLoad) -> tuple[float, float]:
         """Of what the stream reads, how much is stored and in what pieces."""
-        if not lane.read_share:
+        if not load.read_share:
             return 1.0, 1.0
-        written, drive = self.device.flash.host_pages, self.device.shape.pages
-        if lane.stored is None or written > lane.looked_pages + drive / PARTS:
-            first, count = lane.places.first, lane.places.count
-            lane.stored = self.device.flash.stored(first, first + count)
-            lane.looked_pages = written
-        return lane.stored
+        written, drive = self.ssd.flash.host_pages, self.ssd.shape.pages
+        if load.stored is None or written > load.stored_at_pages + drive / PARTS:
+            first, count = load.placement.first, load.placement.count
+            load.stored = self.ssd.flash.stored(first, first + count)
+            load.stored_at_pages = written
+        return load.stored
 
-    def _steady_ns(self, lanes: list[Lane]) -> float:
+    def _steady_ns(self, loads: list[StreamLoad]) -> float:
         """Until the drive's speed changes or a limit is reached."""
-        writing = sum(lane.pace_per_ns * lane.written_pages for lane in lanes)
-        passes_ns = max(lane.left_bytes / lane.bytes_per_ns for lane in lanes)
-        limit_ns = self._left_bytes / sum(lane.bytes_per_ns for lane in lanes)
-        self._thinned = self.device.thinned(self._written_pages)
-        changed_ns = self.device.horizon_ns(writing, self._thinned)
+        writing = sum(load.pace_per_ns * load.written_pages for load in loads)
+        passes_ns = max(load.left_bytes / load.bytes_per_ns for load in loads)
+        limit_ns = self._left_bytes / sum(load.bytes_per_ns for load in loads)
+        self._sampled_every = self.ssd.sampled_every(self._written_pages)
+        changed_ns = self.ssd.horizon_ns(writing, self._sampled_every)
         return min(changed_ns, passes_ns, limit_ns)
 
     def _advance(
-        self, lane: Lane, part: StreamCountsBuilder, time_ns: int, limit_bytes: float
+        self,
+        load: StreamLoad,
+        part: StreamCountsBuilder,
+        time_ns: int,
+        limit_bytes: float,
     ) -> None:
         """Do one stream's I/O of a slice, `limit_bytes` at most."""
-        ios, wait_ns = lane.due_ios(time_ns, self._rng)
-        counts = self._rng.multinomial(ios, lane.shares)
-        expected_bytes = lane.bytes_per_ns * time_ns + lane.mean_bytes
-        if max(expected_bytes, counts @ lane.sizes_bytes) >= limit_bytes:
-            fit(counts, lane.sizes_bytes, limit_bytes)
-        done_bytes = int(counts @ lane.sizes_bytes)
-        lane.left_bytes -= done_bytes
+        ios, wait_ns = load.due_ios(time_ns, self._rng)
+        counts = self._rng.multinomial(ios, load.shares)
+        expected_bytes = load.bytes_per_ns * time_ns + load.mean_bytes
+        if max(expected_bytes, counts @ load.sizes_bytes) >= limit_bytes:
+            fit(counts, load.sizes_bytes, limit_bytes)
+        done_bytes = int(counts @ load.sizes_bytes)
+        load.left_bytes -= done_bytes
         self._left_bytes -= done_bytes
         for place, count in enumerate(counts.tolist()):
             if count:
-                self._count(lane, part, place, count, wait_ns)
-        part.backlog_ios = lane.late_ios
+                self._count(load, part, place, count, wait_ns)
+        part.backlog_ios = load.late_ios
 
     def _count(
         self,
-        lane: Lane,
+        load: StreamLoad,
         part: StreamCountsBuilder,
         place: int,
         ios: int,
         wait_ns: float,
     ) -> None:
         """Count I/Os of a kind, with their latencies and what they do to the drive."""
-        kind = lane.kinds[place]
+        kind = load.kinds[place]
         offset = int(self._rng.integers(1024)) / 1024  # so ios + offset is exact
-        curve = lane.pace.curves[place]
-        drawn = spread(ios, curve, lane.factor, wait_ns, offset)
+        curve = load.pace.curves[place]
+        drawn = spread(ios, curve, load.factor, wait_ns, offset)
         count_drawn(part.direction(kind.direction), ios, kind.size_bytes, *drawn)
-        self.device.take(lane, kind, ios, self._thinned)
+        self.ssd.take(load, kind, ios, self._sampled_every)
         if kind.direction == "write":
             self._written_pages += ios * kind.pages
-            part.sync_ios += lane.flushes(ios)
-        if kind.direction == "read" and lane.stream.verify:
+            part.sync_ios += load.flushes(ios)
+        if kind.direction == "read" and load.stream.verify:
             part.verified_bytes += ios * kind.size_bytes  # what was written is there

@@ -19,13 +19,15 @@ FOLD_PAGES = 32
 """The cache is emptied in steps, as collection may cost more than the time left."""
 NEVER, CLOSED = 1 << 40, 0
 """Only a block that is full and closed is collected."""
+HOST, COLLECTION = 0, 1
+"""Who fills an open block: copies have one of their own."""
 
 
-class Frontier:
+class OpenBlock:
     """A block that is being filled."""
 
-    def __init__(self, block: int, used: int = 0) -> None:
-        self.block, self.used = block, used
+    def __init__(self, number: int) -> None:
+        self.number, self.used = number, 0
 
 
 class Flash:
@@ -51,7 +53,7 @@ class Flash:
         self.valid: Pages = np.zeros(shape.blocks, dtype=np.int64)
         self.barred: Pages = np.full(shape.blocks, NEVER, dtype=np.int64)
         self.free = deque(range(2, shape.blocks))
-        self.fronts = [Frontier(0), Frontier(1)]
+        self.open_blocks = [OpenBlock(0), OpenBlock(1)]  # by HOST and COLLECTION
         self.cache_first = self.cache_pages = 0
         self.victims: deque[int] = deque(maxlen=VICTIMS)
 
@@ -79,8 +81,8 @@ class Flash:
     def room_pages(self) -> int:
         """Model pages that can be written before collection begins."""
         blocks = max(0, len(self.free) - RESERVE_BLOCKS)
-        front = self.geometry.block_pages - self.fronts[0].used
-        return blocks * self.geometry.block_pages + front * (blocks > 0)
+        left = self.geometry.block_pages - self.open_blocks[HOST].used
+        return blocks * self.geometry.block_pages + left * (blocks > 0)
 
     @property
     def cache_room_pages(self) -> int:
@@ -120,7 +122,7 @@ class Flash:
         cached = min(len(pages), self.cache_room_pages)
         if cached:
             self._cache(pages[:cached])
-        self._program(pages[cached:], front=0)
+        self._program(pages[cached:], HOST)
 
     def overwrite(self, pages: Pages) -> None:
         """Store pages in place, as memory without a map does."""
@@ -152,29 +154,28 @@ class Flash:
         self.programmed_pages += len(pages)
         return int(np.count_nonzero(last))
 
-    def _program(self, pages: Pages, front: int) -> None:
+    def _program(self, pages: Pages, writer: int) -> None:
         """Fill blocks; a host's page may have to wait for collection."""
         done, size = 0, self.geometry.block_pages
         while done < len(pages):
-            part = pages[done : done + size - self._front(front).used]
-            open = self.fronts[front]
+            part = pages[done : done + size - self._open_block(writer).used]
+            block = self.open_blocks[writer]
             # In two steps, as placing pages may make others of this block stale.
-            valid = self._put(part, open.block * size + open.used)
-            self.valid[open.block] += valid
-            open.used += len(part)
+            valid = self._put(part, block.number * size + block.used)
+            self.valid[block.number] += valid
+            block.used += len(part)
             done += len(part)
 
-    def _front(self, front: int) -> Frontier:
+    def _open_block(self, writer: int) -> OpenBlock:
         """The block to fill, a new one where it is full."""
-        open = self.fronts[front]
-        if open.used == self.geometry.block_pages:
-            if front == 0:
+        if self.open_blocks[writer].used == self.geometry.block_pages:
+            if writer == HOST:
                 self._make_room()
-            open = self.fronts[front]
-            if open.used == self.geometry.block_pages:
-                self.barred[open.block] = CLOSED
-                open = self.fronts[front] = Frontier(self.free.popleft())
-        return open
+            full = self.open_blocks[writer]  # to make room may have replaced it
+            if full.used == self.geometry.block_pages:
+                self.barred[full.number] = CLOSED
+                self.open_blocks[writer] = OpenBlock(self.free.popleft())
+        return self.open_blocks[writer]
 
     def _make_room(self) -> None:
         """Collect until one block more than the reserve is erased."""
@@ -198,7 +199,7 @@ class Flash:
         places = np.arange(block * size, (block + 1) * size)
         pages = self.holds[places]
         self.barred[block] = NEVER
-        self._program(pages[self.where[pages] == places], front=1)
+        self._program(pages[self.where[pages] == places], COLLECTION)
         self.free.append(block)
         self.victims.append(kept)
         return size - kept
@@ -221,7 +222,7 @@ class Flash:
         places = np.arange(count) + self.places + self.cache_first
         pages = self.holds[places]
         alive = pages[self.where[pages] == places]
-        self._program(alive, front=0)
+        self._program(alive, HOST)
         self.cache_first = (self.cache_first + count) % size
         self.cache_pages -= count
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
-MOST_PAGES = 1 << 18
+MAX_PAGES = 1 << 18
 """Model pages of a drive, unless the drive has fewer."""
 BLOCK_PAGES = 256
-LEAST_BLOCKS = 64
+MIN_BLOCKS = 64
 """A drive smaller than that many erase blocks has smaller ones."""
 EXTRA_BLOCKS = 4
 """Two that are being filled and two in reserve, beside what is over-provisioned."""
@@ -42,15 +42,15 @@ class Geometry(NamedTuple):
 
 
 def geometry(
-    spec: DriveSpec, capacity_bytes: int, most_pages: int = MOST_PAGES
+    spec: DriveSpec, capacity_bytes: int, max_pages: int = MAX_PAGES
 ) -> Geometry:
     """How a drive of some capacity is modelled."""
     host_pages = max(1, capacity_bytes // MAP_BYTES)
     over = 1 + spec.over_provisioning / 100
-    host_block = min(spec.flash.erase_block // MAP_BYTES, host_pages // LEAST_BLOCKS)
+    host_block = min(spec.flash.erase_block // MAP_BYTES, host_pages // MIN_BLOCKS)
     block_pages = max(8, min(BLOCK_PAGES, host_block))
     grain = max(1.0, host_block / block_pages)
-    pages = int(min(host_pages / grain, most_pages / over))
+    pages = int(min(host_pages / grain, max_pages / over))
     pages = max(pages, 8 * block_pages)
     blocks = -(-int(pages * over) // block_pages) + EXTRA_BLOCKS
     scale = host_pages / pages

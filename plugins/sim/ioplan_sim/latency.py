@@ -55,13 +55,13 @@ class Curve:
 class Pace:
     """A stream's latencies by kind, and the mean time of one I/O.
 
-    `able_ns` is that time when all that may be outstanding is; `deviation` is how
+    `saturated_ns` is that time when all that may be outstanding is; `deviation` is how
     far the times may be off, relative to them.
     """
 
     curves: tuple[Curve, ...]
     cycle_ns: float
-    able_ns: float
+    saturated_ns: float
     deviation: float
 
     def mixed(self, other: Pace, share: float) -> Pace:
@@ -72,7 +72,7 @@ class Pace:
         return Pace(
             tuple(one.mixed(next, share) for one, next in pairs),
             self.cycle_ns + (other.cycle_ns - self.cycle_ns) * share,
-            self.able_ns + (other.able_ns - self.able_ns) * share,
+            self.saturated_ns + (other.saturated_ns - self.saturated_ns) * share,
             self.deviation + (other.deviation - self.deviation) * share,
         )
 

@@ -11,12 +11,12 @@ import numpy as np
 from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 from ioplan_sim.latency import Pace
-from ioplan_sim.places import Places
+from ioplan_sim.placement import Placement
 from ioplan_sim.spec import MAP_BYTES
 
 
 @dataclass(frozen=True)
-class Kind:
+class IoKind:
     """I/Os of one direction and size: their share of a stream, and their cost.
 
     `pages` of the host are touched in the mean; `partial` ones only in part, so
@@ -30,7 +30,7 @@ class Kind:
     partial: bool
 
 
-def kinds(stream: JobStream) -> Iterator[Kind]:
+def kinds(stream: JobStream) -> Iterator[IoKind]:
     """All kinds of I/O in a stream; the shares add up to 1."""
     trim = stream.trim_percent / 100
     read = (1 - trim) * stream.read_percent / 100
@@ -47,26 +47,26 @@ def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, floa
         yield from ((one.size_bytes, share * one.percent / total) for one in sizes)
 
 
-def _kind(stream: JobStream, direction: Direction, size: int, share: float) -> Kind:
+def _kind(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
     """With offsets and ends on a grid of g bytes, an I/O touches
     1 + (size - g) / page pages in the mean. In order, the buffer merges them.
     """
     grid = gcd(size, stream.align_bytes or size, MAP_BYTES)
     if stream.pattern == "sequential":
-        return Kind(direction, size, share, size / MAP_BYTES, partial=False)
+        return IoKind(direction, size, share, size / MAP_BYTES, partial=False)
     pages = 1 + (size - grid) / MAP_BYTES
-    return Kind(direction, size, share, pages, partial=grid < MAP_BYTES)
+    return IoKind(direction, size, share, pages, partial=grid < MAP_BYTES)
 
 
-class Lane:
+class StreamLoad:
     """A stream under way: what it still has to do, and its pace at the moment.
 
-    `able_per_ns` is the most that the drive lets the stream do, `pace_per_ns`
+    `max_per_ns` is the most that the drive lets the stream do, `pace_per_ns`
     what it does, in I/Os per ns. Means are over all kinds of I/O.
     """
 
-    def __init__(self, stream: JobStream, places: Places) -> None:
-        self.stream, self.places = stream, places
+    def __init__(self, stream: JobStream, placement: Placement) -> None:
+        self.stream, self.placement = stream, placement
         self.kinds = tuple(kinds(stream))
         self.shares = [kind.share for kind in self.kinds]
         self.sizes_bytes = np.array([kind.size_bytes for kind in self.kinds])
@@ -77,11 +77,11 @@ class Lane:
         self.rate_per_ns = rate_per_ns(stream, self.mean_bytes)
         self.left_bytes = inf
         self.backlog_ios = self.carry_ios = 0.0
-        self.able_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
+        self.max_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
         self.writes = 0
         self.pace, self.factor = Pace((), 0.0, 0.0, 0.0), 1.0
         self.stored: tuple[float, float] | None = None
-        self.looked_pages = 0.0
+        self.stored_at_pages = 0.0
 
     def _pages(self, direction: Direction) -> float:
         return sum(k.share * k.pages for k in self.kinds if k.direction == direction)
@@ -101,9 +101,9 @@ class Lane:
         What a rated stream has left behind it wants to make up within a second.
         """
         self.pace, self.factor, self.cycle_ns = pace, factor, pace.cycle_ns * factor
-        self.able_per_ns = self.outstanding / (pace.able_ns * factor)
+        self.max_per_ns = self.outstanding / (pace.saturated_ns * factor)
         wanted_per_ns = self.rate_per_ns + self.backlog_ios / 1e9
-        self.pace_per_ns = min(self.able_per_ns, wanted_per_ns)
+        self.pace_per_ns = min(self.max_per_ns, wanted_per_ns)
 
     @property
     def bytes_per_ns(self) -> float:
@@ -115,7 +115,7 @@ class Lane:
 
         The wait is the mean backlog over the pace. Fractions are carried over.
         """
-        able = self.able_per_ns * time_ns + self.carry_ios
+        able = self.max_per_ns * time_ns + self.carry_ios
         self.carry_ios = able % 1
         if self.stream.rate is None:
             return int(able), 0.0
@@ -124,7 +124,7 @@ class Lane:
             arrived = float(rng.poisson(arrived))
         ios = min(int(able), int(self.backlog_ios + arrived + 1e-6))
         self.backlog_ios = max(0.0, self.backlog_ios + arrived - ios)
-        return ios, (before + int(self.backlog_ios)) / 2 / self.able_per_ns
+        return ios, (before + int(self.backlog_ios)) / 2 / self.max_per_ns
 
     def flushes(self, writes: int) -> int:
         """How many flushes fall due with so many more writes."""

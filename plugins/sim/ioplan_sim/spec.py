@@ -20,7 +20,7 @@ from ioplan.language.quantity import (
     parse,
 )
 
-MOST_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 MAP_BYTES = 4096
 """What the map of the drive knows: a host page."""
 
@@ -34,8 +34,9 @@ def _quantity(kind: Kind, text: object) -> int | float:
     except QuantityError as error:
         raise ValueError(f"{error}; {error.help or help}") from None
     if found.kind != kind:
-        said = KIND_NAMES[found.kind]
-        raise ValueError(f"{text!r} is {said}, not {KIND_NAMES[kind]}; {help}")
+        raise ValueError(
+            f"{text!r} is {KIND_NAMES[found.kind]}, not {KIND_NAMES[kind]}; {help}"
+        )
     return found.value
 
 
@@ -145,25 +146,25 @@ def read_spec(path: str | None) -> DriveSpec:
     try:
         with Path(path).open("rb") as file:
             return DriveSpec.model_validate(
-                tomllib.loads(file.read(MOST_BYTES).decode())
+                tomllib.loads(file.read(MAX_FILE_BYTES).decode())
             )
     except OSError as error:
         raise BackendError(f"cannot read the drive {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BackendError(f"the drive {path} is not TOML: {error}") from error
     except ValidationError as error:
-        found = "\n  ".join(_told(one["loc"], one) for one in error.errors()[:8])
+        found = "\n  ".join(_error_text(one["loc"], one) for one in error.errors()[:8])
         raise BackendError(f"the drive {path}:\n  {found}") from error
 
 
-def _told(place: tuple[int | str, ...], error: Any) -> str:
+def _error_text(keys: tuple[int | str, ...], error: Any) -> str:
     """An error at its key; a key that is not known, with the ones that are."""
-    where = ".".join(map(str, place))
+    where = ".".join(map(str, keys))
     if error["type"] != "extra_forbidden":
         return f"{where}: {error['msg'].removeprefix('Value error, ')}"
     table: type[Model] = DriveSpec
-    for name in place[:-1]:
+    for name in keys[:-1]:
         table = table.model_fields[str(name)].annotation  # type: ignore[assignment]
     known = list(table.model_fields)
-    hint = did_you_mean(str(place[-1]), known) or f"; there are {', '.join(known)}"
+    hint = did_you_mean(str(keys[-1]), known) or f"; there are {', '.join(known)}"
     return f"{where}: there is no such key{hint}"

@@ -9,9 +9,11 @@ from zlib import crc32
 import numpy as np
 
 from ioplan.job import JobStream
-from ioplan_sim.batch import Batch, Condition, Task
+from ioplan_sim.batch import Batch
+from ioplan_sim.io_source import IoSource
 from ioplan_sim.latency import Curve, Pace
-from ioplan_sim.load import Lane
+from ioplan_sim.load import StreamLoad
+from ioplan_sim.queue_model import Condition
 from ioplan_sim.spec import DriveSpec
 
 STEP = 1.25
@@ -40,72 +42,80 @@ class Speeds:
         self.spec, self.streams = spec, streams
         self.known: dict[object, Paces] = {}
 
-    def at(self, lanes: list[Lane], condition: Condition) -> Paces:
+    def at(self, loads: list[StreamLoad], condition: Condition) -> Paces:
         """The paces in a state of the drive, between those at the next two steps."""
         place = round(log(1 + condition.copies) / LOG_STEP * PARTS)
         stored = tuple(map(_rounded, condition.stored))
-        behind = tuple((lane.stream.name, lane.behind) for lane in lanes)
+        behind = tuple((load.stream.name, load.behind) for load in loads)
         key = (place, condition.cached, stored, behind)
         if key not in self.known:
-            self.known[key] = self._between(lanes, condition, key)
+            self.known[key] = self._between(loads, condition, key)
         return self.known[key]
 
-    def _between(self, lanes: list[Lane], condition: Condition, key: Key) -> Paces:
+    def _between(
+        self, loads: list[StreamLoad], condition: Condition, key: Key
+    ) -> Paces:
         place, _, stored, behind = key
         low, part = divmod(place, PARTS)
         below, above = (
             condition._replace(copies=STEP**step - 1, stored=stored)
             for step in (low, low + 1)
         )
-        slower = self._paces(lanes, below, behind)
+        slower = self._paces(loads, below, behind)
         if not part:
             return slower
         # Linear in the copies, which are not in proportion to the step.
         share = (STEP ** (part / PARTS) - 1) / (STEP - 1)
-        pairs = zip(slower, self._paces(lanes, above, behind), strict=True)
+        pairs = zip(slower, self._paces(loads, above, behind), strict=True)
         return tuple(one.mixed(other, share) for one, other in pairs)
 
-    def _paces(self, lanes: list[Lane], condition: Condition, behind: object) -> Paces:
+    def _paces(
+        self, loads: list[StreamLoad], condition: Condition, behind: object
+    ) -> Paces:
         key = (condition, behind)
         if key not in self.known:
-            self.known[key] = self._measured(lanes, condition)
+            self.known[key] = self._measured(loads, condition)
         return self.known[key]
 
-    def _measured(self, lanes: list[Lane], condition: Condition) -> Paces:
-        """A stream with a rate that it can keep is an open loop, all others not."""
-        paces = self._batch(lanes, condition, [False] * len(lanes))
-        able = [pace.able_ns for pace in paces]
-        was = [False] * len(lanes)
+    def _measured(self, loads: list[StreamLoad], condition: Condition) -> Paces:
+        """A stream with a rate that it can keep is an open loop, all others not.
+
+        How fast that one would be at most, the last batch tells in which it was not.
+        """
+        is_open = [False] * len(loads)
+        paces = self._batch(loads, condition, is_open)
+        times_ns = [pace.saturated_ns for pace in paces]
         while True:
-            opened = [_keeps(*pair) for pair in zip(lanes, able, strict=True)]
-            opened = [a or b for a, b in zip(opened, was, strict=True)]
-            if opened == was:
+            keeps = [_keeps_rate(*pair) for pair in zip(loads, times_ns, strict=True)]
+            opened = [a or b for a, b in zip(keeps, is_open, strict=True)]
+            if opened == is_open:
                 break
-            was = opened
-            paces = self._batch(lanes, condition, was)
-            fresh = [pace.able_ns for pace in paces]
-            able = [a if w else f for a, f, w in zip(able, fresh, was, strict=True)]
-        return tuple(
-            replace(pace, able_ns=able_ns)
-            for pace, able_ns in zip(paces, able, strict=True)
-        )
+            is_open = opened
+            paces = self._batch(loads, condition, is_open)
+            for index, pace in enumerate(paces):
+                if not is_open[index]:
+                    times_ns[index] = pace.saturated_ns
+        pairs = zip(paces, times_ns, strict=True)
+        return tuple(replace(pace, saturated_ns=time_ns) for pace, time_ns in pairs)
 
     def _batch(
-        self, lanes: list[Lane], condition: Condition, opened: list[bool]
+        self, loads: list[StreamLoad], condition: Condition, is_open: list[bool]
     ) -> Paces:
-        asked = repr((self.streams, condition, opened))
-        rng = np.random.default_rng(crc32(asked.encode()))
-        parts = zip(lanes, opened, condition.stored, strict=True)
-        tasks = [Task(lane, loop, held, self.spec, rng) for lane, loop, held in parts]
-        Batch(self.spec, tasks, condition, rng).run()
-        return tuple(_pace(task, self.spec) for task in tasks)
+        seed = crc32(repr((self.streams, condition, is_open)).encode())
+        rng = np.random.default_rng(seed)
+        parts = zip(loads, is_open, condition.stored, strict=True)
+        sources = [
+            IoSource(load, loop, held, self.spec, rng) for load, loop, held in parts
+        ]
+        Batch(self.spec, sources, condition, rng).run()
+        return tuple(_pace(source, self.spec) for source in sources)
 
 
-def _keeps(lane: Lane, able_ns: float) -> bool:
+def _keeps_rate(load: StreamLoad, saturated_ns: float) -> bool:
     """Whether a rate is below what the stream could do."""
-    if lane.rate_per_ns == inf or lane.behind:
+    if load.rate_per_ns == inf or load.behind:
         return False
-    return lane.rate_per_ns < 0.98 * lane.outstanding / able_ns
+    return load.rate_per_ns < 0.98 * load.outstanding / saturated_ns
 
 
 def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
@@ -113,12 +123,12 @@ def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
     return round(share * 8) / 8, PIECES / max(1, round(PIECES / piece))
 
 
-def _pace(task: Task, spec: DriveSpec) -> Pace:
+def _pace(source: IoSource, spec: DriveSpec) -> Pace:
     """From samples; a kind too rare for the batch is taken to be like the others."""
-    every = [one for part in task.samples for one in part] or [float(spec.flash.read)]
-    curves = tuple(Curve.of(part or every) for part in task.samples)
-    flush_ns = sum(k.share for k in task.kinds if k.direction == "write")
-    flush_ns *= spec.buffer.flush / (task.lane.stream.sync_every or inf)
-    pairs = zip(task.kinds, curves, strict=True)
+    every = [one for part in source.samples for one in part] or [float(spec.flash.read)]
+    curves = tuple(Curve.of(part or every) for part in source.samples)
+    flush_ns = sum(k.share for k in source.kinds if k.direction == "write")
+    flush_ns *= spec.buffer.flush / (source.load.stream.sync_every or inf)
+    pairs = zip(source.kinds, curves, strict=True)
     cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in pairs), flush_ns)
-    return Pace(curves, cycle_ns, cycle_ns, task.deviation())
+    return Pace(curves, cycle_ns, cycle_ns, source.deviation())

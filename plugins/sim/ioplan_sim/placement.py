@@ -39,7 +39,7 @@ def quantiles(stream: JobStream, count: int, rng: np.random.Generator) -> Floats
 
 
 def _slots(stream: JobStream) -> int:
-    """Places that the ranks of Zipf are given to."""
+    """The number of places among which the ranks of Zipf are spread."""
     sizes = [one.size_bytes for one in (*stream.read_sizes, *stream.write_sizes)]
     region = stream.region_bytes
     return max(1, region // (stream.align_bytes or min(sizes)))
@@ -77,7 +77,7 @@ def scattered(stream: JobStream, slots: Pages, count: int) -> Pages:
     return np.asarray(slots * step % count)
 
 
-class Places:
+class Placement:
     """The model pages that a stream goes to.
 
     In a pass at random with one size, each page comes once.
@@ -113,7 +113,7 @@ class Places:
         return self._drawn(whole, run)
 
     def skip(self, pages: float) -> None:
-        """Go over places that are only read."""
+        """Go past places that are only read."""
         self.done += pages
 
     def _run(self, size_bytes: int) -> int:
@@ -136,8 +136,8 @@ class Places:
         threads = self.stream.threads
         part = steps % threads
         sizes = np.maximum(1, np.diff(self.parts))[part]
-        places = self.first + self.parts[part] + steps // threads % sizes
-        return np.asarray(np.minimum(places, self.first + self.count - 1))
+        pages = self.first + self.parts[part] + steps // threads % sizes
+        return np.asarray(np.minimum(pages, self.first + self.count - 1))
 
     def _pass(self, steps: Pages, size_bytes: int) -> Pages:
         """Part of a pass at random; each pass has an order of its own."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from ioplan.job import Job, JobStream
 from ioplan_sim.flash import Flash
-from ioplan_sim.geometry import MOST_PAGES, geometry
-from ioplan_sim.load import Kind, Lane
-from ioplan_sim.places import Places
+from ioplan_sim.geometry import MAX_PAGES, geometry
+from ioplan_sim.load import IoKind, StreamLoad
+from ioplan_sim.placement import Placement
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 from ioplan_sim.speed import Speeds
 
@@ -16,21 +16,21 @@ SLICE_NS = 10_000_000
 """The shortest step of a long interval, so that a small drive is not slow to run."""
 PARTS = 64
 """A step writes no more than this part of the drive."""
-WRITES, THINNED = 8.0, 16.0
+WRITES, SAMPLED_EVERY = 8.0, 16.0
 """A run that has written the drive so often is near its steady state: from then on
 one in 16 pages is followed, so that a small drive is not slow to run for hours."""
-LEISURE = 0.5
+SPARE_TIME_SHARE = 0.5
 """How much of the dies' spare time is used for collecting while there is I/O."""
 
 
-class Device:
-    """A drive of some capacity. `most_pages` is how large its model may be."""
+class Ssd:
+    """A drive of some capacity. `max_pages` is how large its model may be."""
 
     def __init__(
-        self, spec: DriveSpec, capacity_bytes: int, most_pages: int = MOST_PAGES
+        self, spec: DriveSpec, capacity_bytes: int, max_pages: int = MAX_PAGES
     ) -> None:
         self.spec, self.capacity_bytes = spec, capacity_bytes
-        self.shape = geometry(spec, capacity_bytes, most_pages)
+        self.shape = geometry(spec, capacity_bytes, max_pages)
         self.flash = Flash(self.shape)
         self.clock_ns = 0
         self.copies_due = 0.0
@@ -40,50 +40,54 @@ class Device:
         """What is known of the speed of a job's streams."""
         return self._speeds.setdefault(job.streams, Speeds(self.spec, job.streams))
 
-    def places(self, stream: JobStream, job: Job, rng: np.random.Generator) -> Places:
+    def placement(
+        self, stream: JobStream, job: Job, rng: np.random.Generator
+    ) -> Placement:
         """Where a stream goes on this drive."""
         covers = job.passes is not None
-        return Places(stream, self.shape, self.capacity_bytes, rng, covers)
+        return Placement(stream, self.shape, self.capacity_bytes, rng, covers)
 
-    def thinned(self, written_pages: float) -> float:
+    def sampled_every(self, written_pages: float) -> float:
         """Of how many model pages one is followed, so late in a run."""
         late = written_pages > WRITES * self.shape.pages * self.shape.scale
-        return THINNED if late else 1.0
+        return SAMPLED_EVERY if late else 1.0
 
-    def horizon_ns(self, pages_per_ns: float, thinned: float) -> float:
+    def horizon_ns(self, pages_per_ns: float, sampled_every: float) -> float:
         """How long the drive stays nearly as it is, at this rate of writing."""
-        pace = max(pages_per_ns, 1e-12) / self.shape.scale / thinned
+        pace = max(pages_per_ns, 1e-12) / self.shape.scale / sampled_every
         edges = [self.flash.room_pages, self.flash.cache_room_pages]
         edge_ns = min((edge / pace for edge in edges if edge > 0), default=np.inf)
         return max(SLICE_NS, min(edge_ns, self.shape.pages / PARTS / pace))
 
-    def take(self, lane: Lane, kind: Kind, ios: int, thinned: float) -> None:
+    def take(
+        self, load: StreamLoad, kind: IoKind, ios: int, sampled_every: float
+    ) -> None:
         """Let I/Os of a kind change what is stored."""
-        pages = ios * kind.pages / self.shape.scale / thinned
+        pages = ios * kind.pages / self.shape.scale / sampled_every
         if kind.direction == "read":
-            lane.places.skip(pages)
+            load.placement.skip(pages)
             return
-        found = lane.places.take(pages, kind.size_bytes)
+        found = load.placement.take(pages, kind.size_bytes)
         if kind.direction == "trim":
             self.flash.trim(found)
         elif self.spec.flash.in_place:
             self.flash.overwrite(found)
         else:
-            self.flash.write(found, self._piece(lane, kind))
+            self.flash.write(found, self._piece(load, kind))
 
-    def _piece(self, lane: Lane, kind: Kind) -> float:
+    def _piece(self, load: StreamLoad, kind: IoKind) -> float:
         """In order, the buffer puts small writes together."""
         most = self.spec.page_pages
-        return most if lane.places.sequential else max(1, min(most, kind.pages))
+        return most if load.placement.sequential else max(1, min(most, kind.pages))
 
-    def work(self, lanes: list[Lane]) -> float:
+    def work(self, loads: list[StreamLoad]) -> float:
         """How busy the dies are, from 0 to about 1."""
         reading_ns = self.spec.flash.read / self.spec.flash.dies
         writing_ns = self.spec.program_ns() + self.flash.copies * self.spec.copy_ns()
         return sum(
-            lane.pace_per_ns
-            * (lane.written_pages * writing_ns + lane.read_share * reading_ns)
-            for lane in lanes
+            load.pace_per_ns
+            * (load.written_pages * writing_ns + load.read_share * reading_ns)
+            for load in loads
         )
 
     def rest(self, time_ns: float, share: float = 1.0) -> None:

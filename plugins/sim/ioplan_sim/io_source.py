@@ -1,0 +1,99 @@
+"""A stream in a batch: what chance decides for its next I/Os, drawn beforehand."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import sqrt
+
+import numpy as np
+
+from ioplan_sim.load import StreamLoad
+from ioplan_sim.placement import quantiles, scattered
+from ioplan_sim.spec import MAP_BYTES, DriveSpec
+
+DRAWS = 2048
+"""So many I/Os are drawn at once."""
+PARTS = 8
+"""A batch tells how sure its means are by those of so many parts."""
+RETRY_TIMES = 5.0
+JITTER = 0.1
+"""How much the overhead of a command varies."""
+
+
+class IoSource:
+    """Where the I/Os of one stream come from, and the latencies that they had."""
+
+    def __init__(
+        self,
+        load: StreamLoad,
+        open_loop: bool,
+        stored: tuple[float, float],
+        spec: DriveSpec,
+        rng: np.random.Generator,
+    ) -> None:
+        self.load, self.kinds = load, load.kinds
+        self.open_loop, self.stored, self.spec, self.rng = open_loop, stored, spec, rng
+        self.free = load.outstanding
+        self.waiting: deque[float] = deque()
+        self.samples: list[list[float]] = [[] for _ in load.kinds]
+        self.number = self.writes = 0
+        self.last_page, self.ready_ns = -1, 0.0
+        self.piece = max(1.0, min(stored[1], spec.page_pages))
+        self.draw()
+
+    def draw(self) -> None:
+        """Let chance decide on the next I/Os."""
+        spec, rng = self.spec, self.rng
+        self.choice = self._choices(rng)
+        self.first_pages = self._first_pages(spec, rng)
+        self.read_ns = self._read_times(spec, rng)
+        self.is_stored = (rng.random(DRAWS) < self.stored[0]).tolist()
+        delays_ns = spec.host.overhead * rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
+        self.delays_ns: list[float] = delays_ns.tolist()
+        self.gaps_ns = self._gaps(rng) if self.open_loop else None
+
+    def deviation(self) -> float:
+        """The relative standard error of the mean latency, from the means of parts.
+
+        A kind too rare to say is left out.
+        """
+        means_ns = np.zeros(PARTS)
+        for kind, sample in zip(self.kinds, self.samples, strict=True):
+            if len(sample) >= PARTS:
+                parts = np.array_split(np.array(sample), PARTS)
+                means_ns += kind.share * np.array([part.mean() for part in parts])
+        error_ns = float(means_ns.std(ddof=1)) / sqrt(PARTS)
+        return error_ns / float(means_ns.mean()) if error_ns else 0.0
+
+    def _choices(self, rng: np.random.Generator) -> list[int]:
+        """Kinds in their shares, as exactly as so many draws allow."""
+        ends = np.cumsum(self.load.shares)
+        points = (np.arange(DRAWS) + rng.random()) / DRAWS * ends[-1]
+        found = rng.permutation(np.searchsorted(ends, points))
+        return [int(one) for one in np.minimum(found, len(self.kinds) - 1)]
+
+    def _first_pages(self, spec: DriveSpec, rng: np.random.Generator) -> list[int]:
+        """Pages of the dies where the I/Os begin."""
+        stream, pages = self.load.stream, self.load.mean_bytes / spec.flash.page
+        if stream.pattern == "sequential":
+            return [int(n * pages) for n in range(DRAWS)]
+        region = stream.region_bytes
+        slots = max(1, int(region // max(self.load.mean_bytes, MAP_BYTES)))
+        drawn = (quantiles(stream, DRAWS, rng) * slots).astype(np.int64)
+        return [int(one) for one in scattered(stream, drawn, slots) * 7919 % 1_000_003]
+
+    def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> list[float]:
+        spread = spec.flash.spread / 100
+        times = 1 + spread * np.linspace(-1, 1, DRAWS)
+        retries = int(DRAWS * spec.flash.retries / 100 + rng.random())
+        times = rng.permutation(times)
+        times[:retries] *= RETRY_TIMES
+        mean = times.mean()
+        return [float(t) for t in rng.permutation(times) * spec.flash.read / mean]
+
+    def _gaps(self, rng: np.random.Generator) -> list[float]:
+        gap_ns, rate = 1 / self.load.rate_per_ns, self.load.stream.rate
+        if rate and rate.arrivals == "poisson":
+            drawn = rng.exponential(1.0, DRAWS)
+            return [float(one) for one in drawn / drawn.mean() * gap_ns]
+        return [gap_ns] * DRAWS

@@ -1,0 +1,276 @@
+"""A drive that works off I/Os one by one, in virtual time: its queues.
+
+Each command passes the command processor; a write then the link and the buffer,
+a read the dies, their channels and the link. A die does one thing after the other,
+in the order of arrival: reads, and one program, copy or erase at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ioplan_sim.io_source import DRAWS, IoSource
+from ioplan_sim.load import IoKind
+from ioplan_sim.spec import MAP_BYTES, DriveSpec
+
+
+class Condition(NamedTuple):
+    """The state of the drive as far as speed depends on it.
+
+    `copies` for each page written; `cached` if the cache takes the writes;
+    `stored` has, for each stream, the share of its region that holds data and
+    the size of the pieces in pages.
+    """
+
+    copies: float
+    cached: bool
+    stored: tuple[tuple[float, float], ...]
+
+
+class Write(NamedTuple):
+    """A write on its way to the buffer."""
+
+    source: IoSource
+    kind: int
+    intended_ns: float
+    die: int
+
+
+class QueueModel:
+    """The queues of a drive, and the events that move I/Os through them."""
+
+    def __init__(
+        self,
+        spec: DriveSpec,
+        sources: list[IoSource],
+        condition: Condition,
+        rng: np.random.Generator,
+    ) -> None:
+        flash, host = spec.flash, spec.host
+        self.spec, self.sources = spec, sources
+        self.dies, self.channels = flash.dies, flash.channels
+        self.die_ns = [0.0] * flash.dies
+        self.channel_ns = [0.0] * flash.channels
+        self.command_ns = self.in_ns = self.out_ns = 0.0
+        self.each_command_ns = 1e9 / host.commands
+        self.link_ns, self.wire_ns = 1e9 / host.bandwidth, 1e9 / flash.channel_bandwidth
+        self.unit = spec.unit_pages
+        self.program_ns = spec.cache.program if condition.cached else flash.program
+        self.copy_ns = flash.program + self.unit / spec.page_pages * flash.read
+        self.copies = condition.copies
+        block_pages = flash.erase_block / MAP_BYTES / flash.dies
+        self.erase_share = 0.0 if flash.in_place else self.unit / block_pages
+        self.copy_debt, self.erase_debt = rng.random(2).tolist()
+        self.erases = 0.0
+        self.events: list[tuple[float, int, int, object]] = []
+        self.serial = self.finished = self.measured = self.page_ops = 0
+        handlers = (self._arrived, self._freed, self._admitted, self._programmed)
+        self.handlers: tuple[Callable[[float, Any], None], ...] = handlers
+        self._buffer(rng)
+
+    def _buffer(self, rng: np.random.Generator) -> None:
+        """It begins full if there are writes, as it soon would be if they are many.
+
+        A larger buffer than two units a die changes only how long that takes.
+        """
+        self.max_pages = max(
+            self.unit,
+            min(self.spec.buffer.size // MAP_BYTES, 2 * self.dies * self.unit),
+        )
+        self.held_pages = self.loose_pages = self.initial_pages = 0.0
+        self.blocked: deque[Write] = deque()
+        self.idle = [int(die) for die in rng.permutation(self.dies)]
+        if any(source.load.written_pages for source in self.sources):
+            self.held_pages = self.loose_pages = float(self.max_pages)
+            self.initial_pages = self.held_pages
+            starts = (rng.random(self.dies) * self.program_ns).tolist()
+            while self.idle and self.loose_pages >= self.unit:
+                self.loose_pages -= self.unit
+                self._occupy(self.idle.pop(), starts.pop())
+
+    def _push(self, time_ns: float, what: int, about: object) -> None:
+        self.serial += 1
+        heappush(self.events, (time_ns, self.serial, what, about))
+
+    def next_event(self) -> None:
+        """Let the next event happen."""
+        time_ns, _, what, about = heappop(self.events)
+        self.handlers[what](time_ns, about)
+
+    def begin(self, source: IoSource) -> None:
+        """Let it issue its first I/Os, or wait for its first arrival."""
+        if source.gaps_ns:
+            self._push(source.gaps_ns[0], ARRIVED, source)
+            return
+        for slot in range(source.free):
+            self._push(slot * 50.0, FREED, source)
+        source.free = 0
+
+    # events
+
+    def _arrived(self, now_ns: float, source: IoSource) -> None:
+        """A rated I/O is due."""
+        assert source.gaps_ns
+        gap_ns = source.gaps_ns[(source.number + len(source.waiting)) % DRAWS]
+        self._push(now_ns + gap_ns, ARRIVED, source)
+        if source.free:
+            source.free -= 1
+            self._issue(now_ns, source, now_ns)
+        else:
+            source.waiting.append(now_ns)
+
+    def _freed(self, now_ns: float, source: IoSource) -> None:
+        """An I/O is complete: the next one, if it is due."""
+        self.finished += 1
+        if source.gaps_ns is None:
+            self._issue(now_ns, source, now_ns)
+        elif source.waiting:
+            self._issue(now_ns, source, source.waiting.popleft())
+        else:
+            source.free += 1
+
+    def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> None:
+        number = source.number % DRAWS
+        if not number and source.number:
+            source.draw()
+        source.number += 1
+        choice = source.choice[number]
+        kind = source.kinds[choice]
+        self.command_ns = max(self.command_ns, now_ns) + self.each_command_ns
+        start_ns = self.command_ns - self.each_command_ns + source.delays_ns[number]
+        if kind.direction == "read":
+            done_ns = self._read(start_ns, source, kind, number)
+            self._done(done_ns, source, choice, intended_ns)
+        elif kind.direction == "write":
+            self.in_ns = max(self.in_ns, start_ns) + kind.size_bytes * self.link_ns
+            die = source.first_pages[number] % self.dies
+            write = Write(source, choice, intended_ns, die)
+            self._push(self.in_ns, ADMITTED, write)
+        else:
+            self._done(start_ns + self.spec.host.trim, source, choice, intended_ns)
+
+    def _done(
+        self,
+        done_ns: float,
+        source: IoSource,
+        choice: int,
+        intended_ns: float,
+        rest_ns: float = 0,
+    ) -> None:
+        source.samples[choice].append(done_ns - intended_ns)
+        self.measured += 1
+        self._push(done_ns + rest_ns, FREED, source)
+
+    def _read(
+        self, start_ns: float, source: IoSource, kind: IoKind, number: int
+    ) -> float:
+        """When a read is complete. Pages of a die that are read twice in a row, in
+        order, are read once; what is not stored is not read at all."""
+        size = kind.size_bytes
+        self.out_ns = max(self.out_ns, start_ns) + size * self.link_ns
+        if not source.is_stored[number]:
+            return max(self.out_ns, start_ns + size * self.link_ns)
+        first = source.first_pages[number]
+        count = max(1, round(kind.pages / source.piece))
+        if source.load.stream.pattern == "sequential" and count == 1:
+            if first == source.last_page:
+                return max(self.out_ns, source.ready_ns, start_ns + size * self.link_ns)
+            source.last_page = first
+        part_ns = max(size, MAP_BYTES) / count * self.wire_ns
+        last_ns = self._pages(start_ns, source, first, count, number, part_ns)
+        source.ready_ns = last_ns + min(size, self.spec.flash.page) * self.link_ns
+        return max(self.out_ns, source.ready_ns)
+
+    def _pages(
+        self,
+        start_ns: float,
+        source: IoSource,
+        first: int,
+        count: int,
+        number: int,
+        part_ns: float,
+    ) -> float:
+        """When the last of some pages of the dies is read and transferred."""
+        die_ns, channel_ns, read_ns = self.die_ns, self.channel_ns, source.read_ns
+        last_ns = 0.0
+        for page in range(count):
+            die = (first + page) % self.dies
+            channel = die % self.channels
+            # Most of a batch's time goes here, and `max` of two would double it.
+            free_ns = die_ns[die] if die_ns[die] > start_ns else start_ns
+            free_ns += read_ns[(number + page) % DRAWS]
+            die_ns[die] = free_ns
+            # A channel works off what was asked, in whatever order it gets ready.
+            busy_ns = (
+                channel_ns[channel] if channel_ns[channel] > start_ns else start_ns
+            )
+            busy_ns += part_ns
+            channel_ns[channel] = busy_ns
+            last_ns = max(last_ns, free_ns + part_ns, busy_ns)
+        self.page_ops += count
+        return last_ns
+
+    # writes
+
+    def _admitted(self, now_ns: float, write: Write) -> None:
+        """A write has come over the link; it waits while the buffer is full."""
+        if self.blocked or self.held_pages >= self.max_pages:
+            self.blocked.append(write)
+        else:
+            self._accept(now_ns, write)
+
+    def _accept(self, now_ns: float, write: Write) -> None:
+        source, kind = write.source, write.source.kinds[write.kind]
+        self.held_pages += kind.pages
+        self.loose_pages += kind.pages
+        self.page_ops += 1 + int(kind.pages) // self.unit
+        if kind.partial:
+            merged_ns = max(self.die_ns[write.die], now_ns) + self.spec.flash.read
+            self.die_ns[write.die] = merged_ns
+        source.writes += 1
+        every = source.load.stream.sync_every
+        flush_ns = self.spec.buffer.flush if every and source.writes % every == 0 else 0
+        self._done(now_ns, source, write.kind, write.intended_ns, flush_ns)
+        while self.idle and self.loose_pages >= self.unit:
+            self.loose_pages -= self.unit
+            self._occupy(self.idle.pop(), now_ns)
+
+    def _occupy(self, die: int, now_ns: float) -> None:
+        """Let a die program a unit."""
+        self.die_ns[die] = max(self.die_ns[die], now_ns) + self.program_ns
+        self.copy_debt += self.copies
+        erases = (1 + self.copies) * self.erase_share
+        self.erase_debt += erases
+        self.erases += erases
+        self._push(self.die_ns[die], PROGRAMMED, (die, self.unit))
+
+    def _programmed(self, now_ns: float, about: tuple[int, int]) -> None:
+        """A die has done its work: room in the buffer, and what it does next."""
+        die, pages = about
+        self.held_pages -= pages
+        self.initial_pages -= pages
+        while self.blocked and self.held_pages < self.max_pages:
+            self._accept(now_ns, self.blocked.popleft())
+        if self.erase_debt >= 1:
+            self.erase_debt -= 1
+            self._background(die, now_ns, self.spec.flash.erase)
+        elif self.copy_debt >= 1:
+            self.copy_debt -= 1
+            self._background(die, now_ns, self.copy_ns)
+        elif self.loose_pages >= self.unit:
+            self.loose_pages -= self.unit
+            self._occupy(die, now_ns)
+        else:
+            self.idle.append(die)
+
+    def _background(self, die: int, now_ns: float, work_ns: float) -> None:
+        self.die_ns[die] = max(self.die_ns[die], now_ns) + work_ns
+        self._push(self.die_ns[die], PROGRAMMED, (die, 0))
+
+
+ARRIVED, FREED, ADMITTED, PROGRAMMED = range(4)
