@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from ioplan.backends import Backend, BackendError
 from ioplan.job import SECOND_NS, Job
 from ioplan_fio import FioBackend
-from ioplan_fio.gaps import Situation, find_gaps
+from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import duration, job_file, section_names
-from ioplan_fio.percents import bell, whole
 from ioplan_fio.program import version_of
+from ioplan_fio.section import bell, whole
 from ioplan_fio.settings import ENGINES, Settings, settings_of
-from ioplan_fio.usage import extent
+from ioplan_fio.streams import extent
 
 KIB = 1024
 WRITES = {"read_percent": 0}
@@ -93,7 +93,7 @@ JOBS: dict[str, Job] = {
 
 def shown(wanted: Job, settings: Settings) -> str:
     """The job file, and under it what is not exact."""
-    gaps = find_gaps(Situation(wanted, settings.engine, (3, 33)))
+    gaps = find_gaps(GapContext(wanted, settings.engine, (3, 33)))
     lines = [
         f"# {g.stream}.{g.field}: {g.reason} -> {g.instead or 'REFUSED'}" for g in gaps
     ]
@@ -128,22 +128,24 @@ def test_an_engine(engine: str) -> None:
     assert f"ioengine={engine}\n" in text
     assert ("direct=1" in text) == (engine != "io_uring_cmd")
     assert ("filename=/dev/ng0n1" in text) == (engine == "io_uring_cmd")
-    gaps = find_gaps(Situation(wanted, engine, (3, 33)))  # type: ignore[arg-type]
+    gaps = find_gaps(GapContext(wanted, engine, (3, 33)))  # type: ignore[arg-type]
     assert [gap.field for gap in gaps] == (["qd"] if engine == "psync" else [])
 
 
 def test_a_newer_fio_has_a_gap_less() -> None:
     wanted = job(stream(**WRITES, sync_every=8, qd=4))
-    assert find_gaps(Situation(wanted, "io_uring", (3, 37)))
-    assert not find_gaps(Situation(wanted, "io_uring", (3, 38)))
-    assert not find_gaps(Situation(wanted, "libaio", (3, 33)))
+    assert find_gaps(GapContext(wanted, "io_uring", (3, 37)))
+    assert not find_gaps(GapContext(wanted, "io_uring", (3, 38)))
+    assert not find_gaps(GapContext(wanted, "libaio", (3, 33)))
 
 
 def test_io_uring_cmd_says_what_it_cannot() -> None:
     target = "/dev/nvme0n1"
     one = stream(**WRITES, sync_every=8)
     trims = stream(trim_percent=100, name="trims")
-    gaps = find_gaps(Situation(job(one, trims, target=target), "io_uring_cmd", (3, 33)))
+    gaps = find_gaps(
+        GapContext(job(one, trims, target=target), "io_uring_cmd", (3, 33))
+    )
     assert [(g.stream, g.field, g.instead) for g in gaps] == [
         ("main", "sync", ""), ("trims", "trim", ""),
     ]  # fmt: skip

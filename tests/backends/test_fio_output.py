@@ -337,7 +337,7 @@ def test_an_io_longer_than_the_run_is_rejected(tmp_path: Path, target: Path) -> 
 def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
     """Spoilt anywhere, a recording is never an exception."""
     from ioplan_fio.document import GarbledError, Splitter
-    from ioplan_fio.faults import fault, misshape
+    from ioplan_fio.faults import run_failure, thread_mismatch
     from ioplan_fio.timeline import Timeline
 
     kept = Recording.of("mixed")
@@ -348,11 +348,11 @@ def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
     try:
         for line in out.splitlines(keepends=True):
             report = splitter.feed(line)
-            if report and not misshape(kept.job, report):
+            if report and not thread_mismatch(kept.job, report):
                 timeline.add(report)
     except GarbledError:
         return
-    fault(kept.job, timeline.last, 0, splitter.said, stopped=False)
+    run_failure(kept.job, timeline.last, 0, splitter.messages, stopped=False)
     timeline.finish()
     timeline.result(stopped=False, facts={})
 

@@ -1,7 +1,7 @@
 """The fio backend: a run becomes a job file, fio's JSON becomes the run's events.
 
 Read in this order: `backend` (what ioplan calls), `gaps` (what fio cannot say),
-`jobfile` (what it is told), `execution` (a run), `document` (its output, split and
+`jobfile` (what it is given), `execution` (a run), `document` (its output, split and
 checked), `timeline` (documents as events), `counts` and `bins` (figures).
 """
 

@@ -8,10 +8,11 @@ from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.guard.drive import FileDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
-from ioplan_fio.execution import FioExecution, Place
-from ioplan_fio.gaps import Situation, find_gaps
+from ioplan_fio.execution import FioExecution
+from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import arguments, file_name, job_file, target_of
 from ioplan_fio.program import OLDEST, Program, find_program, io_uring_fault
+from ioplan_fio.run_files import RunFiles
 from ioplan_fio.settings import Settings, settings_of
 
 OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
@@ -43,12 +44,12 @@ class FioDrive(FileDrive):
         if job.run_ns is None and job.limit_bytes is None and job.passes is None:
             raise BackendError("the job has no end: give a time, bytes or passes")
         self.runs += 1
-        place = Place.of(self.folder, self.runs)
-        return FioExecution(self.program, job, self.settings, place, self.target.fd)
+        files = RunFiles.of(self.folder, self.runs)
+        return FioExecution(self.program, job, self.settings, files, self.target.fd)
 
 
 class FioBackend:
-    """fio, told by job files."""
+    """fio, run on job files."""
 
     name = "fio"
     virtual_time = False
@@ -69,7 +70,7 @@ class FioBackend:
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """What fio cannot say exactly. Raises BackendError for unknown options."""
         settings = settings_of(options)
-        return find_gaps(Situation(job, settings.engine, _version(settings)))
+        return find_gaps(GapContext(job, settings.engine, _version(settings)))
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job file, with the command that takes it. Raises BackendError."""

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ioplan.workload import Direction
 
-MOST_SAID = 4000
-"""Of the messages, so much is kept."""
+MAX_MESSAGES = 4000
+"""So many characters of fio's messages are kept, the last ones."""
 
 
 class _Part(BaseModel):
@@ -54,7 +54,7 @@ class Flushes(_Part):
 
 
 class JobReport(_Part):
-    """One thread. `runtime_ms` counts anew when the warm-up is over."""
+    """One thread. `runtime_ms` starts again when the warm-up is over."""
 
     name: Annotated[str, Field(alias="jobname")]
     error: int
@@ -93,11 +93,11 @@ class GarbledError(Exception):
 
 
 class Splitter:
-    """Takes lines, gives documents. `said` is what else fio had to say."""
+    """Takes lines, gives documents. `messages` is what else fio printed."""
 
     def __init__(self) -> None:
-        self.said = ""
-        self.last = ""
+        self.messages = ""
+        self.last_document = ""
         self._lines: list[str] = []
 
     def feed(self, line: str) -> Report | None:
@@ -106,12 +106,12 @@ class Splitter:
         if self._lines or bare == "{":
             self._lines.append(line)
             return self._whole() if bare == "}" else None
-        self.said = (self.said + line)[-MOST_SAID:]
+        self.messages = (self.messages + line)[-MAX_MESSAGES:]
         return None
 
     def _whole(self) -> Report:
-        self.last, self._lines = "".join(self._lines), []
-        return parse(self.last)
+        self.last_document, self._lines = "".join(self._lines), []
+        return parse(self.last_document)
 
     @property
     def is_inside(self) -> bool:

@@ -2,85 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ioplan.backends import BackendError
 from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
-from ioplan_fio.faults import comes_back_empty, fault, garbage, misshape
-from ioplan_fio.gate import Gate
-from ioplan_fio.jobfile import arguments, job_file, section_names, target_of
+from ioplan_fio.faults import (
+    comes_back_empty,
+    run_failure,
+    thread_mismatch,
+    unreadable_output,
+)
+from ioplan_fio.gate import StartGate
+from ioplan_fio.jobfile import arguments, job_file, target_of
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
+from ioplan_fio.run_files import RunFiles
 from ioplan_fio.settings import Settings
 from ioplan_fio.timeline import Timeline
 
-LOOK_S = 0.01
+POLL_S = 0.01
 OVERDUE_S = 60.0
 """A run that is over by so much is taken to hang."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where the files of a run are, and whether they are to stay."""
-
-    folder: Path
-    name: str
-    stays: bool
-
-    @classmethod
-    def of(cls, folder: str | None, number: int) -> Place:
-        """In the session's folder, or for a while in one of its own."""
-        if folder is None:
-            return cls(Path(tempfile.mkdtemp(prefix="ioplan-fio-")), "run", stays=False)
-        path = Path(folder).absolute()
-        with _writing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        return cls(path, f"run-{number:04}", stays=True)
-
-    def write(self, suffix: str, text: str) -> Path:
-        """Keep a file of the run. Raises BackendError."""
-        path = self.folder / f"{self.name}{suffix}"
-        with _writing(path):
-            path.write_text(text)
-        return path
-
-    def gate(self, job: Job) -> Gate:
-        """Where the threads of a run are to wait. Raises BackendError."""
-        with _writing(self.folder):
-            threads = sum(stream.threads for stream in job.streams)
-            return Gate(self.folder, self.name, section_names(job), threads)
-
-    def close(self) -> None:
-        """Remove what is not to stay."""
-        if not self.stays:
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BackendError(
-            f"cannot write {path}: {error.strerror}; free some space there, or set "
-            f"IOPLAN_STORE to a file elsewhere"
-        ) from error
-
-
-def opened(job: Job, settings: Settings, held_fd: int | None) -> Job:
+def _job_on_descriptor(job: Job, settings: Settings, held_fd: int | None) -> Job:
     """The job on the descriptor that fio inherits, wherever the name leads by now."""
     by_name = held_fd is None or target_of(job.target, settings) != job.target
-    place = job.target if by_name else f"/proc/self/fd/{held_fd}"
-    return job.model_copy(update={"target": place})
+    path = job.target if by_name else f"/proc/self/fd/{held_fd}"
+    return job.model_copy(update={"target": path})
 
 
 class FioExecution(Closing):
@@ -91,23 +44,23 @@ class FioExecution(Closing):
         program: Program,
         job: Job,
         settings: Settings,
-        place: Place,
+        files: RunFiles,
         held_fd: int | None = None,
     ) -> None:
         """`held_fd` is the target that was checked and is locked. fio opens that, by
         a job file on its stdin; the one that is kept has the name in its place."""
         self.program, self.job, self.settings = program, job, settings
-        self.place, self._enough = place, False
-        self.opened = opened(job, settings, held_fd)
-        self.gate: Gate | None = None
+        self.files, self._limit_reached = files, False
+        self.opened = _job_on_descriptor(job, settings, held_fd)
+        self.gate: StartGate | None = None
         try:
-            self.gate = place.gate(job) if job.await_start else None
+            self.gate = files.gate(job) if job.await_start else None
             prerun = self.gate.command if self.gate else ""
-            place.write(".fio", job_file(job, settings, prerun))
+            files.write(".fio", job_file(job, settings, prerun))
             self.process = FioProcess(
                 [program.path, *arguments(job), "-"],
                 job_file(self.opened, settings, prerun),
-                place.folder,
+                files.folder,
                 settings.environment,
                 [held_fd] if held_fd is not None else [],
             )
@@ -132,7 +85,7 @@ class FioExecution(Closing):
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure. Whatever ends fio early is a Failure."""
         while self.gate and not self.gate.is_reached and self.process.is_running:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         yield Started(mode=self.settings.engine_name, facts=self._facts())
         splitter, timeline = Splitter(), Timeline(self.job)
         try:
@@ -142,7 +95,7 @@ class FioExecution(Closing):
                     yield progress
         except GarbledError as error:
             self.process.stop()
-            yield garbage(f"fio {self.program.shown}", str(error))
+            yield self._unreadable(str(error))
             return
         yield from self._end(splitter, timeline)
 
@@ -152,33 +105,33 @@ class FioExecution(Closing):
         report = splitter.feed(line)
         if report is None:
             return None
-        if wrong := misshape(self.job, report):
+        if wrong := thread_mismatch(self.job, report):
             raise GarbledError(wrong)
         if comes_back_empty(self.job, timeline.last, report):
             self.process.stop()
         progress = timeline.add(report)
         limit = self.job.limit_bytes
         if limit and len(self.job.streams) > 1 and timeline.moved_bytes >= limit:
-            self._enough = True
+            self._limit_reached = True
             self.process.stop()
         return progress
 
     def _end(self, splitter: Splitter, timeline: Timeline) -> Iterator[Event]:
         code = self.process.exit_code()
-        said = splitter.said + self.process.error_text()
-        said = said.replace(self.opened.target, self.job.target)
-        unkept = self._keep(splitter.last, said)
-        failure = self._failure(splitter, timeline, code, said)
+        messages = splitter.messages + self.process.error_text()
+        messages = messages.replace(self.opened.target, self.job.target)
+        unkept = self._keep(splitter.last_document, messages)
+        failure = self._failure(splitter, timeline, code, messages)
         last = timeline.finish()
         if last:
             yield last
-        stopped = (self.process.stopped or code != 0) and not self._enough
+        stopped = (self.process.stopped or code != 0) and not self._limit_reached
         result = timeline.result(stopped, self._facts())
         warnings = (*result.warnings, *unkept)
         yield failure or result.model_copy(update={"warnings": warnings})
 
     def _failure(
-        self, splitter: Splitter, timeline: Timeline, code: int, said: str
+        self, splitter: Splitter, timeline: Timeline, code: int, messages: str
     ) -> Failure | None:
         if self.process.hung and not self.process.stopped:
             text = (
@@ -186,16 +139,20 @@ class FioExecution(Closing):
             )
             return Failure(cause="hung", message=f"{text}; look at the target")
         if splitter.is_inside and not self.process.stopped:
-            return garbage(f"fio {self.program.shown}", "its last document is cut off")
-        return fault(self.job, timeline.last, code, said, self.process.stopped)
+            return self._unreadable("its last document is cut off")
+        stopped = self.process.stopped
+        return run_failure(self.job, timeline.last, code, messages, stopped)
 
-    def _keep(self, document: str, said: str) -> tuple[str, ...]:
+    def _unreadable(self, reason: str) -> Failure:
+        return unreadable_output(f"fio {self.program.shown}", reason)
+
+    def _keep(self, document: str, messages: str) -> tuple[str, ...]:
         """Keep what fio printed; warnings of what could not be. The run counts."""
-        if not self.place.stays:
+        if not self.files.kept:
             return ()
         try:
-            self.place.write(".json", document)
-            self.place.write(".txt", said)
+            self.files.write(".json", document)
+            self.files.write(".txt", messages)
         except BackendError as error:
             return (f"fio's own output is not kept: {error}",)
         return ()
@@ -207,8 +164,8 @@ class FioExecution(Closing):
         }
         if self.gate and (began_ns := self.gate.began_ns):
             facts["started_ns"] = began_ns
-        if self.place.stays:
-            facts["job_file"] = f"{self.place.name}.fio"
+        if self.files.kept:
+            facts["job_file"] = f"{self.files.name}.fio"
         return facts
 
     def stop(self) -> None:
@@ -231,4 +188,4 @@ class FioExecution(Closing):
     def _clean(self) -> None:
         if self.gate:
             self.gate.close()
-        self.place.close()
+        self.files.close()

@@ -1,4 +1,4 @@
-"""What is wrong with a run of fio, told as a Failure.
+"""What is wrong with a run of fio, as a Failure.
 
 fio is no good witness of its own failures: `error` is 0 when a file could not be
 opened, messages go to either stream, and figures that cannot be are printed as any
@@ -15,7 +15,7 @@ from ioplan.job import Failure, Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.document import DirectionReport, JobReport, Report
 from ioplan_fio.jobfile import section_names
-from ioplan_fio.usage import sizes
+from ioplan_fio.streams import sizes
 
 INTERRUPTED = 128
 """fio's exit code after SIGINT or SIGTERM."""
@@ -32,7 +32,7 @@ HINTS = {
     errno.ENOTTY: "; the target does not take this kind of I/O",
     errno.EINVAL: "; the target does not take I/O of this size or place",
 }
-SAID_CAUSES = (
+MESSAGE_CAUSES = (
     ("file creation disallowed", "missing-target"),
     ("No such file", "missing-target"),
     ("Permission denied", "permission"),
@@ -42,23 +42,23 @@ SAID_CAUSES = (
     ("Operation not permitted", "permission"),
     ("engine", "bad-job"),
 )
-WORTH_SAYING = re.compile(r"error|fail|fio:|cannot|denied|disallowed", re.I)
+REASON = re.compile(r"error|fail|fio:|cannot|denied|disallowed", re.I)
 
 
-def fault(
-    job: Job, report: Report | None, code: int, said: str, stopped: bool
+def run_failure(
+    job: Job, report: Report | None, code: int, messages: str, stopped: bool
 ) -> Failure | None:
     """Why a run that has ended cannot be used; None for a sound one."""
-    found = report and _first_error(report, said)
+    found = report and _first_error(report, messages)
     if found:
         return found
     if code < 0 and not stopped:
-        text = f"fio was ended by signal {-code}{_quote(said)}; run it again"
+        text = f"fio was ended by signal {-code}{_quote(messages)}; run it again"
         return Failure(cause="backend-died", message=text)
     if code not in (0, INTERRUPTED) and code >= 0:
-        return _refused(code, said)
+        return _refused(code, messages)
     if report is None:
-        return None if stopped else _silent(said)
+        return None if stopped else _silent(messages)
     return _figures(job, report)
 
 
@@ -84,24 +84,26 @@ def _threads(job: Job) -> list[JobStream]:
     return [stream for stream in job.streams for _ in range(stream.threads)]
 
 
-def misshape(job: Job, report: Report) -> str:
+def thread_mismatch(job: Job, report: Report) -> str:
     """How the threads are not those of the job file, one by one and in its order."""
     pairs = zip(section_names(job), job.streams, strict=True)
     expected = [name for name, stream in pairs for _ in range(stream.threads)]
-    given = [one.name for one in report.jobs]
-    if given == expected:
+    found = [one.name for one in report.jobs]
+    if found == expected:
         return ""
     return (
-        f"it reports {len(given)} threads, {', '.join(given)[:80] or 'none'}, where "
+        f"it reports {len(found)} threads, {', '.join(found)[:80] or 'none'}, where "
         f"{len(expected)} were asked for"
     )
 
 
-def _first_error(report: Report, said: str) -> Failure | None:
+def _first_error(report: Report, messages: str) -> Failure | None:
     number = next((job.error for job in report.jobs if job.error), 0)
     if not number:
         return None
-    where = re.search(r"io_u error on file .*?: (?:.*: )?(\w+ offset=\d+, .*)", said)
+    where = re.search(
+        r"io_u error on file .*?: (?:.*: )?(\w+ offset=\d+, .*)", messages
+    )
     place = f" ({where[1]})" if where else ""
     name = errno.errorcode.get(number, "error")
     return Failure(
@@ -111,32 +113,32 @@ def _first_error(report: Report, said: str) -> Failure | None:
     )
 
 
-def _refused(code: int, said: str) -> Failure:
+def _refused(code: int, messages: str) -> Failure:
     """fio ended by itself, without saying so in its JSON."""
-    found = [cause for text, cause in SAID_CAUSES if text in said]
+    found = [cause for text, cause in MESSAGE_CAUSES if text in messages]
     return Failure(
         cause=found[0] if found else "backend-error",
-        message=f"fio exited with code {code}{_quote(said)}",
+        message=f"fio exited with code {code}{_quote(messages)}",
     )
 
 
-def _silent(said: str) -> Failure:
-    text = f"fio ended without a result{_quote(said)}"
+def _silent(messages: str) -> Failure:
+    text = f"fio ended without a result{_quote(messages)}"
     return Failure(cause="backend-garbage", message=text)
 
 
-def _quote(said: str) -> str:
+def _quote(messages: str) -> str:
     """The lines that look like a reason, or else the last ones."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    lines = list(dict.fromkeys(filter(WORTH_SAYING.search, lines))) or lines[-3:]
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    lines = list(dict.fromkeys(filter(REASON.search, lines))) or lines[-3:]
     return f", and said: {'; '.join(lines)[:SHOWN]}" if lines else ""
 
 
-def garbage(version: str, what: str) -> Failure:
+def unreadable_output(program: str, reason: str) -> Failure:
     """Output that is not what this backend can read."""
     return Failure(
         cause="backend-garbage",
-        message=f"{version or 'fio'} printed what cannot be read: {what}",
+        message=f"{program} printed what cannot be read: {reason}",
     )
 
 

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from ioplan.backends import Gap
 from ioplan.job import Job, JobStream
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
-from ioplan_fio.percents import is_whole
-from ioplan_fio.rate import rate_lines
-from ioplan_fio.section import distribution_text, size_text
-from ioplan_fio.usage import Sizes, directions, extent, sizes, used_sizes
+from ioplan_fio.section import distribution_text, is_whole, rate_lines, size_text
+from ioplan_fio.streams import Sizes, directions, extent, sizes, used_sizes
 
 SYNC_MENDED = (3, 38)
 """Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
-MOST_SIZES = 64
+MAX_SIZES = 64
 SPDK = "spdk_bdev"
 """SPDK's plugin: its targets are devices, and it queues discards."""
 
 
 @dataclass(frozen=True)
-class Situation:
+class GapContext:
     """What decides on gaps beside the stream itself."""
 
     job: Job
@@ -45,9 +43,9 @@ Found = tuple[str, str, str] | None
 """Field, reason, instead."""
 
 
-def find_gaps(at: Situation) -> list[Gap]:
+def find_gaps(context: GapContext) -> list[Gap]:
     """All gaps of a job, stream by stream."""
-    found = ((s, check(at, s)) for s in at.job.streams for check in CHECKS)
+    found = ((s, check(context, s)) for s in context.job.streams for check in CHECKS)
     return [
         Gap(stream=stream.name, field=gap[0], reason=gap[1], instead=gap[2])
         for stream, gap in found
@@ -59,39 +57,39 @@ def _is_mixed(stream: JobStream) -> bool:
     return {"read", "write"} <= set(directions(stream))
 
 
-def _pattern(at: Situation, stream: JobStream) -> Found:
+def _pattern(context: GapContext, stream: JobStream) -> Found:
     if stream.pattern == "random" or not _is_mixed(stream):
         return None
     reason = "fio keeps one position for its reads and another for its writes"
     return "pattern", reason, "rw=rw: two sequential walks over the same region"
 
 
-def _mix(at: Situation, stream: JobStream) -> Found:
+def _mix(context: GapContext, stream: JobStream) -> Found:
     if is_whole(stream.read_percent) or not _is_mixed(stream):
         return None
     reason = f"fio mixes in whole percents, not {stream.read_percent:g} %"
     return "mix", reason, f"rwmixread={round(stream.read_percent)}"
 
 
-def _trim(at: Situation, stream: JobStream) -> Found:
+def _trim(context: GapContext, stream: JobStream) -> Found:
     if not stream.trim_percent:
         return None
     if stream.trim_percent < 100:
         return "trim", "a fio job cannot mix discards with reads and writes", ""
-    if not at.on_device:
+    if not context.on_device:
         return "trim", "fio discards on block devices only, not in a file", ""
-    if at.engine == "io_uring_cmd":
+    if context.engine == "io_uring_cmd":
         return "trim", "fio's io_uring_cmd does not discard", ""
-    if stream.qd > 1 and at.engine != SPDK:
+    if stream.qd > 1 and context.engine != SPDK:
         reason = f"fio waits for each discard, so that {stream.qd} are never under way"
         return "trim", reason, "one discard at a time in each thread"
     return None
 
 
-def _size(at: Situation, stream: JobStream) -> Found:
+def _size(context: GapContext, stream: JobStream) -> Found:
     shares = [sizes(stream, d) for d in directions(stream)]
-    if any(len(one) > MOST_SIZES for one in shares):
-        return "size", f"fio takes at most {MOST_SIZES} sizes", ""
+    if any(len(one) > MAX_SIZES for one in shares):
+        return "size", f"fio takes at most {MAX_SIZES} sizes", ""
     if all(_whole_shares(one) for one in shares):
         return None
     return "size", "fio takes shares of sizes in whole percents", "the nearest ones"
@@ -101,7 +99,7 @@ def _whole_shares(shares: Sizes) -> bool:
     return all(is_whole(share.percent) for share in shares)
 
 
-def _align(at: Situation, stream: JobStream) -> Found:
+def _align(context: GapContext, stream: JobStream) -> Found:
     used, align = used_sizes(stream), stream.align_bytes
     if stream.pattern == "random" and align is None and len(used) > 1:
         reason = "fio aligns all sizes alike, not each to itself"
@@ -112,14 +110,14 @@ def _align(at: Situation, stream: JobStream) -> Found:
     return None
 
 
-def _qd(at: Situation, stream: JobStream) -> Found:
-    if at.engine != "psync" or stream.qd == 1:
+def _qd(context: GapContext, stream: JobStream) -> Found:
+    if context.engine != "psync" or stream.qd == 1:
         return None
     reason = "psync does one I/O at a time; choose the engine io_uring or libaio"
     return "qd", reason, ""
 
 
-def _rate(at: Situation, stream: JobStream) -> Found:
+def _rate(context: GapContext, stream: JobStream) -> Found:
     if stream.rate is None:
         return None
     reason = (
@@ -133,15 +131,15 @@ def _rate(at: Situation, stream: JobStream) -> Found:
     return "rate", reason, f"{', '.join(rate_lines(stream))}, latency from the issue"
 
 
-def _region(at: Situation, stream: JobStream) -> Found:
-    part = extent(at.job, stream).size_bytes
+def _region(context: GapContext, stream: JobStream) -> Found:
+    part = extent(context.job, stream).size_bytes
     if part >= used_sizes(stream)[-1]:
         return None
     reason = "no whole I/O fits into a thread's part once it is aligned"
     return "region", reason, ""
 
 
-def _distribution(at: Situation, stream: JobStream) -> Found:
+def _distribution(context: GapContext, stream: JobStream) -> Found:
     if stream.pattern == "sequential":
         return None
     instead = f"random_distribution={distribution_text(stream)}"
@@ -172,22 +170,22 @@ def _scattered(before: str = "") -> str:
     )
 
 
-def _data(at: Situation, stream: JobStream) -> Found:
+def _data(context: GapContext, stream: JobStream) -> Found:
     if is_whole(stream.data.percent) or "write" not in directions(stream):
         return None
     reason = f"fio compresses in whole percents, not {stream.data.percent:g} %"
     return "data", reason, f"buffer_compress_percentage={round(stream.data.percent)}"
 
 
-def _sync(at: Situation, stream: JobStream) -> Found:
+def _sync(context: GapContext, stream: JobStream) -> Found:
     if stream.sync_every is None or "write" not in directions(stream):
         return None
-    if at.engine == "io_uring_cmd":
+    if context.engine == "io_uring_cmd":
         return "sync", "fio's io_uring_cmd does not flush", ""
-    if at.engine == SPDK:  # seen: err=1 at the first fdatasync
+    if context.engine == SPDK:  # seen: err=1 at the first fdatasync
         return "sync", "SPDK's plugin for fio does not take flushes by fdatasync", ""
-    deep = stream.qd > 1 and at.engine == "io_uring"
-    if at.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
+    deep = stream.qd > 1 and context.engine == "io_uring"
+    if context.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
         return None
     reason = (
         "before 3.38 fio may flush several times for the same writes, when reads are "
@@ -196,7 +194,7 @@ def _sync(at: Situation, stream: JobStream) -> Found:
     return "sync", reason, f"fdatasync={stream.sync_every}, flushing more often"
 
 
-def _verify(at: Situation, stream: JobStream) -> Found:
+def _verify(context: GapContext, stream: JobStream) -> Found:
     if not stream.verify:
         return None
     reason = (
@@ -206,22 +204,22 @@ def _verify(at: Situation, stream: JobStream) -> Found:
     return "verify", reason, ""
 
 
-def _limit(at: Situation, stream: JobStream) -> Found:
-    if at.job.limit_bytes is None or len(at.job.streams) == 1:
+def _limit(context: GapContext, stream: JobStream) -> Found:
+    if context.job.limit_bytes is None or len(context.job.streams) == 1:
         return None
     reason = "fio counts the bytes of each stream by itself, not of all together"
     return "for", reason, "fio is stopped at its first report after the last byte"
 
 
-def _warmup(at: Situation, stream: JobStream) -> Found:
-    by_bytes = at.job.passes is not None or at.job.limit_bytes is not None
-    if not at.job.warmup_ns or not by_bytes:
+def _warmup(context: GapContext, stream: JobStream) -> Found:
+    by_bytes = context.job.passes is not None or context.job.limit_bytes is not None
+    if not context.job.warmup_ns or not by_bytes:
         return None
     reason = "fio counts what it moves while it warms up towards the bytes of the run"
     return "warmup", reason, ""
 
 
-CHECKS: tuple[Callable[[Situation, JobStream], Found], ...] = (
+CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _region, _distribution, _align, _data),
     *(_trim, _sync, _verify, _limit, _warmup),
 )

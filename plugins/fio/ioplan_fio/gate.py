@@ -23,7 +23,7 @@ from ioplan.job import SECOND_NS
 NEEDED = ("flock", "date")
 
 
-class Gate:
+class StartGate:
     """`command` is what each thread runs, in `folder`. Closed until `open_at`."""
 
     def __init__(
@@ -37,7 +37,8 @@ class Gate:
                     f"it is in util-linux or coreutils"
                 )
         self.threads = threads
-        self.left = [folder / f"{one}.prerun.txt" for one in sections]  # fio makes them
+        # what fio itself writes of each command
+        self.prerun_outputs = [folder / f"{one}.prerun.txt" for one in sections]
         self.files = [folder / f"{name}.{one}" for one in ("gate", "ready", "began")]
         gate, ready, began = self.files
         for file in (ready, began):
@@ -81,6 +82,6 @@ class Gate:
         with self.lock:
             os.close(self.fd)
             self.fd = -1
-        for file in (*self.files, *self.left):
+        for file in (*self.files, *self.prerun_outputs):
             with suppress(OSError):
                 file.unlink()

@@ -36,10 +36,10 @@ def section_names(job: Job) -> list[str]:
 
 
 def arguments(job: Job) -> list[str]:
-    """What fio is told beside the job file."""
+    """The command line beside the job file."""
     interval = duration(job.interval_ns)
-    told = ["--output-format=json+", "--eta=never", f"--status-interval={interval}"]
-    return [*told, "--readonly"] if job.read_only else told
+    options = ["--output-format=json+", "--eta=never", f"--status-interval={interval}"]
+    return [*options, "--readonly"] if job.read_only else options
 
 
 def _global_lines(job: Job, settings: Settings) -> Iterator[str]:

@@ -95,11 +95,11 @@ def io_uring_fault() -> str:
     if fd >= 0:
         os.close(fd)
         return ""
-    said = os.strerror(ctypes.get_errno())
+    error = os.strerror(ctypes.get_errno())
     try:
         level = DISABLED.read_text().strip()
     except OSError:
         level = "0"
     if level != "0":
         return f"io_uring is disabled by kernel.io_uring_disabled={level}"
-    return f"io_uring cannot be used here: {said}"
+    return f"io_uring cannot be used here: {error}"

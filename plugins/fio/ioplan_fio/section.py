@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import erf, sqrt
 
 from ioplan.job import Job, JobStream
 from ioplan.workload import Direction, Hotspots, Normal, Pareto, Zipf
-from ioplan_fio.percents import bell, whole
-from ioplan_fio.rate import rate_lines
-from ioplan_fio.usage import (
+from ioplan_fio.streams import (
     Sizes,
     block_align,
     covered_bytes,
+    direction_shares,
     directions,
     extent,
     is_cover,
+    mean_bytes,
     sizes,
 )
 
@@ -134,3 +136,67 @@ def _data(stream: JobStream) -> Iterator[str]:
     if stream.data.kind == "compressible":
         percent = stream.data.percent
         yield f"buffer_compress_percentage={whole([percent, 100 - percent])[0]}"
+
+
+def rate_lines(stream: JobStream) -> Iterator[str]:
+    """`rate_iops` where that says it, else `rate`; nothing for a closed loop.
+
+    fio counts by job and by direction. It turns `rate_iops` into bytes with the
+    smallest block size, so with several sizes only `rate`, in bytes, gives the mean
+    that is asked for. Its Poisson mode turns them back: there `rate_iops` is right.
+    """
+    if stream.rate is None:
+        return
+    iops = _iops_of_a_thread(stream)
+    poisson = stream.rate.arrivals == "poisson"
+    if poisson or (stream.rate.iops is not None and _is_countable(stream, iops)):
+        yield f"rate_iops={','.join(str(max(1, round(i))) for i in iops.values())}"
+    else:
+        bytes_per_s = [i * mean_bytes(sizes(stream, d)) for d, i in iops.items()]
+        yield f"rate={','.join(str(max(1, round(b))) for b in bytes_per_s)}"
+    if poisson:
+        yield "rate_process=poisson"
+
+
+def _iops_of_a_thread(stream: JobStream) -> dict[Direction, float]:
+    assert stream.rate
+    shares, used = direction_shares(stream), directions(stream)
+    mean = sum(shares[d] * mean_bytes(sizes(stream, d)) for d in used)
+    total = stream.rate.iops or (stream.rate.bytes_per_s or 0.0) / mean
+    # rounded: a 7th of a share is no reason to call 700 no whole number
+    return {d: round(total * shares[d] / stream.threads, 6) for d in used}
+
+
+def _is_countable(stream: JobStream, iops: dict[Direction, float]) -> bool:
+    one_size = all(len(sizes(stream, d)) == 1 for d in iops)
+    return one_size and all(i >= 1 and i.is_integer() for i in iops.values())
+
+
+def is_whole(percent: float) -> bool:
+    """Whether fio takes the share as it is: it knows whole percents only."""
+    return float(percent).is_integer()
+
+
+def whole(percents: Sequence[float]) -> list[int]:
+    """The nearest whole percents that still add up to 100 (largest remainder)."""
+    floors = [int(percent) for percent in percents]
+    rest = [percent - floor for percent, floor in zip(percents, floors, strict=True)]
+    order = sorted(range(len(rest)), key=lambda i: (-rest[i], i))
+    for index in order[: 100 - sum(floors)]:
+        floors[index] += 1
+    return floors
+
+
+def bell(deviation_percent: float) -> list[tuple[int, int]]:
+    """A bell around the middle in steps: shares of the I/Os and of the space.
+
+    The weights of 100 cells of one percent each, neighbours alike put together.
+    """
+
+    def below(percent: float) -> float:
+        return (1 + erf((percent - 50) / (deviation_percent * sqrt(2)))) / 2
+
+    inside = below(100) - below(0)
+    cells = [(below(i + 1) - below(i)) / inside * 100 for i in range(100)]
+    runs = [list(run) for _, run in groupby(whole(cells))]
+    return [(sum(run), len(run)) for run in runs]

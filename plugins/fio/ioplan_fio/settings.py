@@ -36,7 +36,7 @@ class Settings(Model):
 
     @property
     def engine_name(self) -> str:
-        """The engine as fio is told it."""
+        """The engine as a job file names it."""
         return self.plugin.name if self.plugin else self.engine
 
     @property

@@ -6,19 +6,20 @@ just before the end waits for it, so that no sliver of an interval is left.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import Cumulative, interval, summed
 from ioplan_fio.document import JobReport, Report
-from ioplan_fio.usage import sizes
+from ioplan_fio.streams import sizes
 
 MS_NS = 1_000_000
 UNEVEN_MS = 50
 SHORT_MS = 100
 Key = tuple[int, Direction]
-"""A stream's place in the job, and a direction of it."""
+"""A stream's index in the job, and a direction of it."""
 
 
 class Timeline:
@@ -67,8 +68,7 @@ class Timeline:
         if self.last is None or self._warming:
             nothing = tuple(StreamCounts(name=s.name) for s in self.job.streams)
             return Result(run_ns=0, stopped=stopped, streams=nothing, facts=facts)
-        parts = zip(self.job.streams, parted(self.job, self.last), strict=True)
-        streams = tuple(self._total(i, *part) for i, part in enumerate(parts))
+        streams = tuple(self._total(*part) for part in self._by_stream(self.last))
         return Result(
             run_ns=max(MS_NS, _runtime_ns(self.last)),
             stopped=stopped,
@@ -96,33 +96,40 @@ class Timeline:
             )
         return tuple(warnings)
 
+    def _by_stream(
+        self, report: Report
+    ) -> Iterator[tuple[int, JobStream, list[JobReport]]]:
+        """Each stream with its threads, in the order of the job file."""
+        threads = iter(report.jobs)
+        for index, stream in enumerate(self.job.streams):
+            yield index, stream, [next(threads) for _ in range(stream.threads)]
+
     def _total(
-        self, place: int, stream: JobStream, jobs: list[JobReport]
+        self, index: int, stream: JobStream, jobs: list[JobReport]
     ) -> StreamCounts:
         return StreamCounts(
             name=stream.name,
             run_ns=max(MS_NS, max(job.runtime_ms for job in jobs) * MS_NS),
             directions={
-                d: self._sums[place, d].counts()
+                d: self._sums[index, d].counts()
                 for d in DIRECTIONS
-                if self._sums[place, d].ios
+                if self._sums[index, d].ios
             },
-            sync_ios=self._syncs[place],
+            sync_ios=self._syncs[index],
         )
 
     def _interval(self, report: Report, t_ns: int) -> Progress:
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
-        parts = zip(self.job.streams, parted(self.job, report), strict=True)
-        streams = tuple(self._stream(i, *part) for i, part in enumerate(parts))
+        streams = tuple(self._stream(*part) for part in self._by_stream(report))
         self.moved_bytes = sum(total.bytes for total in self._sums.values())
         return Progress(t_ns=t_ns, interval_ns=interval_ns, streams=streams)
 
     def _stream(
-        self, place: int, stream: JobStream, jobs: list[JobReport]
+        self, index: int, stream: JobStream, jobs: list[JobReport]
     ) -> StreamCounts:
-        found = {d: self._direction(place, d, stream, jobs) for d in DIRECTIONS}
+        found = {d: self._direction(index, d, stream, jobs) for d in DIRECTIONS}
         syncs = sum(job.sync.lat.count for job in jobs)
-        new_syncs, self._syncs[place] = syncs - self._syncs[place], syncs
+        new_syncs, self._syncs[index] = syncs - self._syncs[index], syncs
         return StreamCounts(
             name=stream.name,
             directions={d: part for d, part in found.items() if part.ios or part.bytes},
@@ -130,9 +137,9 @@ class Timeline:
         )
 
     def _direction(
-        self, place: int, direction: Direction, stream: JobStream, jobs: list[JobReport]
+        self, index: int, direction: Direction, stream: JobStream, jobs: list[JobReport]
     ) -> Counts:
-        key, shares = (place, direction), sizes(stream, direction)
+        key, shares = (index, direction), sizes(stream, direction)
         before = self._sums.get(key, Cumulative())
         after = self._sums[key] = summed(
             jobs, direction, shares[0].size_bytes if len(shares) == 1 else None
@@ -144,32 +151,25 @@ class Timeline:
         if t_ns <= self._t_ns:
             return None
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
-        parts = zip(self.job.streams, parted(self.job, report), strict=True)
         return Progress(
             t_ns=t_ns,
             interval_ns=interval_ns,
             warmup=True,
-            streams=tuple(self._warm(i, *part) for i, part in enumerate(parts)),
+            streams=tuple(self._warm(*part) for part in self._by_stream(report)),
         )
 
     def _warm(
-        self, place: int, stream: JobStream, jobs: list[JobReport]
+        self, index: int, stream: JobStream, jobs: list[JobReport]
     ) -> StreamCounts:
         """fio keeps no latencies of a warm-up; I/Os are all that there is to show."""
         found: dict[Direction, Counts] = {}
         for direction in DIRECTIONS:
             ios = sum(job.part(direction).total_ios for job in jobs)
-            new = ios - self._warm_ios.get((place, direction), 0)
-            self._warm_ios[place, direction] = ios
+            new = ios - self._warm_ios.get((index, direction), 0)
+            self._warm_ios[index, direction] = ios
             if new > 0:
                 found[direction] = Counts(ios=new)
         return StreamCounts(name=stream.name, directions=found)
-
-
-def parted(job: Job, report: Report) -> list[list[JobReport]]:
-    """The threads of each stream, in the order of the job file."""
-    threads = iter(report.jobs)
-    return [[next(threads) for _ in range(s.threads)] for s in job.streams]
 
 
 def _runtime_ns(report: Report) -> int:

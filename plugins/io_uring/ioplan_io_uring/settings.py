@@ -24,8 +24,8 @@ class Settings(Model):
     passthrough: bool = False
 
     @property
-    def ways(self) -> list[str]:
-        """Those that are on."""
+    def enabled(self) -> list[str]:
+        """The names of those that are on."""
         return [name for name in ("polled", "passthrough") if getattr(self, name)]
 
 
@@ -49,20 +49,20 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 
 def gaps_of(job: Job, settings: Settings) -> list[Gap]:
-    """What these ways cannot do: trims, and with polled no flushes either."""
+    """What these settings cannot do: trims, and with polled no flushes either."""
     return [
-        Gap(stream=stream.name, field=field, reason=f"{way} I/O has no {field}")
+        Gap(stream=stream.name, field=field, reason=f"{name} I/O has no {field}")
         for stream in job.streams
-        for way in settings.ways
+        for name in settings.enabled
         for field in ("trim", "sync")
         if (field == "trim" and stream.trim_percent)
-        or (field == "sync" and way == "polled" and stream.sync_every)
+        or (field == "sync" and name == "polled" and stream.sync_every)
     ]
 
 
 def engine_job(job: Job, settings: Settings, indent: int | None = None) -> str:
-    """The job as the engine reads it: with the ways that are on, and of one host."""
+    """The job as the engine reads it: with these settings, and of one host."""
     elsewhere = {"streams": {"__all__": {"hosts"}}}
-    told = job.model_dump(mode="json", exclude=elsewhere)
-    told |= dict.fromkeys(settings.ways, True)
-    return json.dumps(told, indent=indent)
+    fields = job.model_dump(mode="json", exclude=elsewhere)
+    fields |= dict.fromkeys(settings.enabled, True)
+    return json.dumps(fields, indent=indent)

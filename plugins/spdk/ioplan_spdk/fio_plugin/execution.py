@@ -9,8 +9,8 @@ from ioplan.backends import TargetRequest
 from ioplan.job import Failure, Job
 from ioplan_fio.document import Splitter
 from ioplan_fio.execution import FioExecution
-from ioplan_fio.execution import Place as Files
 from ioplan_fio.program import Program
+from ioplan_fio.run_files import RunFiles
 from ioplan_fio.timeline import Timeline
 from ioplan_spdk.drive import SpdkDrive
 from ioplan_spdk.fio_plugin.faults import explained
@@ -36,7 +36,7 @@ class PluginExecution(FioExecution):
         plugin: Path,
         job: Job,
         options: SpdkOptions,
-        files: Files,
+        files: RunFiles,
     ) -> None:
         # fio runs in the folder of its files, so that a bare name is enough.
         settings = plugin_settings(job, options, plugin, f"{files.name}{CONFIG}")
@@ -85,5 +85,5 @@ class PluginDrive(SpdkDrive):
         """Begin a run. Raises BackendError for one that cannot be done at all."""
         self.check(job, plugin_gaps(job, self.options))
         self.runs += 1
-        files = Files.of(str(self.folder) if self.folder else None, self.runs)
+        files = RunFiles.of(str(self.folder) if self.folder else None, self.runs)
         return PluginExecution(self.fio, self.plugin, job, self.options, files)

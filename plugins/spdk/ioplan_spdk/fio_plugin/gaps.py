@@ -7,9 +7,9 @@ from math import ceil
 
 from ioplan.backends import BackendError, Gap
 from ioplan.job import Job, JobStream
-from ioplan_fio.gaps import SPDK, Situation, find_gaps
+from ioplan_fio.gaps import SPDK, GapContext, find_gaps
 from ioplan_fio.program import OLDEST, find_program
-from ioplan_fio.usage import used_sizes
+from ioplan_fio.streams import used_sizes
 from ioplan_spdk.bdevperf.gaps import BUFFER_SHARE
 from ioplan_spdk.bdevperf.script import MIB
 from ioplan_spdk.options import SpdkOptions
@@ -17,7 +17,7 @@ from ioplan_spdk.options import SpdkOptions
 
 def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
     """All of them."""
-    found = find_gaps(Situation(job, SPDK, _version(options)))
+    found = find_gaps(GapContext(job, SPDK, _version(options)))
     return (
         found
         + [gap for s in job.streams for gap in _sizes(job, s)]
