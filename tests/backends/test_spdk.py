@@ -16,11 +16,11 @@ from ioplan.guard.errors import TargetError
 from ioplan.job import SECOND_NS
 from ioplan.workload import Data, Hotspot, Hotspots, Rate, Region, SizeShare, Zipf
 from ioplan_spdk import SpdkBackend
-from ioplan_spdk.bdevperf.schedule import Schedule
+from ioplan_spdk.bdevperf.device_statistics import Schedule
 from ioplan_spdk.drive import SpdkDrive
-from ioplan_spdk.options import SpdkOptions, options_of
-from ioplan_spdk.place import place_of
+from ioplan_spdk.options import SpdkOptions, parse_options
 from ioplan_spdk.program import no_hugepages, program_path
+from ioplan_spdk.target_spec import target_spec
 
 HALF = SECOND_NS // 2
 MIXED = (SizeShare(size_bytes=512, percent=50), SizeShare(size_bytes=4096, percent=50))
@@ -154,13 +154,13 @@ def test_a_share_of_zero_is_never_asked_for() -> None:
 
 
 def test_places() -> None:
-    assert place_of("/dev/nvme0n1").kind == "kernel"
-    drive = place_of("nvme:pcie:01:00.0/2")
+    assert target_spec("/dev/nvme0n1").kind == "kernel"
+    drive = target_spec("nvme:pcie:01:00.0/2")
     assert (drive.kind, drive.address, drive.nsid) == ("pcie", "0000:01:00.0", 2)
-    tcp = place_of("nvme:tcp:[fe80::1]:4420:nqn.2016-06.io.spdk:cnode1/3")
+    tcp = target_spec("nvme:tcp:[fe80::1]:4420:nqn.2016-06.io.spdk:cnode1/3")
     assert (tcp.address, tcp.port, tcp.nsid) == ("fe80::1", "4420", 3)
     assert tcp.nqn == "nqn.2016-06.io.spdk:cnode1"
-    assert place_of("malloc:64MiB").size_bytes == 64 << 20
+    assert target_spec("malloc:64MiB").size_bytes == 64 << 20
 
 
 @pytest.mark.parametrize(
@@ -172,24 +172,24 @@ def test_places() -> None:
 )  # fmt: skip
 def test_targets_that_are_none(path: str) -> None:
     with pytest.raises(BackendError) as caught:
-        place_of(path)
+        target_spec(path)
     assert repr(path) in str(caught.value)
 
 
 @given(st.text())
 def test_any_text_is_a_place_or_an_error(text: str) -> None:
     try:
-        assert place_of(text).path == text
+        assert target_spec(text).path == text
     except BackendError as error:
         assert str(error)
 
 
 def test_options() -> None:
-    assert options_of({"no_huge": "true", "block_bytes": "4096"}).block_bytes == 4096
+    assert parse_options({"no_huge": "true", "block_bytes": "4096"}).block_bytes == 4096
     with pytest.raises(BackendError, match="did you mean 'no_huge'"):
-        options_of({"nohuge": True})
+        parse_options({"nohuge": True})
     with pytest.raises(BackendError, match="memory_mib"):
-        options_of({"memory_mib": "1"})
+        parse_options({"memory_mib": "1"})
     assert SpdkOptions(mask="0x6").cores == "0x6"
 
 
@@ -252,7 +252,7 @@ def test_what_only_reads_is_not_opened_for_writing(
     backing.write_bytes(bytes(1 << 20))
     with loop_device(backing) as device:
         request = TargetRequest(path=str(device))
-        place = place_of(str(device))
-        SpdkDrive(place, request, backing, options_of({})).close()
+        place = target_spec(str(device))
+        SpdkDrive(place, request, backing, parse_options({})).close()
         with pytest.raises(TargetError, match=f"{opener} opens {device} for writing"):
-            SpdkDrive(place, request, backing, options_of(said))
+            SpdkDrive(place, request, backing, parse_options(said))

@@ -15,9 +15,10 @@ from spdk_jobs import CAPTURES, GOLDEN
 
 from ioplan.measure.histogram import bucket_index
 from ioplan.measure.tally import no_bins
+from ioplan_spdk.bdevperf.device_statistics import counters
 from ioplan_spdk.bdevperf.exits import CODES, why
 from ioplan_spdk.bdevperf.histogram_text import printed_jobs
-from ioplan_spdk.bdevperf.iostat import counters
+from ioplan_spdk.bdevperf.outcome import UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
@@ -25,8 +26,7 @@ from ioplan_spdk.bdevperf.ticks import (
     shaped,
     within,
 )
-from ioplan_spdk.rpc.reply import BadReply
-from ioplan_spdk.verdict import Unsound, verdict
+from ioplan_spdk.rpc.client import BadReply
 
 RATE = 2_600_000_000
 FOLDERS = sorted(
@@ -79,20 +79,20 @@ def test_every_transcript_is_survived(folder: Path) -> None:
 
 def judge(entry: dict[str, Any]) -> None:
     asked = {"time_in_sec": 1, **(entry.get("params") or {})}
-    take(lambda: verdict(entry.get("result"), asked, ended=False))
+    take(lambda: checked_outcome(entry.get("result"), asked, ended=False))
 
 
 def take(read: Any) -> None:
     try:
         read()
-    except (BadReply, Unsound) as error:
+    except (BadReply, UnsoundTest) as error:
         assert str(error)
 
 
 def test_the_printed_histogram_counts_every_io() -> None:
     (reply,) = results("N_nonroot_nohuge", "perform_tests")
     asked = {"time_in_sec": 1, "queue_depth": 4, "io_size": "4096"}
-    found = verdict(reply, asked, ended=False)
+    found = checked_outcome(reply, asked, ended=False)
     ((one,),) = printed_jobs(text(GOLDEN / "rpc/N_nonroot_nohuge", "stdout"))
     counts = printed(one.buckets, RATE)
     assert counts.sum() == found.ios and one.name == "Malloc0"
@@ -158,22 +158,22 @@ ASKED = {"queue_depth": 4, "io_size": "4096", "time_in_sec": 1, "workload_type":
 
 def test_a_share_of_zero_is_not_done_as_asked() -> None:
     reply = results("A_perform_tests", "perform_tests")[3]
-    with pytest.raises(Unsound, match="percentage 70, not 0") as caught:
-        verdict(reply, {**ASKED, "rw_percentage": 0}, ended=False)
+    with pytest.raises(UnsoundTest, match="percentage 70, not 0") as caught:
+        checked_outcome(reply, {**ASKED, "rw_percentage": 0}, ended=False)
     assert caught.value.cause == "not-as-asked"
 
 
 def test_success_that_is_none() -> None:
     (failed,) = results("E_error_bdev_f", "perform_tests")
     (short,) = results("I_bdev_deleted_midrun", "perform_tests")
-    with pytest.raises(Unsound, match="5 I/Os failed"):
-        verdict(failed, {"time_in_sec": 2}, ended=False)
-    with pytest.raises(Unsound, match="finished, but after"):
-        verdict(short, {"time_in_sec": 8}, ended=False)
+    with pytest.raises(UnsoundTest, match="5 I/Os failed"):
+        checked_outcome(failed, {"time_in_sec": 2}, ended=False)
+    with pytest.raises(UnsoundTest, match="finished, but after"):
+        checked_outcome(short, {"time_in_sec": 8}, ended=False)
     (ended,) = results("H_SIGTERM", "perform_tests")
-    with pytest.raises(Unsound, match="something else"):
-        verdict(ended, {"time_in_sec": 2}, ended=False)
-    assert verdict(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
+    with pytest.raises(UnsoundTest, match="something else"):
+        checked_outcome(ended, {"time_in_sec": 2}, ended=False)
+    assert checked_outcome(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
 
 
 @pytest.mark.parametrize("code", [c for c in CODES if c > 0] + [136, 139, 137, 7, None])
@@ -214,7 +214,7 @@ KEYS = st.sampled_from(
 
 @given(JSON | st.dictionaries(KEYS, JSON))
 def test_no_reply_breaks_the_readers(reply: Any) -> None:
-    take(lambda: verdict(reply, ASKED, ended=False))
+    take(lambda: checked_outcome(reply, ASKED, ended=False))
     take(lambda: counters(reply, "x", "read"))
     take(lambda: dense(reply))
 

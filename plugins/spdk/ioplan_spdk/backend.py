@@ -15,9 +15,9 @@ from ioplan_spdk.fio_plugin.execution import PluginDrive
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps, with_hints
 from ioplan_spdk.fio_plugin.job import check_fit, plugin_path
 from ioplan_spdk.fio_plugin.job import native as plugin_native
-from ioplan_spdk.options import SpdkOptions, options_of
-from ioplan_spdk.place import place_of
+from ioplan_spdk.options import SpdkOptions, parse_options
 from ioplan_spdk.program import NAME, no_hugepages, program_path, version
+from ioplan_spdk.target_spec import target_spec
 
 SPEAKS = frozenset(
     (
@@ -40,7 +40,7 @@ class SpdkBackend:
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable where its program runs; without hugepages, only for trying out."""
         try:
-            chosen = options_of(options)
+            chosen = parse_options(options)
             found = _fio(chosen)[2] if chosen.driver == "fio" else _bdevperf(chosen)
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
@@ -49,14 +49,14 @@ class SpdkBackend:
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """What bdevperf, or fio with the plugin, cannot express exactly."""
-        chosen = options_of(options)
+        chosen = parse_options(options)
         if chosen.driver == "fio":
             return plugin_gaps(job, chosen)
         return with_hints(gaps(job, chosen), job, chosen)
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """bdevperf's command line and dialogue, or fio's job file."""
-        chosen = options_of(options)
+        chosen = parse_options(options)
         return (
             plugin_native(job, chosen)
             if chosen.driver == "fio"
@@ -65,16 +65,16 @@ class SpdkBackend:
 
     def open(self, request: TargetRequest) -> SpdkDrive:
         """Open a target. Raises TargetError, BackendError."""
-        options = options_of(request.options)
-        place = place_of(request.path or "")
+        options = parse_options(request.options)
+        target = target_spec(request.path or "")
         if not options.no_huge and (missing := no_hugepages()):
             raise BackendError(missing)
         if options.driver == "bdevperf":
-            return SpdkDrive(place, request, program_path(options), options)
+            return SpdkDrive(target, request, program_path(options), options)
         fio, plugin, _ = _fio(options)
-        asks = place.kind in ("pcie", "tcp")
+        asks = target.kind in ("pcie", "tcp")
         bdevperf = program_path(options) if asks else Path(NAME)
-        return PluginDrive(place, request, bdevperf, options, fio, plugin)
+        return PluginDrive(target, request, bdevperf, options, fio, plugin)
 
 
 def _bdevperf(options: SpdkOptions) -> str:

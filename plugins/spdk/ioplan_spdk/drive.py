@@ -14,33 +14,36 @@ from ioplan.job import SECOND_NS, Job
 from ioplan.job_refusal import refusal
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.gaps import gaps as bdevperf_gaps
-from ioplan_spdk.bdevperf.session import Died, Session
+from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.place import Place
 from ioplan_spdk.rpc.bdev import bdev_of
-from ioplan_spdk.rpc.reply import BadReply, number
-from ioplan_spdk.rpc.rpc import RpcFault
+from ioplan_spdk.rpc.client import BadReply, RpcFault, number
+from ioplan_spdk.target_spec import TargetSpec
 
 
 class SpdkDrive:
     """A target. Each run has a process of its own, so memory is new each time."""
 
     def __init__(
-        self, place: Place, request: TargetRequest, program: Path, options: SpdkOptions
+        self,
+        spec: TargetSpec,
+        request: TargetRequest,
+        program: Path,
+        options: SpdkOptions,
     ) -> None:
         """Raises TargetError, BackendError."""
-        self.place, self.program, self.options = place, program, options
+        self.spec, self.program, self.options = spec, program, options
         self.folder = Path(request.folder) / "spdk" if request.folder else None
         self.runs = 0
         self.target: Target | None = None
-        if place.kind == "kernel":
+        if spec.kind == "kernel":
             self.target = _kernel(request, options)
             self.facts = self.target.facts
-        elif place.in_memory:
-            self.facts = _memory(place, options)
+        elif spec.in_memory:
+            self.facts = _memory(spec, options)
         else:
             check_lab(request)
-            self.facts = _asked(place, program, options)
+            self.facts = _attached(spec, program, options)
             check_drive(self.facts, request)
 
     def start(self, job: Job) -> SpdkExecution:
@@ -65,11 +68,11 @@ class SpdkDrive:
         """Discard what the kernel has; memory is new in each run."""
         if self.target:
             return purge(self.target, tell)
-        if self.place.in_memory:
+        if self.spec.in_memory:
             return "memory, new in each run"
         raise BackendError(
             f"a drive that SPDK has cannot be purged from here; give it back to the "
-            f"kernel, use `nvme format`, and take {self.place.path} again"
+            f"kernel, use `nvme format`, and take {self.spec.path} again"
         )
 
     def idle(self, pause_ns: int) -> None:
@@ -107,49 +110,49 @@ def _unfit(facts: TargetFacts, writes: bool, options: SpdkOptions) -> str:
     return ""
 
 
-def _memory(place: Place, options: SpdkOptions) -> TargetFacts:
-    if place.kind == "malloc" and place.size_bytes > options.memory_mib << 19:
-        least = place.size_bytes >> 19
+def _memory(spec: TargetSpec, options: SpdkOptions) -> TargetFacts:
+    if spec.kind == "malloc" and spec.size_bytes > options.memory_mib << 19:
+        least = spec.size_bytes >> 19
         raise TargetError(
-            f"{place.path} needs more memory; add --option memory_mib={least}"
+            f"{spec.path} needs more memory; add --option memory_mib={least}"
         )
     return TargetFacts(
-        path=place.path,
+        path=spec.path,
         kind="memory",
-        capacity_bytes=place.size_bytes,
+        capacity_bytes=spec.size_bytes,
         block_bytes=options.block_bytes,
-        identity={"model": f"SPDK {place.kind}"},
+        identity={"model": f"SPDK {spec.kind}"},
     )
 
 
-def _asked(place: Place, program: Path, options: SpdkOptions) -> TargetFacts:
+def _attached(spec: TargetSpec, program: Path, options: SpdkOptions) -> TargetFacts:
     """Attach the drive once, to see what it is. Raises TargetError."""
-    bdev = bdev_of(place, options.bdev, options.block_bytes, read_only=True)
-    pci = place.address if place.kind == "pcie" else ""
+    bdev = bdev_of(spec, options.bdev, options.block_bytes, read_only=True)
+    pci = spec.address if spec.kind == "pcie" else ""
     try:
         with Session(program, options, bdev.name, pci) as session:
             client = session.connect()
-            session.tell(client, bdev.calls)
+            session.configure(client, bdev.calls)
             try:
                 found = client.call("bdev_get_bdevs", {"name": bdev.name})
             except RpcFault as fault:
                 raise session.fault(fault) from fault
-        return _facts(place, found)
-    except (Died, BadReply) as error:
-        raise TargetError(f"cannot use {place.path}: {error}") from error
+        return _facts(spec, found)
+    except (BdevperfError, BadReply) as error:
+        raise TargetError(f"cannot use {spec.path}: {error}") from error
 
 
-def _facts(place: Place, reply: Any) -> TargetFacts:
+def _facts(spec: TargetSpec, reply: Any) -> TargetFacts:
     if not isinstance(reply, list) or len(reply) != 1:
         raise BadReply("it does not show exactly one device")
     (shown,) = reply
     block_bytes = int(number(shown, "block_size"))
     return TargetFacts(
-        path=place.path,
+        path=spec.path,
         kind="nvme",
         capacity_bytes=int(number(shown, "num_blocks")) * block_bytes,
         block_bytes=block_bytes,
-        identity=_identity(shown) | {"nsid": str(place.nsid)},
+        identity=_identity(shown) | {"nsid": str(spec.nsid)},
     )
 
 

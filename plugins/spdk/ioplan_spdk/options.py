@@ -41,17 +41,17 @@ class SpdkOptions(Model):
         return self.mask or hex(1 << max(os.sched_getaffinity(0)))
 
 
-def options_of(given: dict[str, Any]) -> SpdkOptions:
+def parse_options(texts: dict[str, Any]) -> SpdkOptions:
     """Checked options. Raises BackendError."""
     known = SpdkOptions.model_fields
-    for name in given:
+    for name in texts:
         if name not in known:
             raise BackendError(
                 f"the backend 'spdk' has no option {name!r}"
                 f"{did_you_mean(name, known)}; it has: {', '.join(known)}"
             )
     try:
-        options = SpdkOptions(**{name: _typed(name, given[name]) for name in given})
+        options = SpdkOptions(**{name: _typed(name, texts[name]) for name in texts})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

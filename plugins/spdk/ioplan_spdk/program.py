@@ -12,7 +12,7 @@ from ioplan_spdk.options import SpdkOptions
 
 NAME = "bdevperf"
 VARIABLE = "IOPLAN_SPDK_DIR"
-PLACES = ("build/examples", "examples", "build/bin", "bin", "")
+SUBFOLDERS = ("build/examples", "examples", "build/bin", "bin", "")
 ANSWER_S = 20
 HOW = (
     f"bdevperf is not on PATH; set {VARIABLE} to a built SPDK tree, or to the folder "
@@ -35,8 +35,8 @@ def program_path(options: SpdkOptions | None = None) -> Path:
 
 
 def _within(folder: str, source: str) -> Path:
-    for place in PLACES:
-        path = Path(folder) / place / NAME
+    for subfolder in SUBFOLDERS:
+        path = Path(folder) / subfolder / NAME
         if path.is_file():
             return _runnable(path, source)
     raise BackendError(f"{source} names {folder}, where there is no {NAME}; build SPDK")
@@ -62,8 +62,8 @@ def version(program: Path) -> str:
         raise BackendError(f"{program} does not answer: {error}") from error
     words = done.stdout.split()
     if done.returncode or len(words) < 2 or words[0] != "SPDK":
-        said = (done.stderr or done.stdout).strip()[-200:]
-        raise BackendError(f"{program} does not say its version, but: {said!r}")
+        printed = (done.stderr or done.stdout).strip()[-200:]
+        raise BackendError(f"{program} does not say its version, but: {printed!r}")
     return words[1]
 
 

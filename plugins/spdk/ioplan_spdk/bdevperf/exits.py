@@ -7,7 +7,7 @@ import signal
 
 MEMORY = "give it more by --option memory_mib=1024, or lower the queue depth or size"
 IO_FAILED = r"task offset: (\d+) on job bdev=(\S+) fails"
-SAID = (
+KNOWN_MESSAGES = (
     (
         r"no mounted hugetlbfs found",
         "hugepages are reserved, but no hugetlbfs is mounted; "
@@ -79,20 +79,20 @@ ERROR = re.compile(r"\*ERROR\*: (.*)")
 SHOWN = 200
 
 
-def why(code: int | None, said: str) -> str:
+def why(code: int | None, messages: str) -> str:
     """A sentence: what it said counts for more than its code."""
-    for pattern, text in SAID:
-        if found := re.search(pattern, said):
+    for pattern, text in KNOWN_MESSAGES:
+        if found := re.search(pattern, messages):
             return text.format(*found.groups())
     if code is not None and (told := CODES.get(_plain(code))):
         return told
-    last = ERROR.findall(said)
+    last = ERROR.findall(messages)
     return f"it said: {last[0].strip()[:SHOWN]}" if last else _how(code)
 
 
-def io_failed(said: str) -> bool:
+def io_failed(messages: str) -> bool:
     """Whether the test ended at an I/O that failed."""
-    return re.search(IO_FAILED, said) is not None
+    return re.search(IO_FAILED, messages) is not None
 
 
 def _plain(code: int) -> int:

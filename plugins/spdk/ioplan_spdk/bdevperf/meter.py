@@ -25,6 +25,7 @@ from ioplan.job import Progress, StreamCounts
 from ioplan.measure.histogram import bucket_index, bucket_range
 from ioplan.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
+from ioplan_spdk.bdevperf.outcome import Outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     mean_ns,
@@ -32,7 +33,6 @@ from ioplan_spdk.bdevperf.ticks import (
     squares_ns2,
     within,
 )
-from ioplan_spdk.verdict import Verdict
 
 MEAN_SHARE = 0.005
 """How far a histogram's mean may be from the exact one; buckets alone explain it."""
@@ -125,7 +125,7 @@ class Meter:
 
     def finish(
         self,
-        found: Verdict,
+        found: Outcome,
         ends: Mapping[Direction, CountsBuilder],
         printed: Bins | None,
     ) -> StreamCounts:
@@ -142,7 +142,7 @@ class Meter:
         return self._counts(self.now)
 
     def _single(
-        self, found: Verdict, counters: CountsBuilder | None, printed: Bins
+        self, found: Outcome, counters: CountsBuilder | None, printed: Bins
     ) -> CountsBuilder:
         (before,) = self.now.values()
         end = CountsBuilder(
@@ -159,7 +159,7 @@ class Meter:
         return replace(end, bins=within(printed, end.min_ns, end.max_ns))
 
     def _ends(
-        self, found: Verdict, ends: Mapping[Direction, CountsBuilder]
+        self, found: Outcome, ends: Mapping[Direction, CountsBuilder]
     ) -> dict[Direction, CountsBuilder]:
         """The final counters; without them, the total shared as it was so far."""
         if sum(end.ios for end in ends.values()) == found.ios:
@@ -219,7 +219,7 @@ def _lengthened(before: CountsBuilder, tail: int, end: CountsBuilder) -> Bins:
     return before.bins + bins
 
 
-def _estimated(now: CountsBuilder, count: int, found: Verdict) -> CountsBuilder:
+def _estimated(now: CountsBuilder, count: int, found: Outcome) -> CountsBuilder:
     """A direction's end when only the total of both is known."""
     each_ns = mean_ns(now.bins) or (now.sum_ns / now.ios if now.ios else found.mean_ns)
     low_ns = min(now.min_ns, found.min_ns) if now.ios else found.min_ns

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.workload import Direction
-from ioplan_spdk.bdevperf.command import command
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.place import Place, place_of
 from ioplan_spdk.rpc.bdev import READS, WRITES, Bdev, Call, bdev_of, split_by_direction
+from ioplan_spdk.target_spec import TargetSpec, target_spec
 
 LONGEST_S = 7 * 24 * 3600
 """For a run that its bytes end: bdevperf knows seconds only, so it is ended."""
@@ -27,7 +28,7 @@ class Script:
     direction; `limit_bytes` is where the test is ended, if its time does not.
     """
 
-    place: Place
+    target: TargetSpec
     bdev: Bdev
     stream: str
     size_bytes: int
@@ -42,7 +43,7 @@ class Script:
     @property
     def pci(self) -> str:
         """The drive's address on PCI Express; empty for all else."""
-        return self.place.address if self.place.kind == "pcie" else ""
+        return self.target.address if self.target.kind == "pcie" else ""
 
     @property
     def prints_probes(self) -> bool:
@@ -65,15 +66,15 @@ class Script:
 
 def script_of(job: Job, options: SpdkOptions) -> Script:
     """The script of a job; where there are gaps, of what would be done instead."""
-    place, stream = place_of(job.target), job.streams[0]
-    bdev = bdev_of(place, options.bdev, job.block_bytes, job.read_only)
+    target, stream = target_spec(job.target), job.streams[0]
+    bdev = bdev_of(target, options.bdev, job.block_bytes, job.read_only)
     directions = directions_of(stream)
     layered = _is_layered(stream, directions)
     run_on = WRITES if layered else bdev.name
     calls = bdev.calls + (split_by_direction(bdev.name) if layered else ())
     probes = {d: READS if layered and d == "write" else bdev.name for d in directions}
     return Script(
-        place=place,
+        target=target,
         bdev=bdev,
         stream=stream.name,
         size_bytes=size_of(stream),
@@ -83,7 +84,7 @@ def script_of(job: Job, options: SpdkOptions) -> Script:
         test=_test(job, stream),
         warmup_s=ceil(job.warmup_ns / SECOND_NS),
         limit_bytes=_limit_bytes(job, stream),
-        extra=_extra(job, stream, place),
+        extra=_extra(job, stream, target),
     )
 
 
@@ -157,15 +158,42 @@ def _limit_bytes(job: Job, stream: JobStream) -> int | None:
     return None
 
 
-def _extra(job: Job, stream: JobStream, place: Place) -> tuple[str, ...]:
+def _extra(job: Job, stream: JobStream, target: TargetSpec) -> tuple[str, ...]:
     extra = []
     if job.passes and stream.pattern == "random":
         extra.append("-D")  # a map of the blocks visited: each once per pass
     if stream.distribution.kind == "zipf":
         extra += ["-F", f"{stream.distribution.theta:g}"]
     if "write" in directions_of(stream) and stream.data.kind != "zeros":
-        extra += [] if place.in_memory else ["-U"]
+        extra += [] if target.in_memory else ["-U"]
     return tuple(extra)
+
+
+def command(
+    program: str | Path,
+    socket: str | Path,
+    options: SpdkOptions,
+    bdev: str,
+    pci: str = "",
+    extra: tuple[str, ...] = (),
+) -> list[str]:
+    """Wait for RPC (-z), print the whole histogram (-ll), run on one bdev (-T).
+
+    `pci` is the address of the one drive that it may touch.
+    """
+    arguments = ["-z", "-r", str(socket), "-m", options.cores]
+    arguments += ["-s", str(options.memory_mib), *_memory_arguments(options)]
+    arguments += ["-A", pci] if pci else ["-u"]
+    # Neither a core dump of all hugepages, nor a trace buffer in /dev/shm.
+    arguments += ["-d", "--num-trace-entries", "0"]
+    return [str(program), *arguments, "-ll", "-T", bdev, *extra]
+
+
+def _memory_arguments(options: SpdkOptions) -> list[str]:
+    if options.no_huge:
+        # Trying things out must not fail on locks that root left in /var/tmp.
+        return ["--no-huge", "--disable-cpumask-locks"]
+    return [] if os.geteuid() == 0 else ["--iova-mode=va"]
 
 
 def native(job: Job, options: SpdkOptions) -> str:
@@ -179,10 +207,10 @@ def native(job: Job, options: SpdkOptions) -> str:
     if script.warmup_s:
         lines += ["# the warm-up, not counted"]
         lines += [_request(Call("perform_tests", script.warmup))]
-    lines += [_request(reset) for reset in resets(script)]
+    lines += [_request(reset) for reset in reset_calls(script)]
     lines += [_request(Call("perform_tests", script.test))]
     lines += [f"# meanwhile, every {job.interval_ns / SECOND_NS:g} s, and at its end"]
-    lines += [_request(probe) for probe in asked_of(script)]
+    lines += [_request(probe) for probe in statistics_calls(script)]
     if script.limit_bytes:
         lines += [f"# SIGTERM once {script.limit_bytes} bytes are moved"]
     return "\n".join(lines)
@@ -192,13 +220,13 @@ def _request(call: Call) -> str:
     return f"> {call.method} {json.dumps(call.params)}"
 
 
-def resets(script: Script) -> list[Call]:
+def reset_calls(script: Script) -> list[Call]:
     """Forget what was done before the test, by the examination of the device too."""
     names = dict.fromkeys(script.probes.values())
     return [Call("bdev_reset_iostat", {"name": n, "mode": "all"}) for n in names]
 
 
-def asked_of(script: Script) -> list[Call]:
+def statistics_calls(script: Script) -> list[Call]:
     """What is asked for the statistics of an interval, at once: of each direction
     its counters and its histogram."""
     return [

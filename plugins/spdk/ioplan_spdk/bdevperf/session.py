@@ -1,27 +1,28 @@
-"""A bdevperf that waits for RPC: started, connected, told, ended."""
+"""A bdevperf that waits for RPC: started, connected, configured, ended."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import time
+from math import inf
 from pathlib import Path
 
 from ioplan.core.child import OwnedProcess
 from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Cpu
-from ioplan_spdk.bdevperf.command import command
 from ioplan_spdk.bdevperf.exits import io_failed, why
+from ioplan_spdk.bdevperf.script import command
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.bdev import Call
-from ioplan_spdk.rpc.rpc import Client, RpcClosed, RpcError, RpcFault
+from ioplan_spdk.rpc.client import Client, RpcClosed, RpcError, RpcFault
 
 RETRY_S = 0.02
 LAST_WORDS_S = 2.0
 """How long it may take to end after it has refused a test, or hung up."""
 
 
-class Died(Exception):
+class BdevperfError(Exception):
     """bdevperf cannot do what it was started for. `cause` is a word for it."""
 
     def __init__(self, cause: str, message: str) -> None:
@@ -76,14 +77,17 @@ class Session(Closing):
         self.socket, self.options = home / "rpc", options
         self.arguments = command(program, self.socket, options, bdev, pci, extra)
         self._clients: list[Client] = []
+        self.stopped, self.deadline_s = False, inf
         try:
             self.process = BdevperfProcess(self.arguments, folder or home)
         except OSError as error:
             self._home.cleanup()
-            raise Died("no-backend", f"cannot start {program}: {error}") from error
+            raise BdevperfError(
+                "no-backend", f"cannot start {program}: {error}"
+            ) from error
 
     def connect(self) -> Client:
-        """A connection, as soon as it answers. Raises Died."""
+        """A connection, as soon as it answers. Raises BdevperfError."""
         deadline = time.monotonic() + self.options.startup_s
         while True:
             try:
@@ -98,34 +102,46 @@ class Session(Closing):
     def _check_start(self, deadline: float) -> None:
         code = self.process.code
         if code is not None:
-            raise Died("no-start", f"bdevperf did not start: {self._why(code)}")
+            raise BdevperfError(
+                "no-start", f"bdevperf did not start: {self._why(code)}"
+            )
         if time.monotonic() > deadline:
             self.process.kill()
-            raise Died(
+            raise BdevperfError(
                 "no-start",
                 f"bdevperf did not answer within {self.options.startup_s:g} s; "
                 f"give it longer by --option startup_s=",
             )
 
-    def tell(self, client: Client, calls: tuple[Call, ...]) -> None:
-        """Make its devices. Raises Died with what is wrong with them."""
+    def stop(self) -> None:
+        """Somebody wants it to end."""
+        self.stopped = True
+        self.end_test()
+
+    def end_test(self) -> None:
+        """SIGTERM. Some hangs ignore it, so it is not waited for without an end."""
+        self.deadline_s = min(self.deadline_s, time.monotonic() + self.process.grace_s)
+        self.process.stop()
+
+    def configure(self, client: Client, calls: tuple[Call, ...]) -> None:
+        """Make its devices. Raises BdevperfError with what is wrong with them."""
         for call in calls:
             try:
                 client.call(call.method, call.params)
             except RpcFault as fault:
                 raise self.fault(fault) from fault
 
-    def fault(self, fault: RpcFault) -> Died:
+    def fault(self, fault: RpcFault) -> BdevperfError:
         """What a request that came to nothing means; waits for the last words."""
         closed = isinstance(fault, RpcClosed)
         tested = isinstance(fault, RpcError) and fault.method == "perform_tests"
         code = self.process.wait(LAST_WORDS_S) if closed or tested else None
         if closed:
-            return Died("backend-died", f"bdevperf is gone: {self._why(code)}")
+            return BdevperfError("backend-died", f"bdevperf is gone: {self._why(code)}")
         cause = "refused" if isinstance(fault, RpcError) else "hung"
         if tested and io_failed(self.process.messages()):
             cause = "device-error"
-        return Died(cause, f"bdevperf: {fault}; {self._why(code)}")
+        return BdevperfError(cause, f"bdevperf: {fault}; {self._why(code)}")
 
     def _why(self, code: int | None) -> str:
         return why(code, self.process.messages())

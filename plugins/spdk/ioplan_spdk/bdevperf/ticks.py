@@ -24,7 +24,7 @@ from ioplan.measure.histogram import (
 )
 from ioplan.measure.tally import Bins, no_bins
 from ioplan_spdk.bdevperf.histogram_text import Bucket
-from ioplan_spdk.rpc.reply import BadReply, number
+from ioplan_spdk.rpc.client import BadReply, number
 
 MAX_TICKS = (1 << 63) - 1
 

@@ -17,7 +17,7 @@ from ioplan_spdk.fio_plugin.faults import explained
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.place import Place
+from ioplan_spdk.target_spec import TargetSpec
 
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(
@@ -48,12 +48,12 @@ class PluginExecution(FioExecution):
         super().__init__(program, job, settings, files)
 
     def _failure(
-        self, splitter: Splitter, timeline: Timeline, code: int, said: str
+        self, splitter: Splitter, timeline: Timeline, code: int, messages: str
     ) -> Failure | None:
-        found = super()._failure(splitter, timeline, code, said)
+        found = super()._failure(splitter, timeline, code, messages)
         if not (found or self.process.stopped or _has_done(timeline)):
             found = NOTHING_DONE
-        return found and explained(found, said, self.program.shown)
+        return found and explained(found, messages, self.program.shown)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "driver": "fio"}
@@ -70,7 +70,7 @@ class PluginDrive(SpdkDrive):
 
     def __init__(
         self,
-        place: Place,
+        target: TargetSpec,
         request: TargetRequest,
         bdevperf: Path,
         options: SpdkOptions,
@@ -78,7 +78,7 @@ class PluginDrive(SpdkDrive):
         plugin: Path,
     ) -> None:
         """`bdevperf` is asked what a drive is that the kernel does not have."""
-        super().__init__(place, request, bdevperf, options)
+        super().__init__(target, request, bdevperf, options)
         self.fio, self.plugin = program, plugin
 
     def start(self, job: Job) -> PluginExecution:  # type: ignore[override]

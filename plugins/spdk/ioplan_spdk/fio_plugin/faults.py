@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from ioplan.job import Failure
-from ioplan_spdk.bdevperf.exits import SAID
+from ioplan_spdk.bdevperf.exits import KNOWN_MESSAGES
 
 REBUILD = (
     "fio and plugin must be of one version: build SPDK --with-fio=the source of "
     "fio {0}, or name the fitting fio with --option fio="
 )
-MISFITS = (
+VERSION_MISMATCHES = (
     (
         r"bad ioops version (\d+) \(want (\d+)\)",
         "the plugin was built for another fio: its interface is {0}, and that of fio "
@@ -42,27 +42,27 @@ FAULTS = (
 )
 
 
-def misfit(said: str, version: str) -> str:
+def version_mismatch(messages: str, version: str) -> str:
     """Why fio does not take the plugin; empty if nothing says so."""
-    for pattern, text in MISFITS:
-        if found := re.search(pattern, said):
+    for pattern, text in VERSION_MISMATCHES:
+        if found := re.search(pattern, messages):
             start = text.format(*found.groups(), version=version)
             return start + REBUILD.format(version)
-    if re.search(UNLOADED, said):
+    if re.search(UNLOADED, messages):
         return f"fio {version} does not load the plugin; " + REBUILD.format(version)
     return ""
 
 
-def explained(failure: Failure, said: str, version: str) -> Failure:
+def explained(failure: Failure, messages: str, version: str) -> Failure:
     """A failure with SPDK's own reason, where it gave one."""
-    if found := misfit(said, version):
+    if found := version_mismatch(messages, version):
         return Failure(cause="bad-backend", message=found)
-    for pattern, text in SAID:
-        if match := re.search(pattern, said):
+    for pattern, text in KNOWN_MESSAGES:
+        if match := re.search(pattern, messages):
             reason = text.format(*match.groups())
             return _with(failure, failure.cause, reason)
     for pattern, cause, text in FAULTS:
-        if match := re.search(pattern, said):
+        if match := re.search(pattern, messages):
             return _with(failure, cause, text.format(*match.groups()))
     return failure
 

@@ -12,14 +12,14 @@ from ioplan.job import Job
 from ioplan_fio.jobfile import arguments, job_file
 from ioplan_fio.program import Program
 from ioplan_fio.settings import Plugin, Settings
-from ioplan_spdk.fio_plugin.faults import misfit
+from ioplan_spdk.fio_plugin.faults import version_mismatch
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.place import place_of
 from ioplan_spdk.program import VARIABLE
 from ioplan_spdk.rpc.bdev import Bdev, bdev_of
+from ioplan_spdk.target_spec import target_spec
 
 ENGINE = "spdk_bdev"
-PLACES = ("build/fio", "fio", "../fio", "")
+SUBFOLDERS = ("build/fio", "fio", "../fio", "")
 ANSWER_S = 20
 
 
@@ -33,7 +33,7 @@ def plugin_path(options: SpdkOptions) -> Path:
             f"SPDK's fio plugin is not named; set {VARIABLE} to an SPDK tree built "
             f"--with-fio, or --option plugin= to its file {ENGINE}"
         )
-    found = [path for p in PLACES if (path := Path(folder) / p / ENGINE).is_file()]
+    found = [path for p in SUBFOLDERS if (path := Path(folder) / p / ENGINE).is_file()]
     if not found:
         raise BackendError(
             f"{folder} has no fio plugin build/fio/{ENGINE}; configure SPDK "
@@ -66,15 +66,15 @@ def check_fit(program: Program, plugin: Path) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BackendError(f"{program.path} does not load {plugin}: {error}") from error
-    said = (done.stderr + done.stdout).decode(errors="replace")
-    if found := misfit(said, program.shown):
+    messages = (done.stderr + done.stdout).decode(errors="replace")
+    if found := version_mismatch(messages, program.shown):
         raise BackendError(f"{found} ({plugin})")
 
 
 def plugin_bdev(job: Job, options: SpdkOptions) -> Bdev:
     """Never read-only: the plugin opens for writing, and fio --readonly guards."""
-    place = place_of(job.target)
-    return bdev_of(place, options.bdev, job.block_bytes, read_only=False)
+    target = target_spec(job.target)
+    return bdev_of(target, options.bdev, job.block_bytes, read_only=False)
 
 
 def config_text(job: Job, options: SpdkOptions) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ioplan_spdk.place import LATENCIES, Place
+from ioplan_spdk.target_spec import LATENCIES, TargetSpec
 
 READS, WRITES = "PT0", "PT1"
 
@@ -23,47 +23,47 @@ class Bdev(NamedTuple):
     calls: tuple[Call, ...]
 
 
-def bdev_of(place: Place, driver: str, block_bytes: int, read_only: bool) -> Bdev:
+def bdev_of(target: TargetSpec, driver: str, block_bytes: int, read_only: bool) -> Bdev:
     """The device that stands for a target."""
-    if place.kind == "kernel":
-        return _kernel(place, driver, block_bytes, read_only)
-    if place.kind in ("pcie", "tcp"):
-        return _nvme(place)
-    return _memory(place, block_bytes)
+    if target.kind == "kernel":
+        return _kernel(target, driver, block_bytes, read_only)
+    if target.kind in ("pcie", "tcp"):
+        return _nvme(target)
+    return _memory(target, block_bytes)
 
 
-def _kernel(place: Place, driver: str, block_bytes: int, read_only: bool) -> Bdev:
+def _kernel(target: TargetSpec, driver: str, block_bytes: int, read_only: bool) -> Bdev:
     name = f"{driver.capitalize()}0"
-    params = {"name": name, "filename": place.path, "block_size": block_bytes}
+    params = {"name": name, "filename": target.path, "block_size": block_bytes}
     # Only when needed: releases that do not know a parameter refuse the call.
     if read_only and driver == "aio":
         params["readonly"] = True
     return Bdev(name, (Call(f"bdev_{driver}_create", params),))
 
 
-def _nvme(place: Place) -> Bdev:
+def _nvme(target: TargetSpec) -> Bdev:
     params: dict[str, Any] = {"name": "Nvme0"}
-    if place.kind == "pcie":
-        params |= {"trtype": "PCIe", "traddr": place.address}
+    if target.kind == "pcie":
+        params |= {"trtype": "PCIe", "traddr": target.address}
     else:
-        family = "ipv6" if ":" in place.address else "ipv4"
-        params |= {"trtype": "TCP", "adrfam": family, "traddr": place.address}
-        params |= {"trsvcid": place.port, "subnqn": place.nqn}
+        family = "ipv6" if ":" in target.address else "ipv4"
+        params |= {"trtype": "TCP", "adrfam": family, "traddr": target.address}
+        params |= {"trsvcid": target.port, "subnqn": target.nqn}
     attach = Call("bdev_nvme_attach_controller", params)
-    return Bdev(f"Nvme0n{place.nsid}", (attach,))
+    return Bdev(f"Nvme0n{target.nsid}", (attach,))
 
 
-def _memory(place: Place, block_bytes: int) -> Bdev:
-    kind = "malloc" if place.kind == "malloc" else "null"
+def _memory(target: TargetSpec, block_bytes: int) -> Bdev:
+    kind = "malloc" if target.kind == "malloc" else "null"
     name = f"{kind.capitalize()}0"
-    blocks = place.size_bytes // block_bytes
+    blocks = target.size_bytes // block_bytes
     params = {"name": name, "num_blocks": blocks, "block_size": block_bytes}
     made = Call(f"bdev_{kind}_create", params)
-    if place.kind != "delay":
+    if target.kind != "delay":
         return Bdev(name, (made,))
     delays = {
         f"{word}_latency": value
-        for word, value in zip(LATENCIES, place.latencies_us, strict=True)
+        for word, value in zip(LATENCIES, target.latencies_us, strict=True)
     }
     params = {"name": "Delay0", "base_bdev_name": name, **delays}
     return Bdev("Delay0", (made, Call("bdev_delay_create", params)))

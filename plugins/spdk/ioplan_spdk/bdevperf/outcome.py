@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioplan.job import SECOND_NS
-from ioplan_spdk.rpc.reply import BadReply, number
+from ioplan_spdk.rpc.client import BadReply, number
 
-LEAST_RUN = 0.98
+MIN_RUN = 0.98
 """A test that took less than this share of the time asked was cut short."""
 
 
-class Unsound(Exception):
+class UnsoundTest(Exception):
     """The test is not the one asked for. `cause` is a word for it."""
 
     def __init__(self, cause: str, message: str) -> None:
@@ -26,7 +26,7 @@ class Unsound(Exception):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Outcome:
     """The one job's figures. Extremes and mean are of the histogram's buckets."""
 
     status: str
@@ -37,20 +37,22 @@ class Verdict:
     max_ns: int
 
 
-def verdict(reply: Any, asked: dict[str, Any], ended: bool) -> Verdict:
+def checked_outcome(reply: Any, asked: dict[str, Any], ended: bool) -> Outcome:
     """Check and take it. `ended` means that the test was told to end early.
 
-    Raises BadReply for what is no reply of bdevperf's, Unsound for a bad test.
+    Raises BadReply for what is no reply of bdevperf's, UnsoundTest for a bad test.
     """
     results = reply.get("results") if isinstance(reply, dict) else None
     if not isinstance(results, list) or len(results) != 1:
         raise BadReply("perform_tests gave no result of exactly one job")
     (job,) = results
     if failed := int(number(job, "io_failed")) + int(number(job, "io_timeout")):
-        raise Unsound("device-error", f"{failed} I/Os failed or were never answered")
+        raise UnsoundTest(
+            "device-error", f"{failed} I/Os failed or were never answered"
+        )
     _check_echo(job, asked)
     _check_time(job, asked, ended)
-    return _verdict(job)
+    return _outcome(job)
 
 
 def _check_echo(job: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -62,7 +64,7 @@ def _check_echo(job: dict[str, Any], asked: dict[str, Any]) -> None:
         ("rw_percentage", "percentage"),
     ):
         if ours in asked and str(job.get(theirs)) != str(asked[ours]):
-            raise Unsound(
+            raise UnsoundTest(
                 "not-as-asked",
                 f"bdevperf ran with {theirs} {job.get(theirs)}, not {asked[ours]}",
             )
@@ -73,25 +75,25 @@ def _check_time(job: dict[str, Any], asked: dict[str, Any], ended: bool) -> None
     if ended:
         return
     if status == "terminated":
-        raise Unsound("terminated", "something else told bdevperf to end")
+        raise UnsoundTest("terminated", "something else told bdevperf to end")
     if status != "finished":
-        raise Unsound("device-error", f"bdevperf says that the test {status}")
-    if run_s < asked["time_in_sec"] * LEAST_RUN:
-        raise Unsound(
+        raise UnsoundTest("device-error", f"bdevperf says that the test {status}")
+    if run_s < asked["time_in_sec"] * MIN_RUN:
+        raise UnsoundTest(
             "ended-early",
             f"bdevperf says that it finished, but after {run_s:.2f} s of "
             f"{asked['time_in_sec']} s; the device went away under it",
         )
     if not number(job, "iops"):
-        raise Unsound("no-io", "not one I/O was answered; the target is not there")
+        raise UnsoundTest("no-io", "not one I/O was answered; the target is not there")
 
 
-def _verdict(job: dict[str, Any]) -> Verdict:
+def _outcome(job: dict[str, Any]) -> Outcome:
     run_s = number(job, "runtime")
     ios = round(number(job, "iops") * run_s)
     extremes = (job.get("min_latency_us"), job.get("max_latency_us"))
     low_us, high_us = extremes if ios else (0, 0)  # without I/O, the least is 2^64
-    return Verdict(
+    return Outcome(
         status=str(job.get("status")),
         run_ns=round(run_s * SECOND_NS),
         ios=ios,

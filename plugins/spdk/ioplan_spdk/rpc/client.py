@@ -14,6 +14,7 @@ import select
 import socket
 import time
 from collections.abc import Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,17 @@ def _result(method: str, reply: dict[str, Any]) -> Any:
     if "result" not in reply:
         raise RpcClosed(f"{method}: the reply has no result: {reply!r:.80}")
     return reply["result"]
+
+
+class BadReply(Exception):
+    """A reply, or a text, is not as it should be."""
+
+
+def number(reply: Any, key: str) -> int | float:
+    """A number that is there, finite and not negative. Raises BadReply."""
+    value = reply.get(key) if isinstance(reply, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadReply(f"the reply has no number {key!r}")
+    if not isfinite(value) or value < 0:
+        raise BadReply(f"the reply's {key!r} is {value}")
+    return value

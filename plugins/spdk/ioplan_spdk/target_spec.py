@@ -27,7 +27,7 @@ LATENCIES = ("avg_read", "p99_read", "avg_write", "p99_write")
 
 
 @dataclass(frozen=True)
-class Place:
+class TargetSpec:
     """A target, as named. Only what its kind needs is set."""
 
     path: str
@@ -45,16 +45,16 @@ class Place:
         return self.kind in ("malloc", "null", "delay")
 
 
-def place_of(path: str) -> Place:
+def target_spec(path: str) -> TargetSpec:
     """What the text means. Raises BackendError."""
     kind, _, rest = path.partition(":")
     if kind in ("malloc", "null"):
-        return Place(path, kind, size_bytes=_size_bytes(path, rest))  # type: ignore[arg-type]
+        return TargetSpec(path, kind, size_bytes=_size_bytes(path, rest))  # type: ignore[arg-type]
     if kind == "delay":
         return _delay(path, rest)
     if kind == "nvme":
         return _nvme(path, rest)
-    return Place(path, "kernel")
+    return TargetSpec(path, "kernel")
 
 
 def _size_bytes(path: str, text: str) -> int:
@@ -69,7 +69,7 @@ def _size_bytes(path: str, text: str) -> int:
     return int(found.value)
 
 
-def _delay(path: str, text: str) -> Place:
+def _delay(path: str, text: str) -> TargetSpec:
     size, *rest = text.split(":")
     if len(rest) != len(LATENCIES) or not all(word.isdecimal() for word in rest):
         raise BackendError(
@@ -81,20 +81,20 @@ def _delay(path: str, text: str) -> Place:
     if latencies_us[0] > latencies_us[1] or latencies_us[2] > latencies_us[3]:
         raise BackendError(f"the target {path!r}: a 99th percentile is below its mean")
     size_bytes = _size_bytes(path, size)
-    return Place(path, "delay", size_bytes=size_bytes, latencies_us=latencies_us)
+    return TargetSpec(path, "delay", size_bytes=size_bytes, latencies_us=latencies_us)
 
 
-def _nvme(path: str, text: str) -> Place:
+def _nvme(path: str, text: str) -> TargetSpec:
     transport, _, rest = text.partition(":")
     nsid = 1
     if found := NAMESPACE.fullmatch(rest):
         rest, nsid = found["rest"], int(found["nsid"])
     if transport == "pcie" and PCIE.fullmatch(rest):
         address = rest if rest.count(":") == 2 else f"0000:{rest}"
-        return Place(path, "pcie", address=address.lower(), nsid=nsid)
+        return TargetSpec(path, "pcie", address=address.lower(), nsid=nsid)
     if transport == "tcp" and (found := TCP.fullmatch(rest)):
         host = found["host"].strip("[]")
-        return Place(path, "tcp", host, found["port"], found["nqn"], nsid)
+        return TargetSpec(path, "tcp", host, found["port"], found["nqn"], nsid)
     raise BackendError(
         f"the target {path!r} is not one that SPDK reaches; write "
         f"nvme:pcie:0000:01:00.0 or nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"

@@ -1,0 +1,146 @@
+"""Statistics of bdevperf's devices: when they are asked for, and what they say."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from ioplan.job import SECOND_NS
+from ioplan.measure.tally import Bins, CountsBuilder
+from ioplan.workload import Direction
+from ioplan_spdk.bdevperf.meter import Meter
+from ioplan_spdk.bdevperf.script import Script, statistics_calls
+from ioplan_spdk.bdevperf.ticks import dense
+from ioplan_spdk.rpc.client import (
+    BadReply,
+    Client,
+    RpcError,
+    RpcFault,
+    RpcTimeout,
+    number,
+)
+
+MIN_INTERVAL_S = 0.1
+"""A histogram is 79 KB of text, made by the core that does the I/O."""
+BEFORE_END_S = 0.1
+"""When the histograms are asked for the last time: with the test they are gone."""
+BY_BYTES_S = 0.25
+"""How often a test that its bytes end is looked at, at least."""
+
+
+class Schedule:
+    """Times in seconds after the test was asked for."""
+
+    def __init__(self, interval_s: float, test_s: float, by_bytes: bool) -> None:
+        self.interval_s = max(MIN_INTERVAL_S, interval_s)
+        self.last_s = max(BEFORE_END_S, test_s - BEFORE_END_S)
+        self.look_s = BY_BYTES_S if by_bytes else inf
+        self.test_s = test_s
+        self.point_s = self.interval_s
+        self.next_s = 0.0
+        self._plan(0.0)
+
+    def passed(self, t_s: float) -> bool:
+        """The statistics came; whether they make a point of the series.
+
+        A reply so late that the test is over is left to its end.
+        """
+        is_point = self.point_s <= t_s < self.test_s
+        if is_point:
+            self.point_s = self.interval_s * (t_s // self.interval_s + 1)
+        self._plan(t_s)
+        return is_point
+
+    def _plan(self, t_s: float) -> None:
+        times = (self.point_s, self.last_s, t_s + self.look_s)
+        self.next_s = min((s for s in times if t_s < s <= self.last_s), default=inf)
+
+
+class DeviceStatistics:
+    """The counters and histograms of the devices that have them, by direction."""
+
+    def __init__(self, client: Client, script: Script) -> None:
+        self.client, self.script = client, script
+        self.tick_rate = 0.0
+        self.is_gone = False
+
+    def poll(self, meter: Meter) -> None:
+        """What is so at one moment. A late reply costs a point, not the run."""
+        if self.is_gone:
+            return
+        try:
+            replies = self.client.call_together(statistics_calls(self.script))
+            probes = zip(
+                self.script.probes.items(), replies[::2], replies[1::2], strict=True
+            )
+            for (direction, name), iostat, histogram in probes:
+                counted = self._counters(iostat, name, direction)
+                meter.update(direction, counted, _bins(histogram))
+        except RpcTimeout:
+            return
+        except RpcFault as fault:
+            # Its end is told by the test's own connection.
+            if isinstance(fault, RpcError):
+                meter.warnings.append(f"no statistics from then on: {fault}")
+            self.is_gone = True
+
+    def final(self) -> dict[Direction, CountsBuilder]:
+        """The final counters; a process that was told to end has none left."""
+        try:
+            return {
+                direction: self._counters(self._iostat(name), name, direction)
+                for direction, name in self.script.probes.items()
+            }
+        except (RpcFault, BadReply):
+            return {}
+
+    def _iostat(self, name: str) -> Any:
+        return self.client.call("bdev_get_iostat", {"name": name})
+
+    def _counters(self, reply: Any, name: str, direction: Direction) -> CountsBuilder:
+        if isinstance(reply, RpcError):
+            raise reply
+        self.tick_rate = float(number(reply, "tick_rate"))
+        return counters(reply, name, direction)
+
+
+def _bins(reply: Any) -> Bins | None:
+    """Releases without it still give counters."""
+    return None if isinstance(reply, RpcError) else dense(reply)
+
+
+KEYS: dict[Direction, tuple[str, str, str]] = {
+    "read": ("num_read_ops", "bytes_read", "read"),
+    "write": ("num_write_ops", "bytes_written", "write"),
+    "trim": ("num_unmap_ops", "bytes_unmapped", "unmap"),
+}
+
+
+def counters(reply: Any, name: str, direction: Direction) -> CountsBuilder:
+    """One direction of one device since the statistics were last reset, without a
+    histogram. The extremes are rounded outwards, so that the mean lies between them.
+    Raises BadReply."""
+    stats = _of(reply, name)
+    per_s = number(reply, "tick_rate")
+    if per_s <= 0:
+        raise BadReply(f"bdev_get_iostat has a tick rate of {per_s}")
+    ios, moved, word = KEYS[direction]
+
+    def ticks(key: str) -> int:
+        return int(number(stats, key)) * SECOND_NS
+
+    return CountsBuilder(
+        ios=int(number(stats, ios)),
+        bytes=int(number(stats, moved)),
+        sum_ns=round(ticks(f"{word}_latency_ticks") / per_s),
+        min_ns=int(ticks(f"min_{word}_latency_ticks") // per_s),
+        max_ns=int(-(-ticks(f"max_{word}_latency_ticks") // per_s)),
+    )
+
+
+def _of(reply: Any, name: str) -> dict[str, Any]:
+    bdevs = reply.get("bdevs") if isinstance(reply, dict) else None
+    for stats in bdevs if isinstance(bdevs, list) else ():
+        if isinstance(stats, dict) and stats.get("name") == name:
+            return stats
+    raise BadReply(f"bdev_get_iostat does not speak of {name}")

@@ -1,0 +1,150 @@
+"""A test of bdevperf: asked for, watched by its statistics, and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ioplan.job import SECOND_NS, Cpu, Event, Progress, Result, StreamCounts
+from ioplan.measure.tally import Bins, no_bins
+from ioplan_spdk.bdevperf.device_statistics import DeviceStatistics, Schedule
+from ioplan_spdk.bdevperf.exits import why
+from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
+from ioplan_spdk.bdevperf.meter import Meter
+from ioplan_spdk.bdevperf.outcome import Outcome, UnsoundTest, checked_outcome
+from ioplan_spdk.bdevperf.script import Script
+from ioplan_spdk.bdevperf.session import BdevperfError, Session
+from ioplan_spdk.bdevperf.ticks import printed
+from ioplan_spdk.rpc.client import Client
+
+POLL_S = 0.2
+"""How often a hang is looked for."""
+
+
+class TimedTest:
+    """One test, the warm-up or the one that counts. Iterating it raises
+    BdevperfError, UnsoundTest, RpcFault, BadReply."""
+
+    def __init__(
+        self, session: Session, main: Client, side: Client, script: Script, warmup: bool
+    ) -> None:
+        """`main` is asked for the test, `side` meanwhile for its statistics."""
+        self.session, self.main, self.script = session, main, script
+        self.warmup = warmup
+        self.request = script.warmup if warmup else script.test
+        self.statistics = DeviceStatistics(side, script)
+        self.meter = Meter(script.stream, script.size_bytes, script.shares)
+        self.limit_reached = False
+
+    def run(self, interval_ns: int) -> Iterator[Event]:
+        """All but the warm-up ends in a Result."""
+        before = self.session.process.cpu()
+        self.start_s = time.monotonic()
+        number = self.main.send("perform_tests", self.request)
+        yield from self._watch(interval_ns)
+        reply = self.main.receive(number)
+        over_ns = round((time.monotonic() - self.start_s) * SECOND_NS)
+        cpu = _used(before, self.session.process.cpu())
+        ended = self.session.stopped or self.limit_reached
+        outcome = checked_outcome(reply, self.request, ended)
+        if not self.warmup:
+            yield from self._result(outcome, cpu, over_ns)
+
+    def _watch(self, interval_ns: int) -> Iterator[Progress]:
+        """Look at the statistics until the test replies."""
+        test_s = self.request["time_in_sec"]
+        self.session.deadline_s = (
+            self.start_s + test_s + self.session.options.patience_s
+        )
+        by_bytes = self.script.limit_bytes is not None
+        schedule = Schedule(interval_ns / SECOND_NS, test_s, by_bytes)
+        while not self.main.ready(min(POLL_S, schedule.next_s - self._t_s)):
+            self._check_hang()
+            if self._t_s < schedule.next_s:
+                continue
+            self.statistics.poll(self.meter)
+            self._check_bytes()
+            t_s = self._t_s
+            if schedule.passed(t_s):
+                yield self.meter.progress(round(t_s * SECOND_NS), self.warmup)
+
+    @property
+    def _t_s(self) -> float:
+        return time.monotonic() - self.start_s
+
+    def _check_hang(self) -> None:
+        if time.monotonic() < self.session.deadline_s:
+            return
+        self.session.process.end()
+        raise BdevperfError(
+            "hung",
+            "bdevperf did not end its test in time and was killed; its target may "
+            "have gone away",
+        )
+
+    def _check_bytes(self) -> None:
+        limit = self.script.limit_bytes
+        if limit is None or self.warmup or self.limit_reached:
+            return
+        if self.meter.bytes >= limit:
+            self.limit_reached = True
+            self.session.end_test()
+
+    def _result(self, outcome: Outcome, cpu: Cpu, over_ns: int) -> Iterator[Event]:
+        """End the process, as only then all that it printed can be read.
+
+        bdevperf's time begins after ours: where its end lies before our last look,
+        the last interval ends with its reply, `over_ns` after the request.
+        """
+        counters = self.statistics.final()
+        code = self.session.process.end()
+        text = self._printed()
+        totals = self.meter.finish(outcome, counters, self._bins(text))
+        if code:
+            reason = why(code, self.session.process.messages())
+            raise UnsoundTest("backend-died", f"bdevperf ended badly: {reason}")
+        is_later = outcome.run_ns > self.meter.last_ns
+        last = self.meter.progress(outcome.run_ns if is_later else over_ns, False)
+        if last.streams[0].directions:
+            yield last
+        yield self._final(outcome, totals, text, cpu)
+
+    def _printed(self) -> JobText | None:
+        tests = printed_jobs(self.session.process.output())
+        done = [jobs[0] for jobs in tests if jobs]
+        return done[-1] if done else None
+
+    def _bins(self, text: JobText | None) -> Bins | None:
+        if not self.script.prints_probes:
+            return None
+        if text is None:
+            return no_bins()
+        return printed(text.buckets, self.statistics.tick_rate or SECOND_NS)
+
+    def _final(
+        self, outcome: Outcome, totals: StreamCounts, text: JobText | None, cpu: Cpu
+    ) -> Result:
+        percentiles = text.percentiles_us if text else {}
+        facts: dict[str, Any] = {
+            "status": outcome.status,
+            "estimated_ios": self.meter.tail_ios,
+            "mean_us": outcome.mean_ns / 1000,
+            "percentiles_us": {f"{p:g}": us for p, us in percentiles.items()},
+        }
+        return Result(
+            run_ns=outcome.run_ns,
+            stopped=self.session.stopped,
+            streams=(totals,),
+            cpu=cpu,
+            warnings=tuple(self.meter.warnings),
+            facts=facts,
+        )
+
+
+def _used(before: Cpu, after: Cpu) -> Cpu:
+    """CPU time in between; a process that is gone has told nothing."""
+    return Cpu(
+        user_ns=max(0, after.user_ns - before.user_ns),
+        system_ns=max(0, after.system_ns - before.system_ns),
+    )
