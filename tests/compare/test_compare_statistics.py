@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import atan, cos, log, pi, sin, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ioplan.compare.figure import Both, Part
@@ -34,12 +34,26 @@ def test_students_quantiles_are_those_of_the_tables() -> None:
 
 
 @given(st.floats(0, 15), st.floats(1, 2000))
-def test_students_tail_falls_and_meets_the_closed_form(t: float, n: float) -> None:
-    assert 0 <= tail(t + 0.5, n) < tail(t, n) <= 0.5 + 1e-6
-    cauchy = 0.5 - np.arctan(t) / np.pi
-    assert tail(t, 1) == pytest.approx(cauchy, abs=1e-9)
-    two = 0.5 - t / (2 * np.sqrt(2 + t * t))
-    assert tail(t, 2) == pytest.approx(two, abs=1e-9)
+@example(0.0, 1.25)
+def test_students_tail_falls_from_one_half(t: float, n: float) -> None:
+    assert 0 <= tail(t + 0.5, n) < tail(t, n) <= tail(0.0, n) == 0.5
+
+
+@given(st.floats(0, 1e9), st.integers(1, 300))
+def test_students_tail_meets_the_closed_form(t: float, n: int) -> None:
+    assert tail(t, n) == pytest.approx(closed_form(t, n), abs=1e-9)
+
+
+def closed_form(t: float, n: int) -> float:
+    """For whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    angle = atan(t / sqrt(n))
+    odd = n % 2
+    term, total = cos(angle) if odd else 1.0, 0.0
+    for power in range(odd, n - 1, 2):
+        total += term
+        term *= cos(angle) ** 2 * (power + 1) / (power + 2)
+    within = 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+    return (1 - within) / 2
 
 
 def test_the_normal_approximation_joins_on() -> None:
