@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]
 
 from chromium import Browser, browser, left_out  # noqa: E402
-
 from command import ioplan  # noqa: E402
+
 from ioplan.store.store import Store  # noqa: E402
 
 FOLDER = ROOT / "dsl" / "gallery"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from chromium import Browser, Report, browser, left_out
-
 from command import ioplan
+
 from ioplan.store.store import Store
 
 PLAN = Path(__file__).parent / "every_chart.ioplan"

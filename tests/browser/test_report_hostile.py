@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from chromium import Browser
-
 from command import ioplan
-from ioplan.store.store import Store
 from run_data import record, run, session
+
+from ioplan.store.store import Store
 
 EVIL = (
     "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
