@@ -8,9 +8,26 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from ioplan.cli.app import app
+
+CPUCLOCK_SCHED = 2
+"""Of Linux's posix-timers_types.h: with a process's number it names its clock."""
+
+
+Clock = Callable[[int], float]
+
+
+def real_time_s(pid: int) -> float:
+    """What passes while a process does real I/O."""
+    return time.monotonic()
+
+
+def cpu_time_s(pid: int) -> float:
+    """What passes while a process computes, however busy the machine is."""
+    return time.clock_gettime((~pid << 3) | CPUCLOCK_SCHED)
 
 
 class Forked:
@@ -55,18 +72,26 @@ class Forked:
             time.sleep(0.001)
         return True
 
-    def kill_after(self, delay_s: float) -> int | None:
+    def kill_after(self, delay_s: float, clock: Clock) -> int | None:
         """Its exit code if it ended by itself; None once it is killed."""
         if self.code is not None:
             return self.code
-        deadline = time.monotonic() + delay_s
-        while time.monotonic() < deadline:
+        deadline_s = clock(self.pid) + delay_s
+        while clock(self.pid) < deadline_s:
             if (code := self.ended(os.WNOHANG)) is not None:
                 return code
             time.sleep(0.001)
         os.kill(self.pid, signal.SIGKILL)
         self.ended(0)
         return None
+
+    def undisturbed(self, clock: Clock) -> tuple[int, float]:
+        """Wait for its end; its exit code, and how long it took."""
+        began_s = now_s = clock(self.pid)
+        while (code := self.ended(os.WNOHANG)) is None:
+            now_s = clock(self.pid)
+            time.sleep(0.001)
+        return code, now_s - began_s
 
     def ended(self, options: int = 0) -> int | None:
         """Its exit code; None while it goes on."""
