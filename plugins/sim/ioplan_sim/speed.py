@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, log
+from typing import Self
 from zlib import crc32
 
 import numpy as np
 
 from ioplan.job import JobStream
+from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource
 from ioplan_sim.latency import Curve, Pace
@@ -29,6 +31,32 @@ Paces = tuple[Pace, ...]
 Stored = tuple[tuple[float, float], ...]
 Key = tuple[int, bool, Stored, tuple[tuple[str, bool], ...]]
 """A state of the drive as far as it is told apart: see `Speeds.at`."""
+
+
+FIRST = (
+    *("name", "pattern", "read_percent", "trim_percent", "read_sizes", "write_sizes"),
+    *("align_bytes", "qd", "threads", "rate", "region", "distribution", "data"),
+    *("sync_every", "verify", "hosts", "region_start_bytes", "region_end_bytes"),
+)
+"""Members that always enter the seed of a batch."""
+
+
+class _Text(str):
+    """A stream as it enters a seed. Members that came later enter only where they are
+    set: a new clause leaves the figures of plans without it as they are."""
+
+    __slots__ = ()
+
+    def __new__(cls, stream: JobStream) -> Self:
+        said = (
+            f"{name}={value!r}"
+            for name, value in stream.__repr_args__()
+            if name in FIRST or value != STREAM_DEFAULTS.get(str(name))
+        )
+        return super().__new__(cls, f"JobStream({', '.join(said)})")
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class Speeds:
@@ -101,8 +129,8 @@ class Speeds:
     def _batch(
         self, loads: list[StreamLoad], condition: Condition, is_open: list[bool]
     ) -> Paces:
-        seed = crc32(repr((self.streams, condition, is_open)).encode())
-        rng = np.random.default_rng(seed)
+        said = (tuple(map(_Text, self.streams)), condition, is_open)
+        rng = np.random.default_rng(crc32(repr(said).encode()))
         parts = zip(loads, is_open, condition.stored, strict=True)
         sources = [
             IoSource(load, loop, held, self.spec, rng) for load, loop, held in parts
