@@ -24,11 +24,11 @@ from ioplan.target_entry import LabTarget
 
 GROUP = "ioplan.backends"
 
-Tell = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Told the share of a long work that is done, from 0 to 1."""
 
 
-def untold(share: float) -> None:
+def ignore_progress(share: float) -> None:
     """Nobody wants to know."""
 
 
@@ -133,7 +133,7 @@ class Drive(Protocol):
     def start(self, job: Job) -> Execution:
         """Begin a run."""
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Make the target as new; returns how it was done. Raises BackendError.
 
         `tell` is told how far it is, where that is known.

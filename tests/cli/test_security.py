@@ -39,7 +39,7 @@ from ioplan.language.errors.diagnostic import PlanError
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
-from ioplan.runner.seal import is_sealed, seal
+from ioplan.runner.seal import is_signed, sign
 from ioplan.store.codec import CodecError, decode_histograms, decode_series
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import make_private
@@ -571,14 +571,14 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_seal_holds_for_what_was_sealed(own_key: Path) -> None:
     args = {"overwrite": ["/dev/sda"], "backend_options": {"path": "fio"}}
-    sealed = args | {"seal": seal("s1", "fio", args)}
-    assert is_sealed("s1", "fio", sealed)
-    assert is_sealed("s1", "fio", json.loads(json.dumps(sealed)))
-    assert not is_sealed("s2", "fio", sealed)
-    assert not is_sealed("s1", "spdk", sealed)
-    assert not is_sealed("s1", "fio", sealed | {"overwrite": ["/dev/sdb"]})
-    assert not is_sealed("s1", "fio", args)
-    assert not is_sealed("s1", "fio", args | {"seal": ["x"]})
+    sealed = args | {"seal": sign("s1", "fio", args)}
+    assert is_signed("s1", "fio", sealed)
+    assert is_signed("s1", "fio", json.loads(json.dumps(sealed)))
+    assert not is_signed("s2", "fio", sealed)
+    assert not is_signed("s1", "spdk", sealed)
+    assert not is_signed("s1", "fio", sealed | {"overwrite": ["/dev/sdb"]})
+    assert not is_signed("s1", "fio", args)
+    assert not is_signed("s1", "fio", args | {"seal": ["x"]})
 
 
 @pytest.mark.parametrize("none", ["", "uninitialized\n", None])
@@ -589,34 +589,34 @@ def test_a_seal_holds_on_its_own_host(
     machine = tmp_path / "machine-id"
     monkeypatch.setattr("ioplan.runner.seal.MACHINE_ID", machine)
     machine.write_text("7" * 32)
-    sealed = {"seal": seal("s1", "fio", {})}
+    sealed = {"seal": sign("s1", "fio", {})}
     monkeypatch.setattr("platform.node", lambda: "another")
-    assert is_sealed("s1", "fio", sealed)
+    assert is_signed("s1", "fio", sealed)
     machine.write_text("8" * 32)
-    assert not is_sealed("s1", "fio", sealed)
+    assert not is_signed("s1", "fio", sealed)
     if none is None:
         machine.unlink()
     else:
         machine.write_text(none)
-    sealed = {"seal": seal("s1", "fio", {})}
-    assert is_sealed("s1", "fio", sealed)
+    sealed = {"seal": sign("s1", "fio", {})}
+    assert is_signed("s1", "fio", sealed)
     monkeypatch.setattr("platform.node", lambda: "a third")
-    assert not is_sealed("s1", "fio", sealed)
+    assert not is_signed("s1", "fio", sealed)
 
 
 def test_a_seal_from_before_hosts_were_sealed_is_none(own_key: Path) -> None:
-    seal("s1", "fio", {})
+    sign("s1", "fio", {})
     told = json.dumps(["s1", "fio", {}]).encode()
     old = hmac.new(own_key.read_bytes(), told, "sha256").hexdigest()
-    assert not is_sealed("s1", "fio", {"seal": old})
+    assert not is_signed("s1", "fio", {"seal": old})
 
 
 def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
-    sealed = {"seal": seal("s1", "fio", {})}
+    sealed = {"seal": sign("s1", "fio", {})}
     assert own_key.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in own_key.parent.iterdir()] == ["key"]
     own_key.unlink()
-    assert not is_sealed("s1", "fio", sealed)
+    assert not is_signed("s1", "fio", sealed)
 
 
 # folders of many

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import checked
 
-from ioplan.planner.estimate import Assumptions, Cost, Estimator, counted
+from ioplan.planner.estimate import Assumptions, Cost, Estimator, with_repetitions
 from ioplan.planner.steps import RoundsOf
 from ioplan.planner.unfold import unfold
 
@@ -129,7 +129,7 @@ def test_a_total_is_the_sum_of_its_steps() -> None:
     estimator = Estimator(CAPACITY)
     steps = list(unfold(checked(text)))
     total = estimator.total(steps)
-    single = [estimator.cost(step).times(n) for step, n in counted(steps)]
+    single = [estimator.cost(step).times(n) for step, n in with_repetitions(steps)]
     whole = [estimator.cost(step) for step in steps]
     assert isinstance(steps[0], RoundsOf)
     for costs in (single, whole):

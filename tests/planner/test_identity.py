@@ -6,7 +6,7 @@ import pytest
 from plans import checked
 
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.estimate import counted
+from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.run_id import DEFAULTS, canonical
 from ioplan.planner.steps import Length, Run
 from ioplan.planner.unfold import unfold
@@ -28,7 +28,7 @@ STATE = "precondition p { purge write sequential 128KiB, qd 8, 2 passes }\n"
 
 
 def runs(plan: CheckedPlan) -> list[Run]:
-    return [step for step, _ in counted(unfold(plan)) if isinstance(step, Run)]
+    return [step for step, _ in with_repetitions(unfold(plan)) if isinstance(step, Run)]
 
 
 def id_of(body: str, before: str = "", scale: float = 1.0) -> str:

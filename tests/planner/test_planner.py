@@ -14,7 +14,7 @@ from plans import checked
 
 from ioplan.backends import TargetFacts
 from ioplan.language.plan import CheckedPlan, PurgeStep
-from ioplan.planner.estimate import counted
+from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.jobs import (
     LEAST_INTERVAL_NS,
     misfits,
@@ -227,7 +227,7 @@ def test_counted_is_what_is_done_at_most(
         key = row if row[0] != "run" else (row[0], *row[2:])
         done[key] = done.get(key, 0) + 1
     told: dict[tuple[Any, ...], int] = {}
-    for step, times in counted(unfold(plan)):
+    for step, times in with_repetitions(unfold(plan)):
         (row,) = said(step)
         key = row if row[0] != "run" else (row[0], *row[2:])
         told[key] = told.get(key, 0) + times
@@ -240,7 +240,7 @@ def test_places_tell_the_steps_of_a_test_apart(test: Written) -> None:
     plan = valid([["fill"], ["fill"], ["fill"]], [test])
     seen: set[tuple[Any, ...]] = set()
     ids: dict[tuple[Any, ...], set[str]] = {}
-    for step, _ in counted(unfold(plan)):
+    for step, _ in with_repetitions(unfold(plan)):
         if isinstance(step, Run):
             cell = tuple(step.cell_text.items())
             place = (cell, step.index, step.iteration, step.round)

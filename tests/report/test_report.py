@@ -33,7 +33,7 @@ from ioplan.language.plan import Chart, Test
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import Interval, RunDetail, Steady, Verdict
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.report.build import document
 from ioplan.report.charts.axis import in_order, numbers, scale_of
@@ -341,11 +341,11 @@ def test_a_run_that_was_interrupted_does_not_count_beside_the_finished_one(
     half = record(1, status="interrupted", run_id="a")
     whole, other = (record(n, cell=cell, run_id="a") for n in (2, 3))
     edited = record(4, cell=cell, run_id="b", status="interrupted")
-    assert standing([half]) == [half]
-    assert standing([half, whole]) == standing([whole, half]) == [whole]
-    assert standing([whole, other]) == [other]
-    assert standing([half, whole, edited]) == [edited]  # of another plan
-    assert standing([record(5), whole]) == [record(5), whole]  # another cell
+    assert current_records([half]) == [half]
+    assert current_records([half, whole]) == current_records([whole, half]) == [whole]
+    assert current_records([whole, other]) == [other]
+    assert current_records([half, whole, edited]) == [edited]  # of another plan
+    assert current_records([record(5), whole]) == [record(5), whole]  # another cell
 
 
 def trimmed() -> Measurement:

@@ -25,7 +25,7 @@ from survived import BEGIN, DOCUMENT, END, check, last_run, plain, row_of, table
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
-from ioplan.runner.execute.execute import Finished, execute
+from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.execute.progress import Clocks
 from ioplan.runner.execute.watchdog import Limits
@@ -162,7 +162,7 @@ def test_a_target_that_loses_its_end(place: Place, scratch: Path) -> None:
 # devices that hang
 
 
-def finished(target: TargetRequest, backend: str, limits: Limits) -> Finished:
+def finished(target: TargetRequest, backend: str, limits: Limits) -> RunOutcome:
     """A run by the runner, with its limits as short as a test needs them."""
     drive = find(backend).open(target)
     try:
@@ -178,7 +178,7 @@ def finished(target: TargetRequest, backend: str, limits: Limits) -> Finished:
         drive.close()
 
 
-def row_of_finished(done: Finished, folder: Path) -> Row:
+def row_of_finished(done: RunOutcome, folder: Path) -> Row:
     measured = done.measurement
     assert measured.total.ios > 0 and measured.series and measured.detail.histograms
     return {

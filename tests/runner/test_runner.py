@@ -17,10 +17,10 @@ from ioplan.backends import (
     Availability,
     BackendError,
     Gap,
+    ProgressCallback,
     TargetFacts,
     TargetRequest,
-    Tell,
-    untold,
+    ignore_progress,
 )
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
@@ -36,9 +36,9 @@ from ioplan.records.record import (
 )
 from ioplan.records.session import Session, SessionStatus
 from ioplan.runner.baseline import BaselineSession
-from ioplan.runner.context import Setting
+from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 from ioplan.runner.session import Runner, Tally
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
@@ -97,7 +97,7 @@ class ScriptedDrive:
         self.log.append(("start", made.number))
         return made
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         self.moment("purge")
         tell(0.5)
         self.log.append(("purge",))
@@ -177,14 +177,14 @@ def bytes_s(job: Job, iops: int) -> int:
     return max(1, -(-round((job.passes or 0) * CAPACITY) // (4096 * iops)))
 
 
-class Spy(Watcher):
+class Spy(SessionObserver):
     """Notes all that it is told."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.lefts: list[float] = []
 
-    def begins(self, session: Session, total_s: float) -> None:
+    def session_started(self, session: Session, total_s: float) -> None:
         self.log.append(("begins",))
         self.lefts.append(total_s)
 
@@ -211,10 +211,10 @@ class Spy(Watcher):
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         self.log.append(("verdict", record.seq, verdict.outcome))
 
-    def left(self, left_s: float) -> None:
+    def eta(self, left_s: float) -> None:
         self.lefts.append(left_s)
 
-    def ends(self, status: str) -> None:
+    def session_finished(self, status: str) -> None:
         self.log.append(("ends", status))
 
 
@@ -254,20 +254,20 @@ class Bench:
         self.spy = Spy(self.log)
         self.drive = ScriptedDrive(steady_at(100), self.log)
         self.sessions = 0
-        self.setting: Setting | None = None
+        self.setting: SessionContext | None = None
 
     def go(self, text: str, script: Script | None = None, **more: Any) -> Tally:
         self.drive.script = script or self.drive.script
         self.sessions += 1
         plan = checked(text)
-        self.setting = Setting(
+        self.setting = SessionContext(
             plan=plan,
             backend=ScriptedBackend(),
             drive=self.drive,
             store=self.store,
             session=session(f"s{self.sessions}"),
             writes=writes(unfold(plan)),
-            watcher=self.spy,
+            observer=self.spy,
             **more,
         )
         return Runner(self.setting).run()

@@ -19,9 +19,9 @@ from ioplan.job import Event
 from ioplan.planner.jobs import writes
 from ioplan.planner.unfold import unfold
 from ioplan.records.session import Session
-from ioplan.runner.context import Setting
+from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.interrupt import HOLDING, RUNNING, WAITING, Interrupt
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 from ioplan.runner.session import Runner
 from ioplan.store.store import Store
 from ioplan_sim import SimBackend
@@ -235,7 +235,7 @@ def test_nobody_waits_once_a_signal_has_come() -> None:
 # on sim
 
 
-class Presses(Watcher):
+class Presses(SessionObserver):
     """Presses Ctrl-C at the n-th interval."""
 
     def __init__(self, n: int) -> None:
@@ -247,20 +247,22 @@ class Presses(Watcher):
             press()
 
 
-def on_sim(place: Path, text: str, watcher: Watcher, scale: float = 1.0) -> Session:
+def on_sim(
+    place: Path, text: str, watcher: SessionObserver, scale: float = 1.0
+) -> Session:
     """Run a plan on sim; returns the session as it is stored."""
     plan = checked(text, scale)
     drive = SimBackend().open(TargetRequest(create_bytes=1 << 30))
     begun = Session(plan="p", started_at="2026", backend="sim", target="sim")
     with Store.open(place / "r.db") as store:
-        setting = Setting(
+        setting = SessionContext(
             plan=plan,
             backend=SimBackend(),
             drive=drive,
             store=store,
             session=begun,
             writes=writes(unfold(plan)),
-            watcher=watcher,
+            observer=watcher,
         )
         Runner(setting).run()
         return store.session(begun.id)
@@ -290,7 +292,7 @@ def test_sim_is_interrupted(tmp_path: Path, n: int) -> None:
 def test_hours_on_sim_take_no_time(tmp_path: Path) -> None:
     text = 'test "T" { repeat 20 { run random 4KiB 0/100, qd 32 for 5s\n idle 10h } }'
     began = time.monotonic()
-    found = on_sim(tmp_path, text, Watcher())
+    found = on_sim(tmp_path, text, SessionObserver())
     assert found.status == "ok"
     assert time.monotonic() - began < 20
     with Store.open(tmp_path / "r.db") as store:
@@ -299,7 +301,7 @@ def test_hours_on_sim_take_no_time(tmp_path: Path) -> None:
 
 
 def test_sim_gets_steady(tmp_path: Path) -> None:
-    assert on_sim(tmp_path, SIM, Watcher()).status == "ok"
+    assert on_sim(tmp_path, SIM, SessionObserver()).status == "ok"
     with Store.open(tmp_path / "r.db") as store:
         session = store.session("last")
         records = list(store.records(session.id))

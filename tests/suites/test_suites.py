@@ -24,7 +24,7 @@ from ioplan.language.bind.bind import Cell
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import WriteStep
-from ioplan.planner.estimate import Estimator, counted
+from ioplan.planner.estimate import Estimator, with_repetitions
 from ioplan.planner.steps import Prepare, Run
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
@@ -51,7 +51,7 @@ def test_each_row_has_its_cells() -> None:
 
 def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
     """The runs of a row in the full profile, each with how often it is done."""
-    steps = counted(unfold(plan_of(PLANS[suite])))
+    steps = with_repetitions(unfold(plan_of(PLANS[suite])))
     return [
         (step, times)
         for step, times in steps
@@ -83,7 +83,7 @@ def test_runs_and_durations(suite: str, row: str, runs: int, seconds: int) -> No
 def written(suite: str) -> dict[str, list[tuple[str, int, float | None]]]:
     """By state: what is written first and how many times over, in full."""
     found: dict[str, list[tuple[str, int, float | None]]] = {}
-    for step, _ in counted(unfold(plan_of(PLANS[suite]))):
+    for step, _ in with_repetitions(unfold(plan_of(PLANS[suite]))):
         if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
             stream = step.step.workload.streams[0]
             one = (stream.pattern, stream.write_sizes[0].size_bytes, step.step.passes)
@@ -120,7 +120,7 @@ def test_write_saturation_has_three_ends() -> None:
 
 
 def test_demand_intensity_presses_before_each_round() -> None:
-    steps = counted(unfold(plan_of(PLANS["pts/pts_demand_intensity"])))
+    steps = with_repetitions(unfold(plan_of(PLANS["pts/pts_demand_intensity"])))
     pressed = [
         (step.step.run_ns, times)
         for step, times in steps

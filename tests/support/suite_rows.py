@@ -14,7 +14,7 @@ from ioplan.core.units import digits, time_text
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
-from ioplan.planner.estimate import Cost, Estimator, counted
+from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.steps import Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
@@ -88,7 +88,9 @@ def parts(
     estimator = Estimator(capacity_bytes)
     for test, group in groupby(unfold(plan_of(suite, profile)), lambda s: s.test):
         steps = list(group)
-        runs = sum(times for step, times in counted(steps) if isinstance(step, Run))
+        runs = sum(
+            times for step, times in with_repetitions(steps) if isinstance(step, Run)
+        )
         cells = sum(1 for _ in Matrix(test.axes, test.skip).cells())
         cost = estimator.total(steps)
         yield Part(suite, test, cells, runs, cost, capacity_bytes)
@@ -191,6 +193,6 @@ def _check_written(test: Test, capacity_bytes: int, found: list[RunRecord]) -> N
 
 
 def _writes(test: Test) -> Iterator[WriteStep]:
-    for step, _ in counted(unfold(CheckedPlan.model_construct(tests=(test,)))):
+    for step, _ in with_repetitions(unfold(CheckedPlan.model_construct(tests=(test,)))):
         if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
             yield step.step

@@ -9,10 +9,10 @@ from ioplan.backends import (
     Availability,
     BackendError,
     Gap,
+    ProgressCallback,
     TargetFacts,
     TargetRequest,
-    Tell,
-    untold,
+    ignore_progress,
 )
 from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
@@ -107,7 +107,7 @@ class BlockingDrive:
 
         return BlockingExecution(job, self.facts, connect)
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         """Nobody knows how. Raises BackendError."""
         raise BackendError(
             f"the backend {self.backend.name!r} cannot purge {self.facts.path}; write "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ioplan.planner.run_id import canonical
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.store.store import Store
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]
@@ -63,7 +63,7 @@ def side_of(store: Store, sessions: Sequence[Session]) -> Side:
     """Read a side. Raises StoreError."""
     cells: dict[tuple[str, int], CellRuns] = {}
     for session in sessions:
-        records = standing(list(store.records(session.id)))
+        records = current_records(list(store.records(session.id)))
         _add(cells, [record for record in records if record.asked.kind == "run"])
     return Side(tuple(sessions), tuple(cells.values()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ioplan.backends import TargetFacts, Tell, untold
+from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target
 from ioplan.job import SECOND_NS
@@ -17,7 +17,7 @@ class FileDrive:
         self.target = target
         self.facts: TargetFacts = target.facts
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         """Discard the device, or punch out the file. Raises BackendError."""
         return purge(self.target, tell)
 

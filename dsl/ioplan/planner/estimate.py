@@ -17,7 +17,7 @@ from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
-def counted(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int]]:
+def with_repetitions(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int]]:
     """Single steps, each with how often it is done; of rounds, at most.
 
     What a round prepares may differ from the first to the second; all later ones
@@ -110,7 +110,7 @@ class Estimator:
         """The cost of all steps together."""
         run_s = written = 0.0
         exact = True
-        for step, times in counted(steps):
+        for step, times in with_repetitions(steps):
             cost = self.cost(step)
             run_s += cost.run_s * times
             written += cost.written_bytes * times

@@ -33,7 +33,7 @@ def digest(*parts: object) -> str:
     return blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def given(**fields: object) -> list[str]:
+def set_fields(**fields: object) -> list[str]:
     """What is set of some fields, each with its name."""
     return [f"{name}={value}" for name, value in fields.items() if value]
 
@@ -57,11 +57,13 @@ def _stream(stream: Stream) -> str:
 @ByIdentity
 def _complex(value: BaseModel | tuple[BaseModel | str, ...]) -> str:
     if isinstance(value, tuple):
-        return "[" + ",".join(sorted(map(_said, value))) + "]"  # sizes have no order
-    return _said(value)
+        return (
+            "[" + ",".join(sorted(map(canonical_value, value))) + "]"
+        )  # sizes have no order
+    return canonical_value(value)
 
 
-def _said(value: BaseModel | str) -> str:
+def canonical_value(value: BaseModel | str) -> str:
     """A model with its kind, which is a default that matters; or a host."""
     if isinstance(value, str):
         return value
@@ -75,10 +77,10 @@ def prepare_digest(step: PrepareStep) -> str:
         return digest("purge")
     if isinstance(step, RestStep):
         return digest("idle", step.pause_ns)
-    said = given(
+    said = set_fields(
         passes=step.passes,
         run_ns=step.run_ns,
         every_ns=step.every_ns,
-        rule=_said(step.rule) if step.rule else "",
+        rule=canonical_value(step.rule) if step.rule else "",
     )
     return digest("write", canonical(step.workload), *said)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ioplan.core.memo import ByIdentity
 from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Test
-from ioplan.planner.run_id import canonical, digest, given
+from ioplan.planner.run_id import canonical, digest, set_fields
 from ioplan.records.record import Preparation
 from ioplan.workload import Workload
 
@@ -40,7 +40,7 @@ class Length(NamedTuple):
 @ByIdentity
 def length_text(length: Length) -> list[str]:
     """What is set of a length, for digests."""
-    return given(**length._asdict())
+    return set_fields(**length._asdict())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ioplan.language.plan import (
     Test,
 )
 from ioplan.language.quantity import Quantity
-from ioplan.planner.run_id import canonical, digest, given
+from ioplan.planner.run_id import canonical, digest, set_fields
 from ioplan.planner.steps import Idle, Length, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.planner.target_state import (
     TargetState,
@@ -32,7 +32,7 @@ from ioplan.planner.target_state import (
 )
 from ioplan.records.record import Preparation
 
-Around = tuple[StepTemplate | None, ...]
+RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
 
 
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     """The number of a run or a rest in its test, from 0, and what bears on it."""
 
     number: int
-    around: Around
+    around: RunContext
 
 
 def places(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, Place]]:
@@ -51,8 +51,8 @@ def places(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, Place]]:
 
 
 def _leaves(
-    steps: tuple[StepTemplate, ...], before: Around, repeated: bool
-) -> Iterator[tuple[StepTemplate, Around]]:
+    steps: tuple[StepTemplate, ...], before: RunContext, repeated: bool
+) -> Iterator[tuple[StepTemplate, RunContext]]:
     """Runs and rests with what is done before them; in a repeat, all the rest is."""
     for i, step in enumerate(steps):
         rest = steps[i + 1 :] if repeated else ()
@@ -177,7 +177,7 @@ class Unfolding:
             self.arounds[id(step)] = digest(*self._said(around, cell))
         return self.arounds.get(id(step), "")
 
-    def _said(self, steps: Around, cell: Cell) -> Iterator[object]:
+    def _said(self, steps: RunContext, cell: Cell) -> Iterator[object]:
         """What steps do in a cell, for a digest."""
         for step in steps:
             if step is None:
@@ -190,7 +190,7 @@ class Unfolding:
             else:
                 workload = workload_of(step.workload, step.override, cell)
                 yield from ("run", canonical(workload))
-                yield from given(**self._length(step, cell)._asdict())
+                yield from set_fields(**self._length(step, cell)._asdict())
 
     def _pause_ns(self, step: IdleTemplate, cell: Cell) -> int:
         return scaled_ns(amount_of(step.pause, cell), self.time_scale)

@@ -9,7 +9,7 @@ from ioplan.records.record import RunRecord
 Place = tuple[object, ...]
 
 
-def standing(records: Sequence[RunRecord]) -> list[RunRecord]:
+def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
     """One for each place in the plan, in their order; preparations all stand.
 
     Of what was asked there last (the plan may have been edited meanwhile) it is the

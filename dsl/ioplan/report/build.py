@@ -9,7 +9,7 @@ from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
@@ -72,7 +72,7 @@ def _reported(
     sessions: Sequence[Session],
     plans: Mapping[str, CheckedPlan | None],
 ) -> list[Reported]:
-    records = [standing(list(store.records(session.id))) for session in sessions]
+    records = [current_records(list(store.records(session.id))) for session in sessions]
     targets = [found[0].target if found else {} for found in records]
     return [
         Reported(session, label, found, plans.get(session.id))

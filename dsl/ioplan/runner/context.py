@@ -11,12 +11,12 @@ from ioplan.records.session import Session
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.finished_runs import Done
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 from ioplan.store.store import Store
 
 
 @dataclass(frozen=True)
-class Setting:
+class SessionContext:
     """What is run, on what, by what, and where the results go.
 
     `writes` tells whether any step of the plan writes: if none does, the target
@@ -32,9 +32,9 @@ class Setting:
     session: Session
     writes: bool
     options: dict[str, Any] = field(default_factory=dict)
-    watcher: Watcher = field(default_factory=Watcher)
+    observer: SessionObserver = field(default_factory=SessionObserver)
     baseline: BaselineSession | None = None
-    done: Done = field(default_factory=Done)
+    finished_runs: Done = field(default_factory=Done)
     on_failure: Literal["stop", "continue"] = "stop"
     limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()

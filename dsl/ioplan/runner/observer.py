@@ -8,10 +8,10 @@ from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
 
 
-class Watcher:
+class SessionObserver:
     """Told of everything, does nothing; displays override what they show."""
 
-    def begins(self, session: Session, total_s: float) -> None:
+    def session_started(self, session: Session, total_s: float) -> None:
         """The session begins; `total_s` is the estimate for all of it."""
 
     def note(self, text: str) -> None:
@@ -31,7 +31,7 @@ class Watcher:
     def record(self, record: RunRecord) -> None:
         """A run has ended and is stored."""
 
-    def kept(self, record: RunRecord) -> None:
+    def reused(self, record: RunRecord) -> None:
         """A run was finished by an earlier part of the session."""
 
     def steady(self, steady: Steady, round: int) -> None:
@@ -40,8 +40,8 @@ class Watcher:
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         """An expectation was judged on the cell that the record belongs to."""
 
-    def left(self, left_s: float) -> None:
+    def eta(self, left_s: float) -> None:
         """The estimate for the rest of the plan has changed."""
 
-    def ends(self, status: str) -> None:
+    def session_finished(self, status: str) -> None:
         """The session has ended."""

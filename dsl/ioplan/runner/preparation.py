@@ -13,51 +13,51 @@ from ioplan.planner.target_state import TargetState
 Before = Prepare | Idle
 
 
-class Preparing:
+class PreparationQueue:
     """The steps since the last run, and the way to the state that holds."""
 
     def __init__(self) -> None:
-        self.waiting: list[Before] = []
-        self.way: list[Prepare] = []
+        self.pending: list[Before] = []
+        self.path: list[Prepare] = []
 
-    def ask(self, step: Before) -> None:
+    def enqueue(self, step: Before) -> None:
         """The plan has come to a step before a run."""
-        self.waiting.append(step)
+        self.pending.append(step)
         if isinstance(step, Prepare):
             if step.position == 1:
-                self.way = []
-            self.way.append(step)
+                self.path = []
+            self.path.append(step)
 
-    def due(self, run: Run, state: TargetState) -> list[Before]:
+    def pending_for(self, run: Run, state: TargetState) -> list[Before]:
         """What is to be done for a run, on a target that is in a state."""
         missing = self._missing(state) if run.after else []
         wanted = {id(step) for step in missing}
-        asked = {id(step) for step in self.waiting}
+        asked = {id(step) for step in self.pending}
         again = [step for step in missing if id(step) not in asked]
         return [
             *again,
-            *(s for s in self.waiting if isinstance(s, Idle) or id(s) in wanted),
+            *(s for s in self.pending if isinstance(s, Idle) or id(s) in wanted),
         ]
 
     def _missing(self, state: TargetState) -> list[Prepare]:
-        known = state.path == self.path(len(state.path))
-        return self.way[len(state.path) if known else 0 :]
+        known = state.path == self.state_path(len(state.path))
+        return self.path[len(state.path) if known else 0 :]
 
-    def path(self, length: int) -> tuple[str, ...]:
+    def state_path(self, length: int) -> tuple[str, ...]:
         """The first steps of the way, as a state has them."""
-        return tuple(prepare_digest(one.step) for one in self.way[:length])
+        return tuple(prepare_digest(one.step) for one in self.path[:length])
 
-    def path_to(self, step: Prepare) -> tuple[str, ...]:
+    def state_path_to(self, step: Prepare) -> tuple[str, ...]:
         """The state once a step of the way is done."""
-        place = next(i for i, one in enumerate(self.way, 1) if one is step)
-        return self.path(place)
+        place = next(i for i, one in enumerate(self.path, 1) if one is step)
+        return self.state_path(place)
 
     def rests(self) -> list[Idle]:
         """Rests that no run follows; the plan has them all the same."""
-        return [step for step in self.waiting if isinstance(step, Idle)]
+        return [step for step in self.pending if isinstance(step, Idle)]
 
-    def ran(self, run: Run) -> None:
+    def completed(self, run: Run) -> None:
         """A run is over, now or in an earlier part of the session."""
-        self.waiting = []
+        self.pending = []
         if run.writes:
-            self.way = []
+            self.path = []

@@ -9,8 +9,8 @@ from ioplan.job import SECOND_NS, Job
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import Asked, BackendFacts, RunRecord
-from ioplan.runner.context import Setting
-from ioplan.runner.execute.execute import Finished
+from ioplan.runner.context import SessionContext
+from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.fit import described, gaps_of
 from ioplan.workload import Workload
 
@@ -18,19 +18,19 @@ from ioplan.workload import Workload
 class Recorder:
     """Numbers the records of a session."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.version = setting.backend.availability(setting.options).version
-        self.seq = setting.store.last_seq(setting.session.id)
+    def __init__(self, context: SessionContext) -> None:
+        self.context = context
+        self.version = context.backend.availability(context.options).version
+        self.seq = context.store.last_seq(context.session.id)
 
     def record(
-        self, step: Run | Prepare, workload: Workload, job: Job, done: Finished
+        self, step: Run | Prepare, workload: Workload, job: Job, done: RunOutcome
     ) -> RunRecord:
         """The record of a run or of a precondition's write."""
         self.seq += 1
         measured = done.measurement
         return RunRecord(
-            session=self.setting.session.id,
+            session=self.context.session.id,
             seq=self.seq,
             run_id=_run_id(step),
             status=done.status,
@@ -39,8 +39,8 @@ class Recorder:
             ioplan=__version__,
             asked=self._asked(step, workload, job),
             backend=self._backend(done),
-            target=self.setting.drive.facts.model_dump(),
-            host=self.setting.session.host,
+            target=self.context.drive.facts.model_dump(),
+            host=self.context.session.host,
             started_at=done.started_at,
             ended_at=done.ended_at,
             run_s=measured.run_ns / SECOND_NS,
@@ -55,11 +55,11 @@ class Recorder:
         )
 
     def _substitutions(self, job: Job) -> tuple[str, ...]:
-        gaps = gaps_of(self.setting.backend, job, self.setting.options)
+        gaps = gaps_of(self.context.backend, job, self.context.options)
         return tuple(described(gap) for gap in gaps)
 
     def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:
-        plan = self.setting.plan
+        plan = self.context.plan
         asked = Asked(
             plan=plan.title,
             plan_file=plan.file,
@@ -84,10 +84,10 @@ class Recorder:
             }
         return asked.model_copy(update=change)
 
-    def _backend(self, done: Finished) -> BackendFacts:
+    def _backend(self, done: RunOutcome) -> BackendFacts:
         started = done.measurement.started
         return BackendFacts(
-            name=self.setting.backend.name,
+            name=self.context.backend.name,
             version=self.version,
             mode=started.mode if started else "",
             reason=started.reason if started else "",
@@ -101,7 +101,7 @@ def _run_id(step: Run | Prepare) -> str:
     return digest("prepare", prepare_digest(step.step))
 
 
-def _warnings(done: Finished) -> Iterator[str]:
+def _warnings(done: RunOutcome) -> Iterator[str]:
     measured = done.measurement
     yield from done.warnings
     errors = sum(part.errors for part in measured.directions.values())

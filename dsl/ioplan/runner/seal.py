@@ -25,23 +25,23 @@ NO_ID = ("", "uninitialized")
 """What systemd has in an image, and before a first boot has ended."""
 
 
-def seal(session: str, backend: str, args: dict[str, Any]) -> str:
+def sign(session: str, backend: str, args: dict[str, Any]) -> str:
     """What only this user, on this host, can make of what a session was begun with.
 
     Raises StoreError where there is no key and none can be kept.
     """
-    told = json.dumps([_machine(), session, backend, _unsealed(args)], sort_keys=True)
+    told = json.dumps([_machine(), session, backend, _unsigned(args)], sort_keys=True)
     return hmac.new(_key(), told.encode(), "sha256").hexdigest()
 
 
-def is_sealed(session: str, backend: str, args: dict[str, Any]) -> bool:
+def is_signed(session: str, backend: str, args: dict[str, Any]) -> bool:
     """Whether `args["seal"]` was made so here, and nothing was changed since."""
     found = args.get("seal")
-    made = seal(session, backend, args)
+    made = sign(session, backend, args)
     return isinstance(found, str) and hmac.compare_digest(found.encode(), made.encode())
 
 
-def _unsealed(args: dict[str, Any]) -> dict[str, Any]:
+def _unsigned(args: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name != "seal"}
 
 

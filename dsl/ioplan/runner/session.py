@@ -17,13 +17,13 @@ from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import EventKind, SessionEvent, SessionStatus
-from ioplan.runner.context import Setting
-from ioplan.runner.execute.execute import Finished, execute, now, told
+from ioplan.runner.context import SessionContext
+from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import HOLDING, WAITING, Interrupt
-from ioplan.runner.execute.progress import Showing
+from ioplan.runner.execute.progress import ProgressReporter
 from ioplan.runner.execute.watchdog import STUCK
 from ioplan.runner.expectations import Expecting
-from ioplan.runner.preparation import Preparing
+from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.recorder import Recorder
 from ioplan.runner.rounds import Tracking
 from ioplan.runner.state_ledger import Ledger
@@ -79,45 +79,45 @@ class Tally:
 class Runner:
     """Runs a plan on an open drive, but for what is done already."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.drive, self.watcher = setting.drive, setting.watcher
-        self.recorder = Recorder(setting)
-        self.estimator = Estimator(setting.drive.facts.capacity_bytes)
+    def __init__(self, context: SessionContext) -> None:
+        self.context = context
+        self.drive, self.observer = context.drive, context.observer
+        self.recorder = Recorder(context)
+        self.estimator = Estimator(context.drive.facts.capacity_bytes)
         self.interrupt = Interrupt()
         self.tally = Tally()
         self.number = 0
         self.left_s = 0.0
         self.tracking: Tracking | None = None
         self.expecting: Expecting | None = None
-        self.preparing = Preparing()
+        self.preparing = PreparationQueue()
         self.given_up: Test | None = None
 
     @cached_property
     def ledger(self) -> Ledger:
         """What is known of the target's state; the session is in the store by then."""
-        setting = self.setting
+        setting = self.context
         return Ledger(setting.store, setting.drive.facts, setting.session.id)
 
     @cached_property
     def instruments(self) -> Instruments | None:
         """What watches the machine; there is none in virtual time."""
-        setting = self.setting
+        setting = self.context
         if setting.backend.virtual_time:
             return None
         return Instruments(setting.drive.facts, setting.meter)
 
     def run(self) -> Tally:
         """All of the plan. What is finished is stored, however this ends."""
-        self.left_s = self.estimator.total(unfold(self.setting.plan)).run_s
+        self.left_s = self.estimator.total(unfold(self.context.plan)).run_s
         with self.interrupt:
-            self.setting.store.begin(self.setting.session)
+            self.context.store.begin(self.context.session)
             try:
-                self.watcher.begins(self.setting.session, self.left_s)
+                self.observer.session_started(self.context.session, self.left_s)
                 self._tell_host()
                 if self.ledger.why:
                     self.note("state", self.ledger.why)
-                self._tests(unfold(self.setting.plan))
+                self._tests(unfold(self.context.plan))
             except KeyboardInterrupt:
                 self.tally.interrupted = True
             except (RunFailed, StoreError) as error:
@@ -131,37 +131,37 @@ class Runner:
 
     def _tell_host(self) -> None:
         """Once a session, what distorts and what nothing here can measure."""
-        host = self.setting.session.host
+        host = self.context.session.host
         for text in host.get("warnings", ()):
-            self.watcher.note(f"warning: {text}")
+            self.observer.note(f"warning: {text}")
         if absent := host.get("not_measured"):
-            self.watcher.note(f"not measured: {', '.join(absent)}")
+            self.observer.note(f"not measured: {', '.join(absent)}")
 
     def _finish(self) -> None:
         """Write down how the session ended, even in a store that has failed."""
         with self.interrupt.patient(HOLDING):
             try:
-                ended, id = now(), self.setting.session.id
-                self.setting.store.finish(id, self.tally.status, ended)
+                ended, id = now(), self.context.session.id
+                self.context.store.finish(id, self.tally.status, ended)
                 for text in self.tally.failures:
                     event = SessionEvent(at=ended, kind="failed", text=text)
-                    self.setting.store.tell(id, event)
+                    self.context.store.tell(id, event)
             except StoreError as error:
                 self.tally.failures = self.tally.failures or [str(error)]
-            self.watcher.ends(self.tally.status)
+            self.observer.session_finished(self.tally.status)
 
     def note(self, kind: EventKind, text: str) -> None:
         """Tell something, and write it down."""
-        self.watcher.note(text)
+        self.observer.note(text)
         event = SessionEvent(at=now(), kind=kind, text=text)
         with self.interrupt.patient(HOLDING):
-            self.setting.store.tell(self.setting.session.id, event)
+            self.context.store.tell(self.context.session.id, event)
 
     def _tests(self, steps: Iterable[Step]) -> None:
         for step in steps:
             if self.expecting is None or self.expecting.test is not step.test:
                 self._close_test()
-                self.expecting = Expecting(step.test, self.setting.baseline)
+                self.expecting = Expecting(step.test, self.context.baseline)
             if step.test is not self.given_up:
                 self._attempt(step)
         self._close_test()
@@ -172,10 +172,10 @@ class Runner:
         """Judge what can only be judged when the test is over."""
         if self.expecting is None:
             return
-        session = self.setting.session.id
+        session = self.context.session.id
         for record, verdicts in self.expecting.at_last():
             with self.interrupt.patient(HOLDING):
-                self.setting.store.add_verdicts(session, record.seq, verdicts)
+                self.context.store.add_verdicts(session, record.seq, verdicts)
             self._tell(record, verdicts)
 
     def _attempt(self, step: Step) -> None:
@@ -185,12 +185,12 @@ class Runner:
         except StuckRun:
             raise
         except RunFailed as error:
-            if self.setting.on_failure == "stop":
+            if self.context.on_failure == "stop":
                 raise
             self.tally.failures.append(str(error))
             if isinstance(error, PreparationFailed):
                 self.given_up = step.test
-                self.watcher.note(f"{step.test.title}: given up: {error}")
+                self.observer.note(f"{step.test.title}: given up: {error}")
 
     def _step(self, step: Step) -> None:
         self.interrupt.check()
@@ -199,7 +199,7 @@ class Runner:
         elif isinstance(step, Run):
             self._run(step)
         else:
-            self.preparing.ask(step)
+            self.preparing.enqueue(step)
 
     def _do(self, step: Prepare | Idle) -> None:
         """What comes before a run."""
@@ -213,7 +213,7 @@ class Runner:
     def _begin(self, step: SingleStep) -> None:
         self.interrupt.check()
         self.number += 1
-        self.watcher.step(step, self.number)
+        self.observer.step(step, self.number)
 
     def _end(self, step: Step) -> None:
         self.interrupt.check()
@@ -222,7 +222,7 @@ class Runner:
     def _pass(self, estimated_s: float) -> None:
         """Some of the plan is behind us."""
         self.left_s = max(0.0, self.left_s - estimated_s)
-        self.watcher.left(self.left_s)
+        self.observer.eta(self.left_s)
 
     # rounds
 
@@ -234,13 +234,13 @@ class Runner:
                 if step.test is not self.given_up:
                     self._attempt(inner)
             steady = self.tracking.assessed()
-            self.watcher.steady(steady, number)
+            self.observer.steady(steady, number)
             if steady.reached or step.test is self.given_up:
                 again = self.estimator.total(step.round(number + 1))
                 self._pass(again.run_s * (most - number))
                 break
         else:
-            self.watcher.note(f"not steady after {most} rounds: {steady.why}")
+            self.observer.note(f"not steady after {most} rounds: {steady.why}")
         self.tracking = None
 
     # single steps
@@ -252,7 +252,7 @@ class Runner:
         return record, done.detail
 
     def _run(self, run: Run) -> None:
-        if before := self.setting.done.take(run):
+        if before := self.context.finished_runs.take(run):
             self._keep_from_before(run, before)
             return
         self._make_ready(run)
@@ -266,38 +266,38 @@ class Runner:
                 self.tracking.failed(run)
             raise
         finally:
-            self.preparing.ran(run)
+            self.preparing.completed(run)
         self._end(run)
 
-    def _store(self, run: Run, record: RunRecord, done: Finished) -> None:
+    def _store(self, run: Run, record: RunRecord, done: RunOutcome) -> None:
         if done.status == "ok":
             record = self._judged(run, record, done.detail)
         self._keep(record, done)
 
     def _keep_from_before(self, run: Run, record: RunRecord) -> None:
         """A run that this session has finished earlier counts as if done now."""
-        session = self.setting.session.id
+        session = self.context.session.id
         known = record.verdicts
         if self.tracking or run.test.expectations:
-            detail = self.setting.store.detail(session, record.seq)
+            detail = self.context.store.detail(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
             with self.interrupt.patient(HOLDING):
-                self.setting.store.add_verdicts(session, record.seq, record.verdicts)
+                self.context.store.add_verdicts(session, record.seq, record.verdicts)
         self.number += 1
         self.tally.kept += 1
         self.tally.count(record.verdicts)
-        self.watcher.kept(record)
-        self._skip(self.preparing.waiting)
-        self.preparing.ran(run)
+        self.observer.reused(record)
+        self._skip(self.preparing.pending)
+        self.preparing.completed(run)
         self._end(run)
 
     def _make_ready(self, run: Run) -> None:
         """Do what the plan has before a run, and what it relies on."""
-        due = self.preparing.due(run, self.ledger.state)
+        due = self.preparing.pending_for(run, self.ledger.state)
         doing = {id(step) for step in due}
-        asked = {id(step) for step in self.preparing.waiting}
-        self._skip(s for s in self.preparing.waiting if id(s) not in doing)
+        asked = {id(step) for step in self.preparing.pending}
+        self._skip(s for s in self.preparing.pending if id(s) not in doing)
         for step in due:
             if id(step) not in asked:
                 self._pass(-self.estimator.cost(step).run_s)  # it is done once more
@@ -311,16 +311,16 @@ class Runner:
         with self.interrupt.patient(HOLDING):
             self.ledger.writing()
 
-    def _measure(self, run: Run) -> tuple[RunRecord, Finished]:
-        job = run_job(run, self.drive.facts, read_only=not self.setting.writes)
-        judge = judge_of(run.template.rule, run.every_ns, job, self.watcher.steady)
-        show = Showing(job, self.watcher, judge)
+    def _measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
+        job = run_job(run, self.drive.facts, read_only=not self.context.writes)
+        judge = judge_of(run.template.rule, run.every_ns, job, self.observer.steady)
+        show = ProgressReporter(job, self.observer, judge)
         done = self._execute(job, show)
         record = self.recorder.record(run, run.workload, job, done)
         return self._steady(record, judge, run.test.title), done
 
-    def _execute(self, job: Job, show: Showing) -> Finished:
-        limits, instruments = self.setting.limits, self.instruments
+    def _execute(self, job: Job, show: ProgressReporter) -> RunOutcome:
+        limits, instruments = self.context.limits, self.instruments
         return execute(self.drive, job, self.interrupt, show, limits, instruments)
 
     def _judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
@@ -335,7 +335,7 @@ class Runner:
         """One step of a precondition. Raises RunFailed."""
         step = prepare.step
         if isinstance(step, PurgeStep):
-            how = self._wait(lambda: self.drive.purge(self.watcher.purged))
+            how = self._wait(lambda: self.drive.purge(self.observer.purged))
             self.note("purged", f"purge: {how}")
         elif isinstance(step, RestStep):
             self._rest(step.pause_ns)
@@ -354,7 +354,7 @@ class Runner:
             raise PreparationFailed(str(error)) from error
         self.interrupt.check()
         with self.interrupt.patient(HOLDING):
-            path = self.preparing.path_to(prepare)
+            path = self.preparing.state_path_to(prepare)
             self.ledger.reached(path, prepare.state.name)
 
     def _rest(self, pause_ns: int) -> None:
@@ -366,12 +366,12 @@ class Runner:
             try:
                 return wait()
             except Exception as error:  # a stranger's code: anything may come
-                raise RunFailed(told(error)) from error
+                raise RunFailed(format_error(error)) from error
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts)
-        judge = judge_of(step.rule, step.every_ns, job, self.watcher.steady)
-        show = Showing(job, self.watcher, judge)
+        judge = judge_of(step.rule, step.every_ns, job, self.observer.steady)
+        show = ProgressReporter(job, self.observer, judge)
         done = self._execute(job, show)
         record = self.recorder.record(prepare, step.workload, job, done)
         self._keep(self._steady(record, judge, prepare.state.name), done)
@@ -383,21 +383,21 @@ class Runner:
         if judge is None:
             return record
         if record.status == "ok" and not judge.last.reached:
-            self.watcher.note(f"{name}: not steady: {judge.last.why}")
+            self.observer.note(f"{name}: not steady: {judge.last.why}")
         return record.model_copy(update={"steady": judge.last})
 
     # results
 
-    def _keep(self, record: RunRecord, done: Finished) -> None:
+    def _keep(self, record: RunRecord, done: RunOutcome) -> None:
         """Durable before anything else happens."""
         with self.interrupt.patient(HOLDING):
             try:
-                self.setting.store.add(record, done.detail)
+                self.context.store.add(record, done.detail)
             except LastRoomError:
                 self.tally.runs += 1  # this one is stored; the session ends
                 raise
         self.tally.runs += 1
-        self.watcher.record(record)
+        self.observer.record(record)
         self._tell(record, record.verdicts)
         if record.status == "failed":
             kind = StuckRun if record.cause == STUCK else RunFailed
@@ -406,4 +406,4 @@ class Runner:
     def _tell(self, record: RunRecord, verdicts: tuple[Verdict, ...]) -> None:
         self.tally.count(verdicts)
         for verdict in verdicts:
-            self.watcher.verdict(record, verdict)
+            self.observer.verdict(record, verdict)

@@ -22,7 +22,7 @@ LASTING = {"serial", "wwid", "backing_file", "inode"}
 def target_key(facts: TargetFacts) -> str:
     """Names a target by what it is; by its path, too, where nothing else is lasting."""
     path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
-    return f"{facts.kind} {_said(facts.identity | path)} {facts.capacity_bytes}"
+    return f"{facts.kind} {_described(facts.identity | path)} {facts.capacity_bytes}"
 
 
 def began_on(session: Session, facts: TargetFacts) -> bool:
@@ -36,10 +36,10 @@ def began_on(session: Session, facts: TargetFacts) -> bool:
 def _old_key(facts: TargetFacts) -> str:
     """As of versions that knew no birth, and no path beside other facts."""
     known = {name: text for name, text in facts.identity.items() if name != "born"}
-    return f"{facts.kind} {_said(known) or facts.path} {facts.capacity_bytes}"
+    return f"{facts.kind} {_described(known) or facts.path} {facts.capacity_bytes}"
 
 
-def _said(facts: dict[str, str]) -> str:
+def _described(facts: dict[str, str]) -> str:
     return " ".join(f"{name}={text}" for name, text in sorted(facts.items()))
 
 

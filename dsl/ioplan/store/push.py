@@ -43,7 +43,7 @@ class Pushed(NamedTuple):
     runs: int
 
 
-class Standing(NamedTuple):
+class SessionExtent(NamedTuple):
     """How far a session is, as far as it can be told without reading all of it."""
 
     status: str
@@ -58,7 +58,7 @@ def push(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[Pushe
 
     Raises StoreError, also where the shared store has another session of that id.
     """
-    ours, theirs = _standings(local), _standings(shared)
+    ours, theirs = _extents(local), _extents(shared)
     wanted = set(ids)
     for id in sorted(ours):
         if (not wanted or id in wanted) and ours[id] != theirs.get(id):
@@ -122,7 +122,7 @@ def _another(id: str, where: str, why: str) -> StoreError:
 # ---- statements
 
 
-def _standings(store: Store) -> dict[str, Standing]:
+def _extents(store: Store) -> dict[str, SessionExtent]:
     key = tables.session.c
     with store.reading() as connection:
         counts = [
@@ -131,7 +131,7 @@ def _standings(store: Store) -> dict[str, Standing]:
         ]
         rows = connection.execute(select(key.id, key.status, key.ended_at)).all()
     return {
-        id: Standing(status, ended_at, *(count.get(id, 0) for count in counts))
+        id: SessionExtent(status, ended_at, *(count.get(id, 0) for count in counts))
         for id, status, ended_at in rows
     }
 

@@ -46,12 +46,12 @@ class Reserve:
         try:
             os.posix_fallocate(fd, 0, RESERVE_BYTES)
         except OSError:
-            self.give()
+            self.release()
             raise
         finally:
             os.close(fd)
 
-    def give(self) -> bool:
+    def release(self) -> bool:
         """Free the room; returns whether there was any."""
         try:
             self.path.unlink()
@@ -73,7 +73,7 @@ Done = TypeVar("Done")
 Write = Callable[Concatenate[Store, Asked], Done]
 
 
-def spared(write: Write[Store, Asked, Done]) -> Write[Store, Asked, Done]:
+def with_reserve(write: Write[Store, Asked, Done]) -> Write[Store, Asked, Done]:
     """A write for which the disk is full is done again in the room kept for it.
 
     It then raises LastRoomError: it is stored, but what follows will not be.
@@ -84,7 +84,7 @@ def spared(write: Write[Store, Asked, Done]) -> Write[Store, Asked, Done]:
         try:
             return write(store, *args, **more)
         except StoreFullError:
-            if not (store.reserve and store.reserve.give()):
+            if not (store.reserve and store.reserve.release()):
                 raise
         write(store, *args, **more)
         raise LastRoomError(

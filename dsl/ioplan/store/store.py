@@ -59,7 +59,7 @@ from ioplan.store.queries import (
     lock_run,
     verdicts_of,
 )
-from ioplan.store.reserve import Reserve, spared
+from ioplan.store.reserve import Reserve, with_reserve
 from ioplan.store.rows import (
     env_row,
     event_of,
@@ -197,7 +197,7 @@ class Store:
         with suppress(LastRoomError):  # there is nothing to come
             self._set_status(session_id, status, ended_at)
 
-    @spared
+    @with_reserve
     def _set_status(
         self, session_id: str, status: SessionStatus, ended_at: str | None
     ) -> None:
@@ -247,7 +247,7 @@ class Store:
 
     # ---- runs
 
-    @spared
+    @with_reserve
     def add(self, record: RunRecord, detail: RunDetail) -> bool:
         """Store a run in one transaction; it is durable when this returns.
 
@@ -289,7 +289,7 @@ class Store:
             )
         self.add_verdicts(record.session, record.seq, record.verdicts)
 
-    @spared
+    @with_reserve
     def add_verdicts(
         self, session_id: str, seq: int, verdicts: Iterable[Verdict]
     ) -> None:
@@ -363,7 +363,7 @@ class Store:
 
     # ---- what lies between runs
 
-    @spared
+    @with_reserve
     def tell(self, session_id: str, event: SessionEvent) -> None:
         """Write down what happened to a session."""
         key = tables.event.c
@@ -381,7 +381,7 @@ class Store:
             rows = connection.execute(query.where(key.session == session_id))
             return [event_of(row, session_id) for row in rows]
 
-    @spared
+    @with_reserve
     def keep_state(self, state: KnownState) -> None:
         """Write down which state a target is in; durable when it returns."""
         known = tables.target_state

@@ -10,10 +10,10 @@ from ioplan.backends import (
     Availability,
     BackendError,
     Gap,
+    ProgressCallback,
     TargetFacts,
     TargetRequest,
-    Tell,
-    untold,
+    ignore_progress,
 )
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
@@ -105,7 +105,7 @@ class SimDrive:
         """Begin a run; virtual time passes as its events are taken."""
         return SimExecution(job, self.facts, self.ssd)
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         """Make the drive as new."""
         self.ssd.purge()
         return "simulated format: every block erased"

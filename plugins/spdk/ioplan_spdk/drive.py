@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError, Gap, TargetFacts, TargetRequest, Tell, untold
+from ioplan.backends import BackendError, Gap, TargetFacts, TargetRequest, ProgressCallback, ignore_progress
 from ioplan.guard.bare_drive import check_drive, check_lab
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target, TargetError, open_target
@@ -64,7 +64,7 @@ class SpdkDrive:
         if refused := refusal(job, self.facts, gaps):
             raise BackendError(refused.message)
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         """Discard what the kernel has; memory is new in each run."""
         if self.target:
             return purge(self.target, tell)

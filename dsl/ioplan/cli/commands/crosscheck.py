@@ -25,7 +25,7 @@ from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import SessionStatus, new_session_id
-from ioplan.runner.context import Setting
+from ioplan.runner.context import SessionContext
 from ioplan.runner.crosscheck import (
     NEAR_PERCENT,
     Compared,
@@ -94,7 +94,7 @@ class Side:
             )
             self.store.begin(session)
             self.runner = Runner(
-                Setting(
+                SessionContext(
                     plan=self.plan,
                     backend=self.choice.backend,
                     drive=drive,

@@ -26,9 +26,9 @@ from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
-from ioplan.runner.context import Setting
+from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 from ioplan.runner.session import Runner
 from ioplan.store.store import Store
 
@@ -62,7 +62,7 @@ class Row:
         self.cost = Cost(had.run_s + run_s, had.written_bytes + written_bytes)
 
 
-class Rehearsal(Watcher):
+class Rehearsal(SessionObserver):
     """Adds up what the steps of a plan cost while they are done."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ def rehearse(
             plan=plan.title, started_at=now(), backend=SIM, target=drive.facts.path
         )
         with Store.open(Path(folder) / "rehearsal.db") as store:
-            setting = Setting(
+            setting = SessionContext(
                 plan=plan,
                 backend=backend,
                 drive=drive,
@@ -135,7 +135,7 @@ def rehearse(
                 session=session,
                 writes=writing,
                 options=options,
-                watcher=found,
+                observer=found,
                 on_failure="continue",
             )
             _done(Runner(setting).run().failure)

@@ -20,7 +20,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import Change, Done, change
-from ioplan.runner.seal import is_sealed
+from ioplan.runner.seal import is_signed
 from ioplan.store.session_folder import session_lock
 from ioplan.store.store import Store
 
@@ -99,7 +99,7 @@ def _check_seal(session: Session, resumed: Resumed) -> None:
     """A stranger's store must not say what is overwritten, and what programs run."""
     if "target_key" not in session.args:
         raise UsageError(f"session {session.id} was not begun by `ioplan run`")
-    if resumed.trust or is_sealed(session.id, session.backend, session.args):
+    if resumed.trust or is_signed(session.id, session.backend, session.args):
         return
     raise UsageError(
         f"session {session.id} was not begun by you on this host: its store says what "

@@ -35,14 +35,14 @@ from ioplan.planner.unfold import unfold
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
 from ioplan.runner.baseline import BaselineSession
-from ioplan.runner.context import Setting
+from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.finished_runs import Done
 from ioplan.runner.fit import shortfalls
 from ioplan.runner.host_facts import host_facts
-from ioplan.runner.observer import Watcher
-from ioplan.runner.seal import seal
+from ioplan.runner.observer import SessionObserver
+from ioplan.runner.seal import sign
 from ioplan.runner.session import Runner, Tally
 from ioplan.runner.state_ledger import began_on, forget_state, target_key
 from ioplan.store.errors import StoreError
@@ -105,7 +105,7 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
         if options.fresh:
             forget_state(store, drive.facts, begun.id)
         meter = choice.lab.meter_of(request.entry)
-        setting = Setting(
+        setting = SessionContext(
             plan=plan,
             backend=choice.backend,
             drive=drive,
@@ -114,9 +114,9 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
             or _session(begun.id, drive, plan, choice, options, meter),
             writes=request.writes,
             options=choice.options,
-            watcher=_watcher(options, console),
+            observer=_watcher(options, console),
             baseline=_baseline(store, options.baseline),
-            done=begun.done,
+            finished_runs=begun.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
             meter=meter,
@@ -180,7 +180,7 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
     return BaselineSession(store, store.session(key).id) if key else None
 
 
-def _run_in(setting: Setting, options: Options, console: Console) -> int:
+def _run_in(setting: SessionContext, options: Options, console: Console) -> int:
     tally = Runner(setting).run()
     if not options.json and not options.quiet:
         console.print()
@@ -221,7 +221,7 @@ def _session(
 def _seal(id: str, choice: Choice, args: dict[str, Any]) -> str:
     """Without a place for a key a plan runs all the same; only to resume needs it."""
     try:
-        return seal(id, choice.backend.name, args)
+        return sign(id, choice.backend.name, args)
     except StoreError:
         return ""
 
@@ -264,13 +264,13 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
     return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
 
 
-def _watcher(options: Options, console: Console) -> Watcher:
+def _watcher(options: Options, console: Console) -> SessionObserver:
     if options.lane:
         return Board(LaneFolder(options.lane))
     if options.json:
         return JsonLines()
     if options.quiet:
-        return Watcher()
+        return SessionObserver()
     return LiveLines(console) if console.is_terminal else Lines(console)
 
 

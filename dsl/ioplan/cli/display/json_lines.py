@@ -10,17 +10,17 @@ from ioplan.job import Progress
 from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 
 
-class JsonLines(Watcher):
+class JsonLines(SessionObserver):
     """Writes everything to standard output as it happens."""
 
     def _write(self, kind: str, **fields: Any) -> None:
         sys.stdout.write(json.dumps({"type": kind, **fields}) + "\n")
         sys.stdout.flush()
 
-    def begins(self, session: Session, total_s: float) -> None:
+    def session_started(self, session: Session, total_s: float) -> None:
         fields = session.model_dump(exclude={"plan_text", "host", "args"}, mode="json")
         self._write("session", **fields, estimated_s=round(total_s, 3))
 
@@ -53,7 +53,7 @@ class JsonLines(Watcher):
     def record(self, record: RunRecord) -> None:
         self._write("record", record=record.model_dump(mode="json"))
 
-    def kept(self, record: RunRecord) -> None:
+    def reused(self, record: RunRecord) -> None:
         self._write("kept", seq=record.seq, run_id=record.run_id)
 
     def steady(self, steady: Steady, round: int) -> None:
@@ -63,5 +63,5 @@ class JsonLines(Watcher):
         place = {"test": record.asked.test, "cell": record.asked.cell}
         self._write("verdict", seq=record.seq, **place, **verdict.model_dump())
 
-    def ends(self, status: str) -> None:
+    def session_finished(self, status: str) -> None:
         self._write("end", status=status)

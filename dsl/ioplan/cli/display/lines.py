@@ -24,10 +24,10 @@ from ioplan.report.terminal.tables import (
     shown_of,
     verdict_line,
 )
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 
 
-class Lines(Watcher):
+class Lines(SessionObserver):
     """A line for each step that has ended."""
 
     def __init__(self, console: Console) -> None:
@@ -42,7 +42,7 @@ class Lines(Watcher):
         """One line, wrapped nowhere."""
         self.console.print(line(text, style), soft_wrap=True, highlight=False)
 
-    def begins(self, session: Session, total_s: float) -> None:
+    def session_started(self, session: Session, total_s: float) -> None:
         self.left_s = total_s
         self.say(session.plan, "bold")
         self.say(f"on {session.target} by {session.backend}; session {session.id}")
@@ -86,7 +86,7 @@ class Lines(Watcher):
             self.say(f"       {backend.mode} mode: {backend.reason}", "yellow")
             self.told_mode = True
 
-    def kept(self, record: RunRecord) -> None:
+    def reused(self, record: RunRecord) -> None:
         """Those of a test are told together, before what comes after them."""
         self.kept_runs += 1
 
@@ -104,10 +104,10 @@ class Lines(Watcher):
             style = "red" if verdict.outcome == "failed" else "yellow"
             self.say(f"       {verdict_line(record, verdict)}", style)
 
-    def left(self, left_s: float) -> None:
+    def eta(self, left_s: float) -> None:
         self.left_s = left_s
 
-    def ends(self, status: str) -> None:
+    def session_finished(self, status: str) -> None:
         self._tell_kept()
 
 
@@ -122,8 +122,8 @@ class LiveLines(Lines):
         self.left_at = monotonic()
         self.text = ""
 
-    def begins(self, session: Session, total_s: float) -> None:
-        super().begins(session, total_s)
+    def session_started(self, session: Session, total_s: float) -> None:
+        super().session_started(session, total_s)
         self.total_s, self.left_at = total_s, monotonic()
         self.live.start()
 
@@ -140,8 +140,8 @@ class LiveLines(Lines):
     def purged(self, done: float) -> None:
         self.live.update(Group(Text(f"{self.text}  {done:.1%}"), self._bar(done)))
 
-    def left(self, left_s: float) -> None:
-        super().left(left_s)
+    def eta(self, left_s: float) -> None:
+        super().eta(left_s)
         self.left_at = monotonic()
 
     def _draw(
@@ -170,6 +170,6 @@ class LiveLines(Lines):
         )
         return grid
 
-    def ends(self, status: str) -> None:
-        super().ends(status)
+    def session_finished(self, status: str) -> None:
+        super().session_finished(status)
         self.live.stop()

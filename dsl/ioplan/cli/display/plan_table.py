@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test
-from ioplan.planner.estimate import Cost, Estimator, counted
+from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
@@ -42,7 +42,7 @@ def plan_table(
         console.print(Text(test.title, style="bold"))
         table = _table()
         hidden = drawn = 0
-        for step, times in counted(steps):
+        for step, times in with_repetitions(steps):
             cost = estimator.cost(step)
             total = _sum(total, cost.times(times))
             number += 1
@@ -116,7 +116,7 @@ def plan_json(
     total, out = Cost(), sys.stdout
     out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')
     out.write('"steps": [')
-    for number, (step, times) in enumerate(counted(unfold(plan, state)), 1):
+    for number, (step, times) in enumerate(with_repetitions(unfold(plan, state)), 1):
         cost = estimator.cost(step)
         total = _sum(total, cost.times(times))
         out.write(",\n" if number > 1 else "\n")

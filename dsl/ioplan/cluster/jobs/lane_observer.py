@@ -12,12 +12,12 @@ from ioplan.measure.tally import moved
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval, RunRecord, Verdict
 from ioplan.records.session import Session
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 
 EVERY_S = 0.5
 
 
-class Board(Watcher):
+class Board(SessionObserver):
     """Writes the lane's state down, as often as people look."""
 
     def __init__(self, lane: LaneFolder) -> None:
@@ -33,7 +33,7 @@ class Board(Watcher):
             self.told_s = now_s
             self.lane.tell(self.state)
 
-    def begins(self, session: Session, total_s: float) -> None:
+    def session_started(self, session: Session, total_s: float) -> None:
         self.total_s = self.left_s = total_s
         self._change(
             at_once=True, status="running", message="", runs=0, unmet=0, left_s=total_s
@@ -61,16 +61,16 @@ class Board(Watcher):
         celsius = record.telemetry.temperature_celsius if record.telemetry else None
         self._change(runs=self.state.runs + 1, temperature_celsius=celsius)
 
-    def kept(self, record: RunRecord) -> None:
+    def reused(self, record: RunRecord) -> None:
         self._change(runs=self.state.runs + 1)
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         if verdict.outcome != "held":
             self._change(unmet=self.state.unmet + 1)
 
-    def left(self, left_s: float) -> None:
+    def eta(self, left_s: float) -> None:
         done = 1 - left_s / self.total_s if self.total_s else 0.0
         self._change(left_s=left_s, done=min(1.0, max(0.0, done)))
 
-    def ends(self, status: str) -> None:
+    def session_finished(self, status: str) -> None:
         self._change(at_once=True)

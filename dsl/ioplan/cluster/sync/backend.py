@@ -12,10 +12,10 @@ from ioplan.backends import (
     Backend,
     BackendError,
     Gap,
+    ProgressCallback,
     TargetFacts,
     TargetRequest,
-    Tell,
-    untold,
+    ignore_progress,
 )
 from ioplan.cluster.sync.channel import Links
 from ioplan.cluster.sync.coordinator import TogetherExecution
@@ -63,16 +63,16 @@ class SpreadDrive:
         machines = {host: one.machine for host, one in self.opened.items()}
         return TogetherExecution(self.links, job, self.leader, names, machines)
 
-    def purge(self, tell: Tell = untold) -> str:
+    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
         """The host that leads does it. Raises BackendError."""
         return self._asked(self.leader, tell, do="purge")
 
     def idle(self, pause_ns: int) -> None:
         """Hosts in virtual time let it pass by themselves."""
         for host in self.opened:
-            self._asked(host, untold, do="idle", pause_ns=pause_ns)
+            self._asked(host, ignore_progress, do="idle", pause_ns=pause_ns)
 
-    def _asked(self, host: str, tell: Tell, **what: Any) -> str:
+    def _asked(self, host: str, tell: ProgressCallback, **what: Any) -> str:
         self.links.say(host, **what)
         while True:
             heard = self.links.next(SECOND_NS / 1e9)

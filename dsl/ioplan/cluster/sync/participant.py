@@ -20,7 +20,7 @@ from ioplan.backends import Drive, Execution
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.lab.lab import Lab
-from ioplan.runner.execute.execute import told
+from ioplan.runner.execute.execute import format_error
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.telemetry.instruments import Instruments, Watched
 
@@ -143,7 +143,7 @@ class Part:
         try:
             self.voice("done", text=self.drive.purge(self._purged))
         except Exception as error:  # a stranger's code: anything may come
-            self.voice("failed", text=told(error))
+            self.voice("failed", text=format_error(error))
 
     def _purged(self, share: float) -> None:
         self.voice("share", done=share)
@@ -170,7 +170,7 @@ class Part:
                         watched.hear(event)
                     self._tell(event)
         except Exception as error:  # a stranger's code: anything may come
-            self._tell(Failure(cause="backend-error", message=told(error)))
+            self._tell(Failure(cause="backend-error", message=format_error(error)))
         gathered = watched.gathered
         telemetry = gathered.telemetry and gathered.telemetry.model_dump(mode="json")
         self.dog = self.execution = None

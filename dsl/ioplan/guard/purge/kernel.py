@@ -7,7 +7,7 @@ import fcntl
 import os
 import struct
 
-from ioplan.backends import Tell
+from ioplan.backends import ProgressCallback
 from ioplan.guard.target import Target
 
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
@@ -27,19 +27,19 @@ def punch(target: Target) -> str:
     return "punched out"
 
 
-def discard(target: Target, tell: Tell) -> str:
+def discard(target: Target, tell: ProgressCallback) -> str:
     """Tell a device that nothing on it is needed. Raises OSError."""
     _in_parts(target, BLKDISCARD, tell)
     return "discarded"
 
 
-def write_zeros(target: Target, tell: Tell) -> str:
+def write_zeros(target: Target, tell: ProgressCallback) -> str:
     """Overwrite a device, or have it write zeros by itself. Raises OSError."""
     _in_parts(target, BLKZEROOUT, tell)
     return "overwritten with zeros"
 
 
-def _in_parts(target: Target, call: int, tell: Tell) -> None:
+def _in_parts(target: Target, call: int, tell: ProgressCallback) -> None:
     """The kernel takes start and length in bytes."""
     capacity = target.facts.capacity_bytes
     for start in range(0, capacity, PART_BYTES):

@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from ioplan.backends import BackendError, Tell
+from ioplan.backends import BackendError, ProgressCallback
 from ioplan.devices.device import Device
 from ioplan.devices.nvme import Controller, Nvme
 from ioplan.guard.purge.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog, watched
@@ -20,7 +20,7 @@ FORMAT_MS = 4 * 3_600_000
 """The kernel resets a drive that takes longer; nvme-cli's 10 minutes may be too few."""
 BLKSSZGET, BLKFLSBUF = 0x1268, 0x1261
 
-Act = Callable[[Tell], str]
+Act = Callable[[ProgressCallback], str]
 
 
 def formatting(target: Target) -> Act:
@@ -54,7 +54,7 @@ def sanitizing(target: Target) -> Act:
         why = "it is being sanitized already; wait until that ends"
         raise _refused(target, "sanitize", why)
 
-    def act(tell: Tell) -> str:
+    def act(tell: ProgressCallback) -> str:
         nvme.admin(SANITIZE, 0, action)
         trouble = watched(lambda: _log(nvme), tell)
         if trouble:

@@ -11,7 +11,7 @@ import errno
 import os
 from collections.abc import Callable
 
-from ioplan.backends import BackendError, Tell, untold
+from ioplan.backends import BackendError, ProgressCallback, ignore_progress
 from ioplan.devices.nvme import NvmeError
 from ioplan.guard.purge.command import commanded
 from ioplan.guard.purge.kernel import discard, punch, write_zeros
@@ -20,7 +20,7 @@ from ioplan.guard.purge.nvme import formatting, sanitizing
 from ioplan.guard.target import Target
 from ioplan.target_entry import PurgeCommand
 
-Act = Callable[[Tell], str]
+Act = Callable[[ProgressCallback], str]
 """Erases, and returns how."""
 
 OTHERS = (
@@ -29,7 +29,7 @@ OTHERS = (
 )
 
 
-def purge(target: Target, tell: Tell = untold) -> str:
+def purge(target: Target, tell: ProgressCallback = ignore_progress) -> str:
     """Erase it. Returns how, and what reads back. Raises BackendError.
 
     Nothing is written before all is checked that the chosen way needs.

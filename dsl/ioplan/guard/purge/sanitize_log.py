@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ioplan.backends import Tell
+from ioplan.backends import ProgressCallback
 
 LOG_PAGE, LOG_BYTES = 0x81, 512
 DONE, UNDER_WAY, FAILED, DONE_DEALLOCATED = 1, 2, 3, 4
@@ -48,7 +48,7 @@ class SanitizeLog:
         return f"the drive says that its sanitize is in state {self.state}"
 
 
-def watched(look: Callable[[], SanitizeLog], tell: Tell) -> str:
+def watched(look: Callable[[], SanitizeLog], tell: ProgressCallback) -> str:
     """Wait for the end, telling the share done. Returns what went wrong, or ''.
 
     A drive that is told to sanitize cannot be stopped: Ctrl-C ends the waiting only.

@@ -17,7 +17,7 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
 from ioplan.measure.steady_state import TOLERANCE
 from ioplan.records.record import Interval, RunRecord, Steady
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.report.charts.over_time import metric_at
 from ioplan.report.terminal.charts import terminal_charts
 from ioplan.report.terminal.tables import (
@@ -140,7 +140,7 @@ def show_records(
     plan: CheckedPlan | None = None,
 ) -> None:
     """Print each test with its table and, where the plan is known, its charts."""
-    for title, group in groupby(standing(records), key=lambda r: r.asked.test):
+    for title, group in groupby(current_records(records), key=lambda r: r.asked.test):
         part = list(group)
         console.rule(line(title, style="bold"), align="left", characters="─")
         shown = Shown(console, store, plan)

@@ -16,7 +16,7 @@ from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.interrupt import HOLDING, Interrupt
 from ioplan.runner.execute.io_errors import DEVICE_ERROR, device_error, errors_in
-from ioplan.runner.execute.progress import Clocks, share_done
+from ioplan.runner.execute.progress import Clocks, fraction_done
 from ioplan.runner.execute.watchdog import STUCK, Limits, Watchdog
 from ioplan.telemetry.instruments import Gathered, Instruments, Watched
 
@@ -26,16 +26,16 @@ WHOLE = 0.95
 START_NS = 100_000_000
 """…but for what a loaded machine may take until the first I/O is issued."""
 
-WORSE = (STUCK, DEVICE_ERROR)
+UNCONDITIONAL_FAILURES = (STUCK, DEVICE_ERROR)
 """Causes that are told also of a run that the user has stopped."""
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 Watch = Callable[[Progress, Interval | None], bool]
 """Told of each interval; returning True ends the run, as its purpose is reached."""
 
 
 @dataclass(frozen=True)
-class Finished:
+class RunOutcome:
     """A run that is over, well or not.
 
     The cause "stuck" says that it left processes behind in the kernel: nothing more
@@ -68,16 +68,16 @@ def execute(
     job: Job,
     interrupt: Interrupt,
     watch: Watch,
-    limits: Limits = USUAL,
+    limits: Limits = DEFAULT_LIMITS,
     instruments: Instruments | None = None,
-) -> Finished:
+) -> RunOutcome:
     """Run a job to its end, good or bad.
 
     Nothing of it goes on when this returns, but for what is "stuck".
     """
     run, clocks, started_at = _Run(job, interrupt, limits), Clocks(), now()
     watched = Watched(instruments, job)
-    with interrupt.patient(HOLDING), watched, closing(run.taken(drive)) as taken:
+    with interrupt.patient(HOLDING), watched, closing(run.events(drive)) as taken:
         for event, interval in taken:
             watched.hear(event)
             if isinstance(event, Progress) and not run.is_over(event):
@@ -87,7 +87,7 @@ def execute(
     status, cause, message = run.judged()
     gathered, ended_at = watched.gathered, now()
     warnings = tuple(filter(None, [clocks.jump()]))
-    return Finished(
+    return RunOutcome(
         run.measurement,
         status,
         cause,
@@ -108,7 +108,7 @@ class _Run:
         self.enough, self.errors = False, 0
         self.began_ns = self.lasted_ns = 0
 
-    def taken(
+    def events(
         self, drive: Drive
     ) -> Generator[tuple[Event, Interval | None], None, None]:
         """All events, measured. What a backend raises ends its run as a Failure."""
@@ -122,7 +122,9 @@ class _Run:
                 if hung := dog.failure():
                     self.measurement.add(hung)
         except Exception as error:  # a stranger's code: anything may come
-            self.measurement.add(Failure(cause="backend-error", message=told(error)))
+            self.measurement.add(
+                Failure(cause="backend-error", message=format_error(error))
+            )
 
     def _measured(self, event: Event) -> Interval | None:
         if not isinstance(event, EVENTS):
@@ -140,10 +142,10 @@ class _Run:
 
     def judged(self) -> tuple[Status, str, str]:
         """Whether the run is what was asked; if not, why, in a word and a sentence."""
-        measurement = self.measurement = _usable(self.measurement)
+        measurement = self.measurement = _sanitized(self.measurement)
         failed = device_error(self.job.target, self.errors, measurement)
         failure = measurement.failure or failed
-        if failure and failure.cause in WORSE:
+        if failure and failure.cause in UNCONDITIONAL_FAILURES:
             return "failed", failure.cause, failure.message
         failure = failure or _unmeasured(measurement)
         short = (
@@ -160,14 +162,14 @@ class _Run:
         return _checked(measurement)
 
 
-def told(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """What a backend's error says; a backend's defect is called by its name."""
     if isinstance(error, BackendError):
         return str(error)
     return f"the backend failed: {type(error).__name__}: {error}"
 
 
-def _usable(measurement: Measurement) -> Measurement:
+def _sanitized(measurement: Measurement) -> Measurement:
     """The measurement, or what is left of one that no figures can be made of."""
     try:
         _ = (measurement.streams, measurement.directions, measurement.total)
@@ -194,12 +196,12 @@ def _short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
     may complete nothing in the last part of the time that is measured.
     """
     moved_bytes = sum(part.bytes for part in measurement.directions.values())
-    share = share_done(job, measurement.run_ns, moved_bytes)
+    share = fraction_done(job, measurement.run_ns, moved_bytes)
     stopped = measurement.result is not None and measurement.result.stopped
     if stopped and share < 1:
         return f"something stopped the run at {share:.1%} of what was asked"
     went_on_ns = max(measurement.run_ns, lasted_ns) + START_NS
-    if share_done(job, went_on_ns, moved_bytes) < WHOLE:
+    if fraction_done(job, went_on_ns, moved_bytes) < WHOLE:
         return f"the run ended at {share:.1%} of what was asked"
     return ""
 

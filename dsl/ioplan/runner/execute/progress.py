@@ -8,10 +8,10 @@ from collections.abc import Callable
 from ioplan.job import SECOND_NS, Job, JobStream, Progress
 from ioplan.measure.steady_state import SteadyWatch
 from ioplan.records.record import Interval
-from ioplan.runner.observer import Watcher
+from ioplan.runner.observer import SessionObserver
 
 
-def share_done(job: Job, run_ns: int, moved_bytes: int) -> float:
+def fraction_done(job: Job, run_ns: int, moved_bytes: int) -> float:
     """From 0 to 1: by time or by bytes, whichever is further."""
     by_time = run_ns / job.run_ns if job.run_ns else 0.0
     by_bytes = moved_bytes / max(1, _most_bytes(job)) if _by_bytes(job) else 0.0
@@ -35,16 +35,16 @@ def _covered_bytes(stream: JobStream) -> int:
     return stream.region_bytes - left_out
 
 
-class Showing:
+class ProgressReporter:
     """Passes the intervals of one run on, with the share that is done.
 
     Where a run goes on until it is steady, `judge` says when.
     """
 
     def __init__(
-        self, job: Job, watcher: Watcher, judge: SteadyWatch | None = None
+        self, job: Job, observer: SessionObserver, judge: SteadyWatch | None = None
     ) -> None:
-        self.job, self.watcher, self.judge = job, watcher, judge
+        self.job, self.observer, self.judge = job, observer, judge
         self.moved_bytes = 0
 
     def __call__(self, progress: Progress, interval: Interval | None) -> bool:
@@ -52,8 +52,8 @@ class Showing:
         if interval:
             self.moved_bytes += sum(interval.bytes.values())
         run_ns = 0 if progress.warmup else progress.t_ns
-        share = share_done(self.job, run_ns, self.moved_bytes)
-        self.watcher.progress(progress, interval, share)
+        share = fraction_done(self.job, run_ns, self.moved_bytes)
+        self.observer.progress(progress, interval, share)
         return self.judge is not None and self.judge.add(progress)
 
 
