@@ -57,7 +57,7 @@ def collect(store: Path, file: Path, size: str, sessions: int, folder: Path) -> 
 
 def single(side: Side) -> Side:
     """Only the first run of each cell."""
-    cells = [CellRuns(c.run_id, c.turn, c.runs[:1]) for c in side.cells]
+    cells = [CellRuns(c.run_id, c.occurrence, c.runs[:1]) for c in side.cells]
     return Side(side.sessions, tuple(cells))
 
 

@@ -536,7 +536,7 @@ def test_stored_bytes_are_only_ever_damaged(raw: bytes, body: bytes) -> None:
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioplan.store.codec.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("ioplan.store.codec.MAX_BYTES", 1 << 20)
     bomb = b"\x01" + zlib.compress(bytes(64 << 20))
     with pytest.raises(CodecError, match="has more than 1 MiB"):
         decode_series(bomb)

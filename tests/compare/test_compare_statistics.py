@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ioplan.compare.figure import Both, Part
-from ioplan.compare.series import LEAST_INTERVALS, correlation_time, within
+from ioplan.compare.figure import MetricPair, MetricSide
+from ioplan.compare.series import MIN_INTERVALS, correlation_time, within_run
 from ioplan.compare.statistics import NoiseModel, estimate, holm
 from ioplan.core.student_t import quantile, tail
 from ioplan.language.metric import Metric
@@ -114,7 +114,7 @@ def test_the_error_of_a_run_is_what_runs_scatter_by(name: str, rho: float) -> No
     """200 runs of 150 intervals: their figures scatter as each of them says."""
     rng = np.random.default_rng(2)
     runs = [10_000 * (1 + 0.1 * autoregressive(rng, 150, rho)) for _ in range(200)]
-    found = [within(Metric(name=name), series(values)) for values in runs]
+    found = [within_run(Metric(name=name), series(values)) for values in runs]
     errors = [one.error for one in found if one]
     assert len(errors) == 200
     true = np.std([log(values.mean()) for values in runs])
@@ -122,20 +122,20 @@ def test_the_error_of_a_run_is_what_runs_scatter_by(name: str, rho: float) -> No
 
 
 def test_a_run_that_drifts_counts_for_little() -> None:
-    flat = within(IOPS, series(np.full(100, 5000.0)))
-    slope = within(IOPS, series(np.linspace(9000, 1000, 100)))
+    flat = within_run(IOPS, series(np.full(100, 5000.0)))
+    slope = within_run(IOPS, series(np.linspace(9000, 1000, 100)))
     assert flat and slope
     assert (flat.error, flat.effective) == (0, 100)
     assert slope.effective < 10 and slope.error > 0.05
 
 
 def test_what_the_series_does_not_tell() -> None:
-    short = series(np.full(LEAST_INTERVALS - 1, 100.0))
+    short = series(np.full(MIN_INTERVALS - 1, 100.0))
     long = series(np.full(100, 100.0))
-    assert within(IOPS, short) is None
-    assert within(Metric(name="p95"), long) is None
-    assert within(Metric(name="iops", stream="reader"), long) is None
-    assert within(Metric(name="iops", direction="write"), long) is None
+    assert within_run(IOPS, short) is None
+    assert within_run(Metric(name="p95"), long) is None
+    assert within_run(Metric(name="iops", stream="reader"), long) is None
+    assert within_run(Metric(name="iops", direction="write"), long) is None
 
 
 # whole comparisons
@@ -152,7 +152,9 @@ class World:
     shared: float = 0.0
     uneven: float = 1.0
 
-    def side(self, rng: np.random.Generator, change: dict[int, float]) -> list[Part]:
+    def side(
+        self, rng: np.random.Generator, change: dict[int, float]
+    ) -> list[MetricSide]:
         """One session; `change` multiplies cells."""
         common = self.shared * rng.normal()
         parts = []
@@ -161,7 +163,7 @@ class World:
             level = log(10_000 * change.get(cell, 1.0)) + common
             level += scale * self.session * rng.normal()
             logs = level + scale * self.run * rng.normal(size=self.runs)
-            parts.append(Part(tuple(map(float, logs))))
+            parts.append(MetricSide(tuple(map(float, logs))))
         return parts
 
 
@@ -171,11 +173,11 @@ def called(
     """-1, 0 or 1 for each cell: worse, not called, better."""
     rng = np.random.default_rng(seed)
     pairs = zip(world.side(rng, {}), world.side(rng, change), strict=True)
-    cells = [Both(IOPS, base, new) for base, new in pairs]
+    cells = [MetricPair(IOPS, base, new) for base, new in pairs]
     model = NoiseModel(cells, 2, None)
     guesses = [estimate(cell, model, False) for cell in cells]
     known = [guess for guess in guesses if guess]
-    adjusted = iter(holm([guess.chance(threshold) for guess in known]))
+    adjusted = iter(holm([guess.p_value(threshold) for guess in known]))
     return [
         0 if guess is None or next(adjusted) > 0.05 else 1 - 2 * (guess.ratio < 1)
         for guess in guesses

@@ -16,7 +16,7 @@ from ioplan.devices.facts import file_facts
 from ioplan.devices.file_id import birth
 from ioplan.guard.target import TargetError, make_scratch, open_target
 from ioplan.records.session import Session
-from ioplan.runner.state_ledger import began_on, target_key
+from ioplan.runner.state_ledger import is_session_target, target_key
 
 
 def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
@@ -61,8 +61,8 @@ def test_a_lasting_name_goes_without_the_path(name: str) -> None:
     ],
 )
 def test_old_sessions_go_on_by_what_they_know(key: str, now: TargetFacts) -> None:
-    assert began_on(session("/dev/vdb1", key), now)
-    assert not began_on(session("/dev/vdc1", key), now)
+    assert is_session_target(session("/dev/vdb1", key), now)
+    assert not is_session_target(session("/dev/vdc1", key), now)
 
 
 @needs_root
@@ -86,7 +86,7 @@ class TestInodeThatIsUsedAgain:
         after = kept(path)
         assert before.identity["inode"] == after.identity["inode"]
         assert target_key(before) != target_key(after)
-        assert not began_on(session(str(path), target_key(before)), after)
+        assert not is_session_target(session(str(path), target_key(before)), after)
 
     def test_nor_a_scratch_file(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -129,7 +129,7 @@ def test_a_total_is_the_sum_of_its_steps() -> None:
     estimator = Estimator(CAPACITY)
     steps = list(unfold(checked(text)))
     total = estimator.total(steps)
-    single = [estimator.cost(step).times(n) for step, n in with_repetitions(steps)]
+    single = [estimator.cost(step).repeated(n) for step, n in with_repetitions(steps)]
     whole = [estimator.cost(step) for step in steps]
     assert isinstance(steps[0], RoundsOf)
     for costs in (single, whole):

@@ -16,11 +16,11 @@ from ioplan.backends import TargetFacts
 from ioplan.language.plan import CheckedPlan, PurgeStep
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.jobs import (
-    LEAST_INTERVAL_NS,
+    MIN_INTERVAL_NS,
     misfits,
-    part_of,
     run_job,
     seed_of,
+    subinterval_of,
     writes,
 )
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
@@ -306,8 +306,8 @@ def test_seeds_differ_in_rounds_and_iterations() -> None:
 
 @given(st.integers(1, 10**13))
 def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
-    part_ns = part_of(every_ns)
+    part_ns = subinterval_of(every_ns)
     parts = -(-every_ns // part_ns)
-    assert LEAST_INTERVAL_NS <= part_ns <= 10**9
-    if every_ns > LEAST_INTERVAL_NS:
+    assert MIN_INTERVAL_NS <= part_ns <= 10**9
+    if every_ns > MIN_INTERVAL_NS:
         assert 0 <= parts * part_ns - every_ns < parts

@@ -10,22 +10,22 @@ from command import ioplan, plan_file
 
 from ioplan.cli.commands import crosscheck
 from ioplan.language.metric import Metric
-from ioplan.runner.crosscheck import Compared, Pairs, interleaved, interval_of
+from ioplan.runner.crosscheck import MetricRatio, Pairs, ratio_interval, run_interleaved
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 
 
 def test_the_interval_is_students() -> None:
     """Against a worked example: ratios 1.1, 1.2, 1.3, 1.2 by hand."""
-    found = interval_of([100.0] * 4, [110.0, 120.0, 130.0, 120.0])
+    found = ratio_interval([100.0] * 4, [110.0, 120.0, 130.0, 120.0])
     assert found.ratio == pytest.approx(1.19791, abs=1e-4)
     assert (found.low, found.high) == pytest.approx((1.0747, 1.3353), abs=2e-4)
     assert found.verdict == "differ"
 
 
 def test_agree_and_undecided() -> None:
-    assert interval_of([100, 101, 99], [100, 101, 99]).verdict == "agree"
-    assert interval_of([100, 100, 100], [80, 120, 100]).verdict == "undecided"
+    assert ratio_interval([100, 101, 99], [100, 101, 99]).verdict == "agree"
+    assert ratio_interval([100, 100, 100], [80, 120, 100]).verdict == "undecided"
 
 
 def test_alike_backends_seldom_differ() -> None:
@@ -37,7 +37,7 @@ def test_alike_backends_seldom_differ() -> None:
 
     wrong = 0
     for _ in range(400):
-        found = interval_of(values(), values())
+        found = ratio_interval(values(), values())
         wrong += not found.low <= 1 <= found.high
     assert 8 <= wrong <= 34
 
@@ -46,8 +46,8 @@ def test_the_order_turns_round() -> None:
     order: list[int] = []
 
     pairs = Pairs("T", {})
-    pairs.add = lambda which, record, detail: None  # type: ignore[method-assign]
-    interleaved(lambda which: (order.append(which), None), pairs, 3)  # type: ignore[func-returns-value, arg-type, return-value]
+    pairs.add = lambda side, record, detail: None  # type: ignore[method-assign]
+    run_interleaved(lambda which: (order.append(which), None), pairs, 3)  # type: ignore[func-returns-value, arg-type, return-value]
     assert order == [0, 1, 1, 0, 0, 1]
 
 
@@ -67,9 +67,9 @@ def test_only_agreement_is_a_success(
     store_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = Compared(
+    found = MetricRatio(
         "R", {"qd": "1"}, Metric(name="iops"), 100.0, values[0],
-        interval_of([100.0, 100.0], values),
+        ratio_interval([100.0, 100.0], values),
     )  # fmt: skip
     monkeypatch.setattr(crosscheck, "_measured", lambda *_: [found])
     done = ioplan(

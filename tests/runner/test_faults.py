@@ -27,7 +27,7 @@ from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.runner.execute.progress import Clocks
+from ioplan.runner.execute.progress import ClockPair
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.store.reserve import RESERVE_BYTES
 from ioplan.testing.subject import job, stream
@@ -504,10 +504,10 @@ def test_a_clock_that_jumps(
     """Beside the virtual machine's test, where the system's clock is set for real."""
     jumps = chain([0], repeat(HOUR_NS))
 
-    def clocks() -> Clocks:
-        return Clocks(wall=lambda: time.time_ns() + next(jumps))
+    def clocks() -> ClockPair:
+        return ClockPair(wall=lambda: time.time_ns() + next(jumps))
 
-    monkeypatch.setattr("ioplan.runner.execute.execute.Clocks", clocks)
+    monkeypatch.setattr("ioplan.runner.execute.execute.ClockPair", clocks)
     done = ioplan("run", *place.words(READS.replace("20s", "500ms"), scratch))
     assert done.code == 0, done.err
     row = place.survived(
@@ -519,7 +519,9 @@ def test_a_clock_that_jumps(
 def test_a_clock_that_goes_is_no_jump() -> None:
     for wall_ns, warned in ((0, False), (999, False), (1001, True), (-1001, True)):
         wall, steady = iter([0, 60_000 + wall_ns]), iter([0, 60_000])
-        made = Clocks(lambda w=wall: next(w) * 10**6, lambda s=steady: next(s) * 10**6)  # type: ignore[misc]
+        made = ClockPair(
+            lambda w=wall: next(w) * 10**6, lambda s=steady: next(s) * 10**6
+        )  # type: ignore[misc]
         assert bool(made.jump()) is warned
 
 

@@ -13,7 +13,7 @@ from fio_jobs import NEEDS_FIO
 
 from ioplan.backends import Gap
 from ioplan.job import Job
-from ioplan.runner.fit import FEATURES, answer
+from ioplan.runner.fit import FEATURES, feature_support
 from ioplan_sim import SimBackend
 
 PLAN = """workload steady_rate = random 4KiB 100/0, rate 1_000 iops
@@ -101,7 +101,7 @@ def test_a_precondition_that_cannot_be_done_exactly(
 
 def test_the_matrix_asks_the_same_question(limited: None) -> None:
     backend = SimBackend()
-    answers = {feature: answer(backend, {}, feature) for feature in FEATURES}
+    answers = {feature: feature_support(backend, {}, feature) for feature in FEATURES}
     assert answers["rate"] == answers["rate poisson"] == "nearly"
     assert answers["zipf"] == "exactly"
     assert "nearly" in ioplan("backends").out

@@ -185,7 +185,7 @@ class Spy(SessionObserver):
         self.lefts: list[float] = []
 
     def session_started(self, session: Session, total_s: float) -> None:
-        self.log.append(("begins",))
+        self.log.append(("session_started",))
         self.lefts.append(total_s)
 
     def note(self, text: str) -> None:
@@ -215,7 +215,7 @@ class Spy(SessionObserver):
         self.lefts.append(left_s)
 
     def session_finished(self, status: str) -> None:
-        self.log.append(("ends", status))
+        self.log.append(("session_finished", status))
 
 
 class SpyStore(Store):
@@ -304,7 +304,7 @@ def test_everything_is_told_in_order(bench: Bench) -> None:
     text += "idle 3s\n expect iops > 1 }"
     assert bench.go(text).status == "ok"
     assert bench.log == [
-        ("begins",),
+        ("session_started",),
         ("step", 1, "filled: purge"),
         ("purged", 0.5),
         ("purge",),
@@ -327,7 +327,7 @@ def test_everything_is_told_in_order(bench: Bench) -> None:
         ("step", 4, "idle 3s"),
         ("idle", 3 * SECOND_NS),
         ("finish", "ok"),
-        ("ends", "ok"),
+        ("session_finished", "ok"),
     ]
     asked = [record.asked for record in bench.records]
     assert [(a.kind, a.test) for a in asked] == [("prepare", "T"), ("run", "T")]
@@ -662,7 +662,7 @@ def test_a_run_that_fails_is_kept_and_ends_the_session(
     assert tally.status == bench.status == "failed"
     assert tally.failure == f"T: {bad.message}"
     assert bench.drive.started == 2
-    assert bench.log[-1] == ("ends", "failed")
+    assert bench.log[-1] == ("session_finished", "failed")
 
 
 def test_what_was_measured_before_it_failed_is_kept(bench: Bench) -> None:
@@ -807,7 +807,7 @@ def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench: Bench) ->
     assert "disk is full" in bench.go(READS % "").failure
     assert [record.seq for record in bench.records] == [1]
     assert bench.drive.started == 2
-    assert bench.log[-1] == ("ends", "failed")
+    assert bench.log[-1] == ("session_finished", "failed")
 
 
 def test_a_disk_that_is_full_at_the_very_end_is_told(bench: Bench) -> None:
@@ -820,7 +820,9 @@ def test_a_disk_that_is_full_at_the_very_end_is_told(bench: Bench) -> None:
     assert len(bench.records) == 3
 
 
-@pytest.mark.parametrize("method", ["begins", "step", "progress", "record", "verdict"])
+@pytest.mark.parametrize(
+    "method", ["session_started", "step", "progress", "record", "verdict"]
+)
 def test_a_watcher_that_breaks_leaves_no_run_behind(bench: Bench, method: str) -> None:
     """A reader of --json that went away, for example."""
 
@@ -832,7 +834,7 @@ def test_a_watcher_that_breaks_leaves_no_run_behind(bench: Bench, method: str) -
         bench.go(READS % "expect iops > 1")
     assert bench.status == "failed"
     assert bench.drive.started <= 1
-    assert bench.log[-1] == ("ends", "failed")
+    assert bench.log[-1] == ("session_finished", "failed")
 
 
 def test_settings_are_frozen(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from ioplan.planner.jobs import writes
 from ioplan.planner.unfold import unfold
 from ioplan.records.session import Session
 from ioplan.runner.context import SessionContext
-from ioplan.runner.execute.interrupt import HOLDING, RUNNING, WAITING, Interrupt
+from ioplan.runner.execute.interrupt import CRITICAL, IDLE, RUNNING, Interrupt
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.session import Runner
 from ioplan.store.store import Store
@@ -112,7 +112,10 @@ def test_in_the_backend(bench: Bench, where: str, count: int, left: list[str]) -
     tally = bench.go(PLAN)
     assert [record.status for record in bench.records] == left
     assert tally.status == bench.status == "interrupted"
-    assert bench.log[-2:] == [("finish", "interrupted"), ("ends", "interrupted")]
+    assert bench.log[-2:] == [
+        ("finish", "interrupted"),
+        ("session_finished", "interrupted"),
+    ]
     assert bench.drive.open_runs == 0
     assert len(bench.told("start")) == len(bench.told("left")) == len(left)
 
@@ -130,7 +133,9 @@ def test_while_a_run_is_stored(bench: Bench, count: int, left: int, times: int) 
     assert bench.drive.started == left
 
 
-@pytest.mark.parametrize("method", ["begins", "note", "step", "record", "verdict"])
+@pytest.mark.parametrize(
+    "method", ["session_started", "note", "step", "record", "verdict"]
+)
 def test_between_runs(bench: Bench, method: str) -> None:
     setattr(bench.spy, method, lambda *_: press())
     assert bench.go(PLAN).status == bench.status == "interrupted"
@@ -212,15 +217,15 @@ def test_sigterm_is_like_ctrl_c(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("patience", "borne"), [(WAITING, 0), (RUNNING, 1), (HOLDING, 2)]
+    ("patience", "borne"), [(IDLE, 0), (RUNNING, 1), (CRITICAL, 2)]
 )
 def test_patience(patience: int, borne: int) -> None:
     with Interrupt() as interrupt:
-        with interrupt.patient(patience):
+        with interrupt.tolerating(patience):
             press(borne)
             with pytest.raises(KeyboardInterrupt):
                 press()
-        assert interrupt.asked == borne + 1
+        assert interrupt.signals == borne + 1
         with pytest.raises(KeyboardInterrupt):
             interrupt.check()
 
@@ -228,7 +233,7 @@ def test_patience(patience: int, borne: int) -> None:
 def test_nobody_waits_once_a_signal_has_come() -> None:
     with Interrupt() as interrupt:
         press()
-        with pytest.raises(KeyboardInterrupt), interrupt.patient(WAITING):
+        with pytest.raises(KeyboardInterrupt), interrupt.tolerating(IDLE):
             raise AssertionError("it waits")
 
 

@@ -79,7 +79,7 @@ def add(store: Store, id: str, seq: int) -> None:
 @needs_postgres
 def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
     with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:
-        local.tell(session().id, SessionEvent(at=NOW, kind="state", text="a \0 b"))
+        local.add_event(session().id, SessionEvent(at=NOW, kind="state", text="a \0 b"))
         assert [one.runs for one in push(local, shared)] == [60]
         before, there = contents(local), contents(shared)
         assert "\\x00" in str(before)
@@ -252,6 +252,6 @@ def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    from ioplan.store.postgres import shown
+    from ioplan.store.postgres import without_password
 
-    assert "secret" not in shown("postgresql://me:secret@db/ioplan")
+    assert "secret" not in without_password("postgresql://me:secret@db/ioplan")

@@ -201,7 +201,7 @@ def interval(second: int, warmup: bool = False) -> Progress:
 def taken(sampler: Sampler, *events: Any) -> list[float]:
     sampler.start()
     for event in events:
-        sampler.hear(event)
+        sampler.on_event(event)
     sampler.close()
     return [one.t_s for one in sampler.samples]
 
@@ -229,11 +229,11 @@ def test_everything_is_read_where_it_is_there(tmp_path: Path) -> None:
     assert found.temperature_celsius == pytest.approx(41.85)
     assert found.watts == {"power_meter power1": 250.0}
     assert found.energy_uj == {"package-0": 1_000_000, "package-0 dram": 0}
-    assert not made.sensors.absent()
+    assert not made.sensors.unavailable()
 
 
 def test_what_is_absent_is_said_with_a_reason(tmp_path: Path) -> None:
-    absent = Sensors(Tree(tmp_path), None).absent()
+    absent = Sensors(Tree(tmp_path), None).unavailable()
     assert [text.partition(" (")[0] for text in absent] == [
         "power",
         "temperature",
@@ -241,7 +241,7 @@ def test_what_is_absent_is_said_with_a_reason(tmp_path: Path) -> None:
         "the device's queue",
     ]
     assert "name a meter in the lab" in absent[0]
-    assert len(Sensors(Tree(tmp_path), None, metered=True).absent()) == 3
+    assert len(Sensors(Tree(tmp_path), None, metered=True).unavailable()) == 3
 
 
 class Hanging(Sensors):
@@ -264,7 +264,7 @@ def test_a_drive_that_hangs_holds_no_run(
     try:
         assert taken(made, STARTED, *map(interval, (1, 2, 3)), RESULT) == [0, 1]
         assert made.sensors.hung.is_set()  # type: ignore[attr-defined]
-        assert "hangs" in made.trouble
+        assert "hangs" in made.problem
     finally:
         Hanging.free.set()
     made.thread.join()
@@ -274,7 +274,7 @@ def test_an_odd_machine_ends_no_run(tmp_path: Path) -> None:
     put(tmp_path, **{"proc/stat": "cpu what is this"})
     made = Sampler(Sensors(Tree(tmp_path), None), JOB)
     assert taken(made, STARTED, interval(1)) == []
-    assert made.trouble.startswith("ValueError")
+    assert made.problem.startswith("ValueError")
 
 
 def test_a_run_on_a_made_up_machine(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_run_on_a_made_up_machine(tmp_path: Path) -> None:
     for second, celsius in enumerate((40.0, 50.0, 75.0)):
         heat(tmp_path, celsius)
         rapl(tmp_path, package=second * 1_000_000)
-        made.hear(interval(second) if second else STARTED)
+        made.on_event(interval(second) if second else STARTED)
         while len(made.samples) <= second:
             assert made.thread.is_alive()
     made.close()

@@ -24,7 +24,7 @@ CONTROLLER = """{"mn":"made up","psds":[{"max_power":2500},{"max_power":1800},
 def heard(meter: Meter) -> float | None:
     """The first answer, or none for as long as anything may take."""
     until_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until_s and not meter.trouble:
+    while time.monotonic() < until_s and not meter.problem:
         if (watts := meter.now()) is not None:
             return watts
         time.sleep(0.01)
@@ -35,7 +35,7 @@ def test_a_meter_is_asked_again_and_again() -> None:
     meter = Meter(["sh", "-c", "echo 42.5"])
     assert [heard(meter), heard(meter)] == [42.5, 42.5]
     meter.close()
-    assert not meter.trouble
+    assert not meter.problem
 
 
 def test_a_slow_meter_is_not_waited_for_and_leaves_nothing(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_slow_meter_is_not_waited_for_and_leaves_nothing(tmp_path: Path) -> No
     while not (pids.exists() and pids.read_text().strip()):
         time.sleep(0.01)
     meter.close()
-    assert meter.asked is None
+    assert meter.process is None
     gone_s = time.monotonic() + PATIENCE_S
     for pid in map(int, pids.read_text().split()):
         while _lives(pid) and time.monotonic() < gone_s:
@@ -64,13 +64,13 @@ def _lives(pid: int) -> bool:
 
 
 def test_an_overdue_meter_is_killed_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioplan.telemetry.power_meter.LONGEST_S", 0.2)
+    monkeypatch.setattr("ioplan.telemetry.power_meter.TIMEOUT_S", 0.2)
     meter = Meter(["sleep", "60"])
     meter.now()
-    first = meter.asked
+    first = meter.process
     assert heard(meter) is None
     assert first and first.returncode == -signal.SIGKILL
-    assert "did not answer within" in meter.trouble
+    assert "did not answer within" in meter.problem
     meter.close()
 
 
@@ -88,7 +88,7 @@ def test_an_overdue_meter_is_killed_and_said(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_meter_that_measures_nothing_says_why(command: list[str], said: str) -> None:
     meter = Meter(command)
     assert heard(meter) is None
-    assert said in meter.trouble
+    assert said in meter.problem
     meter.close()
 
 
@@ -121,9 +121,11 @@ def test_logs_of_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "Physical media units written: lo": 142,
         "Bad blocks": 3,
     }
-    assert logs.power_state == 4 and drive.most_watts(4) == pytest.approx(0.5)
-    assert drive.most_watts(0) == 25.0 and drive.most_watts(3) == pytest.approx(4.0)
-    assert drive.most_watts(None) is None and not drive.trouble
+    assert logs.power_state == 4 and drive.max_state_watts(4) == pytest.approx(0.5)
+    assert drive.max_state_watts(0) == 25.0 and drive.max_state_watts(
+        3
+    ) == pytest.approx(4.0)
+    assert drive.max_state_watts(None) is None and not drive.problem
 
 
 def test_a_log_that_is_refused_is_asked_for_once(
@@ -142,7 +144,7 @@ def test_a_drive_that_hangs_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nvme_cli(tmp_path, monkeypatch, "exec sleep 60")
-    monkeypatch.setattr(smart, "LONGEST_S", 0.3)
+    monkeypatch.setattr(smart, "TIMEOUT_S", 0.3)
     began_s = time.monotonic()
     logs = Smart("/dev/nvme7n1").logs()
     assert logs.smart and not logs.ocp
@@ -153,6 +155,6 @@ def test_without_nvme_cli_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(smart, "PLACES", str(tmp_path))
+    monkeypatch.setattr(smart, "SYSTEM_PATH", str(tmp_path))
     drive = Smart("/dev/nvme7n1")
-    assert drive.logs().smart == {} and "install nvme-cli" in drive.trouble
+    assert drive.logs().smart == {} and "install nvme-cli" in drive.problem

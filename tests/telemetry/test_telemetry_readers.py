@@ -25,10 +25,10 @@ from ioplan.telemetry.cpu_facts import (
 from ioplan.telemetry.cpu_times import TICKS_PER_S, machine_times, own_times
 from ioplan.telemetry.disk import Disk, disk_of, mount_of
 from ioplan.telemetry.drive_temperature import heat_warnings
-from ioplan.telemetry.energy import counted, domains
+from ioplan.telemetry.energy import domains, non_overlapping
 from ioplan.telemetry.hwmon import drive_temperature
 from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.topology import place
+from ioplan.telemetry.topology import topology
 
 HERE = Tree()
 
@@ -183,14 +183,14 @@ def test_energy_goes_on_behind_the_end_of_its_counter(tmp_path: Path) -> None:
 
 def test_what_is_within_another_is_not_counted_twice() -> None:
     names = ["package-0", "package-0 core", "package-0 dram", "package-1"]
-    assert counted(names) == ["package-0", "package-0 dram", "package-1"]
-    assert counted([*names, "psys"]) == ["psys"]
-    assert counted(["core"]) == []
+    assert non_overlapping(names) == ["package-0", "package-0 dram", "package-1"]
+    assert non_overlapping([*names, "psys"]) == ["psys"]
+    assert non_overlapping(["core"]) == []
 
 
 def test_where_a_drive_is(tmp_path: Path) -> None:
     disk = Disk(nvme(tmp_path), is_target=True)
-    found = place(Tree(tmp_path), "/dev/nvme0n1", disk)
+    found = topology(Tree(tmp_path), "/dev/nvme0n1", disk)
     assert found["device"] == "nvme0n1" and found["scheduler"] == "none"
     assert found["pci_address"] == "0000:00:03.0" and found["numa_node"] == 1
     assert found["irq_affinity"] == {"9": "4", "40": "0-3"}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ioplan.compare.side import CellRuns
 
-WAYS: tuple[Callable[[CellRuns], object], ...] = (
-    lambda cell: (cell.run_id, cell.turn),
+MATCH_KEYS: tuple[Callable[[CellRuns], object], ...] = (
+    lambda cell: (cell.run_id, cell.occurrence),
     lambda cell: (cell.workload, cell.state, cell.cell),
     lambda cell: (cell.workload, cell.state),
     lambda cell: (cell.workload, cell.cell),
@@ -20,7 +20,7 @@ an edited plan may have other lengths or preparations, and the same workloads.""
 
 
 @dataclass(frozen=True)
-class Aligned:
+class Alignment:
     """The pairs, in the order of the first side, and what has no partner."""
 
     pairs: list[tuple[CellRuns, CellRuns]]
@@ -28,11 +28,11 @@ class Aligned:
     only_new: list[CellRuns]
 
 
-def aligned(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Aligned:
+def align(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Alignment:
     """Pair cells; where a way finds several partners, it finds none."""
     partner: dict[int, CellRuns] = {}
     free = list(new)
-    for way in WAYS:
+    for way in MATCH_KEYS:
         waiting = [cell for cell in base if id(cell) not in partner]
         found = _once(way, free)
         for key, cell in _once(way, waiting).items():
@@ -41,7 +41,7 @@ def aligned(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Aligned:
         taken = {id(cell) for cell in partner.values()}
         free = [cell for cell in free if id(cell) not in taken]
     pairs = [(cell, partner[id(cell)]) for cell in base if id(cell) in partner]
-    return Aligned(pairs, [cell for cell in base if id(cell) not in partner], free)
+    return Alignment(pairs, [cell for cell in base if id(cell) not in partner], free)
 
 
 def _once(

@@ -7,8 +7,8 @@ from typing import Literal
 from ioplan.core.model import Figures, Model, described
 from ioplan.records.session import Session
 
-Word = Literal["better", "worse", "equal", "undecided"]
-WORDS: tuple[Word, ...] = ("worse", "better", "equal", "undecided")
+RowVerdict = Literal["better", "worse", "equal", "undecided"]
+VERDICTS: tuple[RowVerdict, ...] = ("worse", "better", "equal", "undecided")
 
 
 class Row(Figures):
@@ -18,7 +18,7 @@ class Row(Figures):
     cell: dict[str, str]
     metric: str
     unit: str
-    verdict: Word
+    verdict: RowVerdict
     why: str = described("why it is undecided, or worse without a figure", default="")
     base: float | None = described("geometric mean of the base's units")
     new: float | None
@@ -37,7 +37,7 @@ class Row(Figures):
     remarks: tuple[str, ...] = ()
 
 
-class Compared(Model):
+class SideSummary(Model):
     """One side in a few words."""
 
     sessions: tuple[str, ...]
@@ -50,25 +50,25 @@ class Compared(Model):
 class Comparison(Figures):
     """All of it."""
 
-    base: Compared
-    new: Compared
+    base: SideSummary
+    new: SideSummary
     threshold_percent: float
     rows: tuple[Row, ...]
     only_base: tuple[str, ...] = described("cells that NEW has not")
     only_new: tuple[str, ...] = described("cells that BASE has not")
 
-    def count(self, word: Word) -> int:
+    def count(self, word: RowVerdict) -> int:
         """How many rows have that verdict."""
         return sum(row.verdict == word for row in self.rows)
 
 
-def compared(sessions: tuple[Session, ...]) -> Compared:
+def side_summary(sessions: tuple[Session, ...]) -> SideSummary:
     """The side of these sessions; what differs between them is listed."""
 
     def all_of(texts: list[str]) -> str:
         return ", ".join(dict.fromkeys(texts))
 
-    return Compared(
+    return SideSummary(
         sessions=tuple(session.id for session in sessions),
         plan=all_of([session.plan for session in sessions]),
         target=all_of([session.target for session in sessions]),

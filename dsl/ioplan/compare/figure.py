@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import exp, log
 from statistics import fmean, variance
 
-from ioplan.compare.series import Within, within
+from ioplan.compare.series import WithinRun, within_run
 from ioplan.compare.side import CellRuns
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import BITS
@@ -20,22 +20,22 @@ from ioplan.measure.metrics import Figure
 from ioplan.records.record import Interval, RunRecord
 from ioplan.report.reader import Reader
 
-KEPT = 8
+CACHED_SERIES = 8
 """So many series are kept in memory: those of one pair of cells."""
-ENOUGH = 3
+MIN_OWN_UNITS = 3
 """So many units tell by themselves how much they vary."""
 BUCKET = 2.0**-BITS
 """A percentile is known to a bucket of the histogram, and not better."""
 
 
 @dataclass(frozen=True)
-class Part:
+class MetricSide:
     """One side of one metric of one cell."""
 
     logs: tuple[float, ...]
     why: str = ""
     floor: float = 0.0
-    within: Within | None = None
+    within: WithinRun | None = None
 
     @property
     def mean(self) -> float:
@@ -54,12 +54,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Both:
+class MetricPair:
     """A metric of a pair of cells on both sides."""
 
     metric: Metric
-    base: Part
-    new: Part
+    base: MetricSide
+    new: MetricSide
 
     @property
     def known(self) -> bool:
@@ -72,26 +72,26 @@ class Both:
         return self.new.mean - self.base.mean
 
 
-class PartReader:
+class MetricReader:
     """Reads the figures of cells; `by_session` makes sessions the units."""
 
     def __init__(self, reader: Reader, by_session: bool) -> None:
         self.reader, self.by_session = reader, by_session
-        self._series = lru_cache(KEPT)(self._read_series)
+        self._series = lru_cache(CACHED_SERIES)(self._read_series)
 
-    def both(self, metric: Metric, base: CellRuns, new: CellRuns) -> Both:
+    def pair(self, metric: Metric, base: CellRuns, new: CellRuns) -> MetricPair:
         """Both sides of a metric. Raises StoreError."""
-        return Both(metric, self._part(metric, base), self._part(metric, new))
+        return MetricPair(metric, self._side(metric, base), self._side(metric, new))
 
-    def _part(self, metric: Metric, cell: CellRuns) -> Part:
+    def _side(self, metric: Metric, cell: CellRuns) -> MetricSide:
         if not cell.runs:
-            return Part((), cell.failed[-1].message or cell.failed[-1].status)
+            return MetricSide((), cell.failed[-1].message or cell.failed[-1].status)
         figures = [self.reader.figure(metric, [run]) for run in cell.runs]
         groups = self._groups(cell, figures)
         logs = tuple(fmean(found) for found in map(_logs, groups) if found)
         why = next((one.why for one in figures if one.why), f"{metric} is 0")
-        lone = 0 < len(logs) < ENOUGH and not self.by_session
-        return Part(
+        lone = 0 < len(logs) < MIN_OWN_UNITS and not self.by_session
+        return MetricSide(
             logs=logs,
             why="" if logs else why,
             floor=BUCKET**2 / 12 if metric.percent is not None else 0.0,
@@ -105,9 +105,9 @@ class PartReader:
         pairs = list(zip(cell.runs, figures, strict=True))
         return [[f for run, f in pairs if run.session == id] for id in ids]
 
-    def _within(self, metric: Metric, runs: Sequence[RunRecord]) -> Within | None:
+    def _within(self, metric: Metric, runs: Sequence[RunRecord]) -> WithinRun | None:
         """Of the run whose own error is the largest."""
-        found = [within(metric, self._series(r.session, r.seq)) for r in runs]
+        found = [within_run(metric, self._series(r.session, r.seq)) for r in runs]
         known = [one for one in found if one]
         return max(known, key=lambda one: one.error) if known else None
 

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.table import Table
 
-from ioplan.compare.comparison import Comparison, Row, Word
+from ioplan.compare.comparison import Comparison, Row, RowVerdict
 from ioplan.compare.wording import (
     base_text,
     cell_text,
@@ -26,8 +26,8 @@ from ioplan.compare.wording import (
 )
 from ioplan.core.text import line, printable
 
-LEVELS: dict[Word, str] = {"worse": "error", "better": "notice"}
-MOST_SHOWN = 10
+LEVELS: dict[RowVerdict, str] = {"worse": "error", "better": "notice"}
+MAX_SHOWN = 10
 """GitHub shows ten of a level for each step, and drops the rest silently."""
 
 
@@ -39,7 +39,7 @@ def github(found: Comparison) -> str:
 def _annotations(found: Comparison) -> Iterator[str]:
     for word, level in LEVELS.items():
         rows = [row for row in found.rows if row.verdict == word]
-        most = MOST_SHOWN - 1 if word == "better" else MOST_SHOWN
+        most = MAX_SHOWN - 1 if word == "better" else MAX_SHOWN
         for row in rows[:most]:
             yield _command(level, _title(row), row_text(row))
     for note in notes(found):
@@ -155,7 +155,7 @@ def _shown(text: str) -> str:
     return MARKS.sub(r"\\\1", printable(text))
 
 
-STYLES: dict[Word, str] = {
+STYLES: dict[RowVerdict, str] = {
     "worse": "red",
     "better": "green",
     "equal": "dim",

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ioplan.compare.align import aligned, remarks
-from ioplan.compare.comparison import Comparison, Row, Word, compared
-from ioplan.compare.figure import Both, PartReader
+from ioplan.compare.align import align, remarks
+from ioplan.compare.comparison import Comparison, Row, RowVerdict, side_summary
+from ioplan.compare.figure import MetricPair, MetricReader
 from ioplan.compare.side import CellRuns, Side
 from ioplan.compare.statistics import CONFIDENCE, Estimate, NoiseModel, estimate, holm
 from ioplan.language.metric import Metric
-from ioplan.measure.metrics import PER
+from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.report.reader import Reader
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
-MORE_IS_BETTER = ("iops", "bandwidth", *PER)
-NOTHING_TOLD = (
+MORE_IS_BETTER = ("iops", "bandwidth", *RATIO_METRICS)
+NO_NOISE_ESTIMATE = (
     "nothing tells how much runs vary: repeat the cells, name several sessions a side, "
     "or give --noise"
 )
-LONELY = "far off by itself, but not for one of so many rows"
+SIGNIFICANT_ALONE = "far off by itself, but not for one of so many rows"
 
 Pair = tuple[CellRuns, CellRuns]
 
@@ -36,10 +36,10 @@ class Question:
 
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
     """Align, estimate, and judge all rows together. Raises StoreError."""
-    found = aligned(base.cells, new.cells)
+    found = align(base.cells, new.cells)
     both, guesses = _estimated(reader, base, new, found.pairs, question)
     threshold = question.threshold_percent / 100
-    chances = [one.chance(threshold) for one in guesses if one]
+    chances = [one.p_value(threshold) for one in guesses if one]
     left = iter(holm(chances))
     adjusted = [next(left) if one else None for one in guesses]
     rows = [
@@ -47,12 +47,12 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         for (pair, values), guess, chance in zip(both, guesses, adjusted, strict=True)
     ]
     return Comparison(
-        base=compared(base.sessions),
-        new=compared(new.sessions),
+        base=side_summary(base.sessions),
+        new=side_summary(new.sessions),
         threshold_percent=question.threshold_percent,
         rows=tuple(rows),
-        only_base=tuple(map(_named, found.only_base)),
-        only_new=tuple(map(_named, found.only_new)),
+        only_base=tuple(map(_cell_name, found.only_base)),
+        only_new=tuple(map(_cell_name, found.only_new)),
     )
 
 
@@ -62,12 +62,12 @@ def _estimated(
     new: Side,
     pairs: Sequence[Pair],
     question: Question,
-) -> tuple[list[tuple[Pair, Both]], list[Estimate | None]]:
+) -> tuple[list[tuple[Pair, MetricPair]], list[Estimate | None]]:
     """All metrics of each pair, and what can be said of each."""
     sessions = len(base.sessions) + len(new.sessions)
     by_session = sessions > 2
-    parts = PartReader(reader, by_session)
-    by_pair = [[parts.both(m, *pair) for m in question.metrics] for pair in pairs]
+    parts = MetricReader(reader, by_session)
+    by_pair = [[parts.pair(m, *pair) for m in question.metrics] for pair in pairs]
     models = [
         NoiseModel(cells, sessions, question.noise_percent)
         for cells in zip(*by_pair, strict=True)
@@ -82,7 +82,7 @@ def _estimated(
 
 def _row(
     pair: Pair,
-    both: Both,
+    both: MetricPair,
     guess: Estimate | None,
     chance: float | None,
     threshold: float,
@@ -114,18 +114,18 @@ def _row(
 
 def _verdict(
     pair: Pair,
-    both: Both,
+    both: MetricPair,
     guess: Estimate | None,
     chance: float | None,
     threshold: float,
-) -> tuple[Word, str]:
+) -> tuple[RowVerdict, str]:
     if pair[0].runs and not pair[1].runs:
         return "worse", f"NEW failed: {both.new.why}"
     if not both.known:
         side = "BASE" if both.base.why else "NEW"
         return "undecided", f"{side}: {both.base.why or both.new.why}"
     if guess is None or chance is None:
-        return "undecided", NOTHING_TOLD
+        return "undecided", NO_NOISE_ESTIMATE
     if chance <= 1 - CONFIDENCE:
         more = (guess.difference > 0) == (both.metric.name in MORE_IS_BETTER)
         return ("better" if more else "worse"), ""
@@ -133,10 +133,10 @@ def _verdict(
     if 1 / (1 + threshold) <= low and high <= 1 + threshold:
         return "equal", ""
     outside = high < 1 / (1 + threshold) or low > 1 + threshold
-    return "undecided", LONELY if outside else ""
+    return "undecided", SIGNIFICANT_ALONE if outside else ""
 
 
-def _named(cell: CellRuns) -> str:
+def _cell_name(cell: CellRuns) -> str:
     asked = cell.any.asked
     place = " ".join(f"{axis}={value}" for axis, value in asked.cell.items())
     return f"{asked.test}: {place}" if place else asked.test

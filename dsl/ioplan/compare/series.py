@@ -22,13 +22,13 @@ from ioplan.records.record import Interval
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_INTERVALS = 8
+MIN_INTERVALS = 8
 RESAMPLES = 400
 SEED = 20260101
 
 
 @dataclass(frozen=True)
-class Within:
+class WithinRun:
     """The relative standard error of a run's figure, from its own intervals."""
 
     error: float
@@ -36,15 +36,15 @@ class Within:
     intervals: int
 
 
-def within(metric: Metric, series: Sequence[Interval]) -> Within | None:
+def within_run(metric: Metric, series: Sequence[Interval]) -> WithinRun | None:
     """None where the series is too short or has not the metric."""
     amounts, weights = _parts(metric, series)
-    if len(amounts) < LEAST_INTERVALS or not amounts.sum():
+    if len(amounts) < MIN_INTERVALS or not amounts.sum():
         return None
     tau = correlation_time(amounts / weights)
     means = block_means(amounts, weights, ceil(2 * tau))
     error = float(means.std() / means.mean())
-    return Within(error, len(amounts) / tau, len(amounts))
+    return WithinRun(error, len(amounts) / tau, len(amounts))
 
 
 def _parts(metric: Metric, series: Sequence[Interval]) -> tuple[Floats, Floats]:

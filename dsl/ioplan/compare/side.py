@@ -25,7 +25,7 @@ class CellRuns:
     """
 
     run_id: str
-    turn: int
+    occurrence: int
     runs: list[RunRecord] = field(default_factory=list)
     failed: list[RunRecord] = field(default_factory=list)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from math import exp, inf, log1p, sqrt
 from statistics import median
 
-from ioplan.compare.figure import ENOUGH, Both, Part
+from ioplan.compare.figure import MIN_OWN_UNITS, MetricPair, MetricSide
 from ioplan.core.student_t import quantile, tail
 
-LEAST_DEGREES = 4.0
-LEAST_CELLS = 6
+MIN_DEGREES = 4.0
+MIN_CELLS = 6
 PRIOR_DEGREES = 2.0
 """The weight of the usual variance beside a cell's own, which has its runs less 1.
 
@@ -45,34 +45,37 @@ class NoiseModel:
     """
 
     def __init__(
-        self, cells: Sequence[Both], sessions: int, given_percent: float | None
+        self, cells: Sequence[MetricPair], sessions: int, given_percent: float | None
     ) -> None:
-        self.usual = _usual(cells)
-        self.others = (
+        self.median_variance = _median_variance(cells)
+        self.fallback = (
             _given(given_percent) or _repeats(cells, sessions) or _scatter(cells)
         )
 
-    def of(self, part: Part) -> Noise | None:
+    def of(self, part: MetricSide) -> Noise | None:
         """The noise of one side of a cell; None if nothing tells it."""
-        if len(part.logs) >= ENOUGH:
-            return self._own(part)
-        if self.others is None:
+        if len(part.logs) >= MIN_OWN_UNITS:
+            return self._shrunken(part)
+        if self.fallback is None:
             return None
         own = part.within.error**2 if part.within else 0.0
-        least = max(self.others.variance, own, part.floor)
-        return Noise(least, self.others.degrees, self.others.source)
+        least = max(self.fallback.variance, own, part.floor)
+        return Noise(least, self.fallback.degrees, self.fallback.source)
 
-    def _own(self, part: Part) -> Noise:
+    def _shrunken(self, part: MetricSide) -> Noise:
         """Three runs may agree by chance: drawn to what is usual, and no surer."""
         degrees = len(part.logs) - 1
-        drawn = PRIOR_DEGREES * max(self.usual, part.floor) + degrees * part.variance
+        drawn = (
+            PRIOR_DEGREES * max(self.median_variance, part.floor)
+            + degrees * part.variance
+        )
         return Noise(drawn / (PRIOR_DEGREES + degrees), degrees, "own repeats")
 
 
-def _usual(cells: Sequence[Both]) -> float:
+def _median_variance(cells: Sequence[MetricPair]) -> float:
     """The median of the variances of those that are known by themselves."""
     parts = (part for cell in cells for part in (cell.base, cell.new))
-    known = [part.variance for part in parts if len(part.logs) >= ENOUGH]
+    known = [part.variance for part in parts if len(part.logs) >= MIN_OWN_UNITS]
     return median(known) if known else 0.0
 
 
@@ -80,21 +83,21 @@ def _given(percent: float | None) -> Noise | None:
     return None if percent is None else Noise(log1p(percent / 100) ** 2, inf, "given")
 
 
-def _repeats(cells: Sequence[Both], sessions: int) -> Noise | None:
+def _repeats(cells: Sequence[MetricPair], sessions: int) -> Noise | None:
     """Pooled over all cells. Cells of one session are no independent sessions."""
     parts = [p for cell in cells for p in (cell.base, cell.new) if len(p.logs) > 1]
     degrees = sum(len(part.logs) - 1 for part in parts)
-    if not degrees or (sessions == 2 and degrees < LEAST_DEGREES):
+    if not degrees or (sessions == 2 and degrees < MIN_DEGREES):
         return None
     pooled = sum((len(p.logs) - 1) * p.variance for p in parts) / degrees
     counted = degrees if sessions == 2 else min(degrees, sessions - 2)
     return Noise(pooled, counted, "repeats of other cells")
 
 
-def _scatter(cells: Sequence[Both]) -> Noise | None:
+def _scatter(cells: Sequence[MetricPair]) -> Noise | None:
     """Twice the noise of a run is in each difference of two; outliers do not count."""
     known = [cell for cell in cells if cell.known]
-    if len(known) < LEAST_CELLS:
+    if len(known) < MIN_CELLS:
         return None
     shift = median(cell.difference for cell in known)
     off = [abs(cell.difference - shift) / _width(cell) for cell in known]
@@ -102,12 +105,12 @@ def _scatter(cells: Sequence[Both]) -> Noise | None:
     return Noise(deviation**2, MAD_EFFICIENCY * (len(known) - 1), "scatter of cells")
 
 
-def _width(cell: Both) -> float:
+def _width(cell: MetricPair) -> float:
     return float((1 / len(cell.base.logs) + 1 / len(cell.new.logs)) ** 0.5)
 
 
 CONFIDENCE = 0.95
-SESSION = 3.0
+SESSION_VARIANCE = 3.0
 """What sessions differ by beside their runs, as a multiple of the runs' variance.
 
 Two sessions cannot tell it; it was measured on a file (see compare.md). Several
@@ -136,7 +139,7 @@ class Estimate:
         half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
         return exp(self.difference - half), exp(self.difference + half)
 
-    def chance(self, threshold: float) -> float:
+    def p_value(self, threshold: float) -> float:
         """At most, if the true ratio is within the threshold: a minimum-effect test.
 
         Murphy and Myors, Journal of Applied Psychology 84 (1999).
@@ -149,7 +152,7 @@ class Estimate:
         return 1.0 if near < 0 else tail(near, self.degrees) + tail(far, self.degrees)
 
 
-def estimate(both: Both, model: NoiseModel, by_session: bool) -> Estimate | None:
+def estimate(both: MetricPair, model: NoiseModel, by_session: bool) -> Estimate | None:
     """Welch's: each side has its own variance. None without a figure or a noise."""
     if not both.known:
         return None
@@ -169,9 +172,11 @@ def estimate(both: Both, model: NoiseModel, by_session: bool) -> Estimate | None
     )
 
 
-def _share(part: Part, noise: Noise, by_session: bool) -> float:
+def _share(part: MetricSide, noise: Noise, by_session: bool) -> float:
     """The variance of the mean; of one session, with what sessions differ by."""
-    return noise.variance * (1 / len(part.logs) + (0.0 if by_session else SESSION))
+    return noise.variance * (
+        1 / len(part.logs) + (0.0 if by_session else SESSION_VARIANCE)
+    )
 
 
 def _degrees(shares: Sequence[float], noises: Sequence[Noise]) -> float:

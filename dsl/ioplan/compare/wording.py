@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ioplan.compare.comparison import WORDS, Compared, Comparison, Row
+from ioplan.compare.comparison import VERDICTS, Comparison, Row, SideSummary
 from ioplan.core.units import digits, metric_text
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 
 
 def cell_text(row: Row) -> str:
@@ -54,7 +54,7 @@ def row_text(row: Row) -> str:
     return f"{row.verdict}: {figures}{change}{why}"
 
 
-def side_text(name: str, side: Compared) -> str:
+def side_text(name: str, side: SideSummary) -> str:
     """One side: what ran on what."""
     return (
         f"{name} {', '.join(side.sessions)}: {side.plan} on {side.target}, "
@@ -64,7 +64,7 @@ def side_text(name: str, side: Compared) -> str:
 
 def summary_text(found: Comparison) -> str:
     """How many rows have which verdict."""
-    counts = ", ".join(f"{found.count(word)} {word}" for word in WORDS)
+    counts = ", ".join(f"{found.count(word)} {word}" for word in VERDICTS)
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 
 
@@ -93,7 +93,7 @@ def _failed(found: Comparison) -> list[Row]:
 
 
 def _missing(what: str, cells: tuple[str, ...]) -> Iterator[str]:
-    for cell in cells[:MOST_NAMED]:
+    for cell in cells[:MAX_NAMED]:
         yield f"{what} {cell}"
-    if len(cells) > MOST_NAMED:
-        yield f"{what} {len(cells) - MOST_NAMED} more"
+    if len(cells) > MAX_NAMED:
+        yield f"{what} {len(cells) - MAX_NAMED} more"

@@ -32,14 +32,14 @@ class Measured(Protocol):
     def streams(self) -> tuple[StreamResult, ...]: ...
 
 
-READ: dict[str, Callable[[Telemetry], float | None]] = {
+TELEMETRY_METRICS: dict[str, Callable[[Telemetry], float | None]] = {
     "system_cpu": lambda found: found.system_cpu_percent,
     "stack_cpu": lambda found: found.stack_cpu_percent,
     "watts": lambda found: found.watts,
     "temperature": lambda found: found.temperature_max_celsius,
 }
 """What telemetry has of a run."""
-PER = {
+RATIO_METRICS = {
     "iops_per_cpu": ("iops", "cpu"),
     "iops_per_system_cpu": ("iops", "system_cpu"),
     "iops_per_stack_cpu": ("iops", "stack_cpu"),
@@ -67,14 +67,14 @@ class Figure:
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
-    if metric.name in READ:
-        return _read(metric, samples)
+    if metric.name in TELEMETRY_METRICS:
+        return _telemetry(metric, samples)
     if metric.percent is not None:
         return _percentile(metric, samples)
     if metric.name == "cpu":
         return _cpu(samples)
-    if metric.name in PER:
-        return _per(metric, samples)
+    if metric.name in RATIO_METRICS:
+        return _ratio(metric, samples)
     if metric.name == "errors":
         return _errors(metric, samples)
     if metric.name in ("iops", "bandwidth"):
@@ -133,10 +133,10 @@ def _cpu(samples: Sequence[Sample]) -> Figure:
     return Figure(used)
 
 
-def _read(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The mean over the time of all runs; of temperatures the highest."""
     runs = [sample.record for sample in samples if sample.record.run_s]
-    read = READ[metric.name]
+    read = TELEMETRY_METRICS[metric.name]
     found = [read(one.telemetry) if one.telemetry else None for one in runs]
     known = [value for value in found if value is not None]
     if not known or len(known) < len(runs):
@@ -147,9 +147,9 @@ def _read(metric: Metric, samples: Sequence[Sample]) -> Figure:
     return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
 
 
-def _per(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _ratio(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """What is done for each percent of one CPU, or for each watt."""
-    made, used_up = PER[metric.name]
+    made, used_up = RATIO_METRICS[metric.name]
     used = figure(Metric(name=used_up), samples)
     if used.value is None:
         return used

@@ -80,16 +80,16 @@ def _why(
     return ", ".join(missing)
 
 
-def judge_of(
+def steady_watch(
     rule: SteadyRule | None,
     every_ns: int | None,
     job: Job,
-    told: Callable[[Steady, int], None],
+    on_assessment: Callable[[Steady, int], None],
 ) -> SteadyWatch | None:
     """Who judges a run that goes on until it is steady; nobody judges another."""
     if not rule or not every_ns:
         return None
-    return SteadyWatch(rule, every_ns, told, pass_bytes(job))
+    return SteadyWatch(rule, every_ns, on_assessment, pass_bytes(job))
 
 
 @dataclass(frozen=True)
@@ -115,35 +115,35 @@ class SteadyWatch:
         self,
         rule: SteadyRule,
         every_ns: int,
-        told: Callable[[Steady, int], None],
+        on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
     ) -> None:
-        self.rule, self.every_ns, self.told = rule, every_ns, told
+        self.rule, self.every_ns, self.on_assessment = rule, every_ns, on_assessment
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
         self.values: list[Figure] = []
         self.last = assess(rule, ())
-        self._begin()
+        self._start_window()
 
-    def _begin(self) -> None:
-        self.part, self.part_ns = Measurement(), 0
+    def _start_window(self) -> None:
+        self.window, self.window_ns = Measurement(), 0
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
         if progress.warmup:
             return False
-        self.part.add(progress)
-        self.part_ns += progress.interval_ns
-        if self.part_ns + progress.interval_ns // 2 < self.every_ns:
+        self.window.add(progress)
+        self.window_ns += progress.interval_ns
+        if self.window_ns + progress.interval_ns // 2 < self.every_ns:
             return False
-        self.last = self._judged()
-        self.told(self.last, len(self.values))
-        self._begin()
+        self.last = self._assess_window()
+        self.on_assessment(self.last, len(self.values))
+        self._start_window()
         return self.last.reached
 
-    def _judged(self) -> Steady:
+    def _assess_window(self) -> Steady:
         """What the window that has ended adds to."""
         passes = self.moved_bytes / self.pass_bytes
-        self.moved_bytes += sum(one.bytes for one in self.part.directions.values())
+        self.moved_bytes += sum(one.bytes for one in self.window.directions.values())
         if passes >= self.rule.least_passes:
             self.values.append(self._value())
             return assess(self.rule, self.values)
@@ -152,9 +152,9 @@ class SteadyWatch:
 
     def _value(self) -> Figure:
         part = Part(
-            self.part_ns / SECOND_NS,
-            self.part.total,
-            self.part.directions,
-            self.part.streams,
+            self.window_ns / SECOND_NS,
+            self.window.total,
+            self.window.directions,
+            self.window.streams,
         )
-        return figure(self.rule.metric, [Sample(part, self.part.detail)])
+        return figure(self.rule.metric, [Sample(part, self.window.detail)])

@@ -76,7 +76,7 @@ class Cost(NamedTuple):
     written_bytes: float = 0.0
     exact: bool = True
 
-    def times(self, factor: int) -> Cost:
+    def repeated(self, factor: int) -> Cost:
         """The cost of doing it again and again."""
         return Cost(self.run_s * factor, self.written_bytes * factor, self.exact)
 

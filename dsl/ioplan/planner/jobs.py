@@ -11,20 +11,20 @@ from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.workload import Workload
 
-LEAST_INTERVAL_NS = 10_000_000
+MIN_INTERVAL_NS = 10_000_000
 
 
 def interval_of(run_ns: int | None) -> int:
     """A second; shorter in short runs, so that each has a series."""
     if run_ns is None:
         return SECOND_NS
-    return max(LEAST_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
+    return max(MIN_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
 
 
-def part_of(every_ns: int) -> int:
+def subinterval_of(every_ns: int) -> int:
     """A second at most, and a whole part of what is judged together."""
     parts = -(-every_ns // SECOND_NS)
-    return max(LEAST_INTERVAL_NS, -(-every_ns // parts))
+    return max(MIN_INTERVAL_NS, -(-every_ns // parts))
 
 
 def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
@@ -39,10 +39,10 @@ def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
-    return _drawn_anew(job) if step.every_ns else job
+    return _passes_as_bytes(job) if step.every_ns else job
 
 
-def _drawn_anew(job: Job) -> Job:
+def _passes_as_bytes(job: Job) -> Job:
     """Until it is steady, passes bound the bytes and order nothing.
 
     Visiting each block once per pass would leave a mark of the pass in the series:
@@ -61,7 +61,7 @@ def pass_bytes(job: Job) -> int:
 
 def _interval(step: Run) -> int:
     if step.every_ns:
-        return part_of(step.every_ns)
+        return subinterval_of(step.every_ns)
     return interval_of(step.length.run_ns)
 
 
@@ -79,11 +79,11 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         streams=_streams(step.workload, facts),
         run_ns=step.run_ns,
         passes=step.passes,
-        interval_ns=part_of(step.every_ns or SECOND_NS),
+        interval_ns=subinterval_of(step.every_ns or SECOND_NS),
         seed=1,
         read_only=False,
     )
-    return _drawn_anew(job) if step.every_ns else job
+    return _passes_as_bytes(job) if step.every_ns else job
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
@@ -94,7 +94,7 @@ def all_jobs(
     steps: Iterable[Step], facts: TargetFacts, read_only: bool
 ) -> Iterator[tuple[Prepare | Run, Job]]:
     """Each step that does I/O with its job; of rounds, those of the first."""
-    for step in _flat(steps):
+    for step in _io_steps(steps):
         if isinstance(step, Run):
             yield step, run_job(step, facts, read_only)
         elif isinstance(step.step, WriteStep):
@@ -112,7 +112,7 @@ def misfits(steps: Iterable[Step], facts: TargetFacts) -> list[str]:
 
 def writes(steps: Iterable[Step]) -> bool:
     """Whether any step changes what is stored on the target."""
-    return any(_writes(step) for step in _flat(steps))
+    return any(_writes(step) for step in _io_steps(steps))
 
 
 def _writes(step: Prepare | Run) -> bool:
@@ -121,17 +121,17 @@ def _writes(step: Prepare | Run) -> bool:
     return not isinstance(step.step, RestStep)
 
 
-def _flat(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
+def _io_steps(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
     """All steps that do I/O; of rounds, the first."""
     for step in steps:
         if isinstance(step, RoundsOf):
-            yield from _flat(step.round(1))
+            yield from _io_steps(step.round(1))
         elif not isinstance(step, Idle):
             yield step
 
 
 def _workloads(steps: Iterable[Step]) -> Iterator[tuple[str, Workload]]:
-    for step in _flat(steps):
+    for step in _io_steps(steps):
         if isinstance(step, Run):
             yield step.test.title, step.workload
         elif isinstance(step.step, WriteStep):

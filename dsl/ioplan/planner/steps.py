@@ -38,7 +38,7 @@ class Length(NamedTuple):
 
 
 @ByIdentity
-def length_text(length: Length) -> list[str]:
+def length_fields(length: Length) -> list[str]:
     """What is set of a length, for digests."""
     return set_fields(**length._asdict())
 
@@ -62,17 +62,17 @@ class Run:
     workload: Workload
     length: Length
     writes: bool
-    around: str = ""
+    context: str = ""
     every_ns: int | None = None
 
     @property
     def run_id(self) -> str:
         """A digest of what the run does; the same in every lab."""
-        said = [canonical(self.workload), *length_text(self.length)]
+        said = [canonical(self.workload), *length_fields(self.length)]
         if self.after:
             said.append(f"after={self.after.digest}")
-        if self.around:
-            said.append(f"around={self.around}")
+        if self.context:
+            said.append(f"around={self.context}")
         if self.template.rule:
             rule = self.template.rule.model_dump_json(exclude_defaults=True)
             said.append(f"until={rule} every={self.every_ns}")

@@ -36,18 +36,18 @@ RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
 
 
-class Place(NamedTuple):
+class RunPosition(NamedTuple):
     """The number of a run or a rest in its test, from 0, and what bears on it."""
 
     number: int
-    around: RunContext
+    context: RunContext
 
 
-def places(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, Place]]:
+def run_positions(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, RunPosition]]:
     """The place of each run, by the identity of its template."""
     for number, (step, around) in enumerate(_leaves(steps, (), repeated=False)):
         if isinstance(step, RunTemplate):
-            yield id(step), Place(number, around)
+            yield id(step), RunPosition(number, around)
 
 
 def _leaves(
@@ -86,8 +86,8 @@ class Unfolding:
         self.test, self.state, self.time_scale = test, state, time_scale
         self.previous: Cell | None = None
         self.lengths: dict[int, Length] = {}
-        self.arounds: dict[int, str] = {}
-        self.places = dict(places(test.steps))
+        self.contexts: dict[int, str] = {}
+        self.positions = dict(run_positions(test.steps))
         self.after = preparation(test.after) if test.after else None
         self.each_run = test.after is not None and test.after.before_each == "run"
         self.again = test.after.then if test.after else None
@@ -97,13 +97,13 @@ class Unfolding:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
         first = True
         for cell in Matrix(self.test.axes, self.test.skip).cells():
-            self.arounds = {}
-            if self._due(cell, first):
+            self.contexts = {}
+            if self._is_due(cell, first):
                 yield from self._prepare()
             yield from self._cell(cell, self.test.steps, number, 0)
             self.previous, first = cell, False
 
-    def _due(self, cell: Cell, first: bool) -> bool:
+    def _is_due(self, cell: Cell, first: bool) -> bool:
         """Whether the state is asked for before this cell."""
         after = self.test.after
         if after is None:
@@ -159,25 +159,25 @@ class Unfolding:
             self.test,
             cell,
             step,
-            self.places[id(step)].number,
+            self.positions[id(step)].number,
             number,
             iteration,
             self.after,
             workload,
             self._length(step, cell),
             writes,
-            self._around(step, cell),
+            self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
         )
 
-    def _around(self, step: RunTemplate, cell: Cell) -> str:
+    def _context(self, step: RunTemplate, cell: Cell) -> str:
         """A digest of what bears on a run, worked out once a cell."""
-        around = self.places[id(step)].around
-        if around and id(step) not in self.arounds:
-            self.arounds[id(step)] = digest(*self._said(around, cell))
-        return self.arounds.get(id(step), "")
+        around = self.positions[id(step)].context
+        if around and id(step) not in self.contexts:
+            self.contexts[id(step)] = digest(*self._context_parts(around, cell))
+        return self.contexts.get(id(step), "")
 
-    def _said(self, steps: RunContext, cell: Cell) -> Iterator[object]:
+    def _context_parts(self, steps: RunContext, cell: Cell) -> Iterator[object]:
         """What steps do in a cell, for a digest."""
         for step in steps:
             if step is None:
@@ -186,7 +186,7 @@ class Unfolding:
                 yield from ("idle", self._pause_ns(step, cell))
             elif isinstance(step, RepeatTemplate):
                 yield from ("repeat", amount_of(step.times, cell).value, "{")
-                yield from (*self._said(step.steps, cell), "}")
+                yield from (*self._context_parts(step.steps, cell), "}")
             else:
                 workload = workload_of(step.workload, step.override, cell)
                 yield from ("run", canonical(workload))
@@ -200,7 +200,7 @@ class Unfolding:
         known = self.lengths.get(id(step))
         if known is None:
             known = length_of(step, cell, self.time_scale)
-            if not is_open(step):
+            if not is_axis_bound(step):
                 self.lengths[id(step)] = known
         return known
 
@@ -234,7 +234,7 @@ class AllRounds:
         return self._ended
 
 
-def is_open(step: RunTemplate) -> bool:
+def is_axis_bound(step: RunTemplate) -> bool:
     """Whether an axis decides how long a run goes on."""
     amounts = (step.run, step.warmup, step.limit, step.passes)
     return any(isinstance(amount, Ref) for amount in amounts)

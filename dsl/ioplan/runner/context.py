@@ -10,7 +10,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.finished_runs import Done
+from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.observer import SessionObserver
 from ioplan.store.store import Store
 
@@ -34,7 +34,7 @@ class SessionContext:
     options: dict[str, Any] = field(default_factory=dict)
     observer: SessionObserver = field(default_factory=SessionObserver)
     baseline: BaselineSession | None = None
-    finished_runs: Done = field(default_factory=Done)
+    finished_runs: FinishedRuns = field(default_factory=FinishedRuns)
     on_failure: Literal["stop", "continue"] = "stop"
     limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()

@@ -19,12 +19,12 @@ from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 
 METRICS = (Metric(name="iops"), Metric(name="mean"))
-NEAR_PERCENT = 5.0
+AGREEMENT_PERCENT = 5.0
 """Backends agree where the whole interval is within this."""
 
 
 @dataclass(frozen=True)
-class Interval:
+class RatioInterval:
     """A ratio with its confidence interval."""
 
     ratio: float
@@ -34,22 +34,22 @@ class Interval:
     @property
     def verdict(self) -> str:
         """In a word, what can be said of the ratio."""
-        near = NEAR_PERCENT / 100
+        near = AGREEMENT_PERCENT / 100
         if 1 - near <= self.low and self.high <= 1 + near:
             return "agree"
         return "undecided" if self.low <= 1 <= self.high else "differ"
 
 
-def interval_of(firsts: Sequence[float], seconds: Sequence[float]) -> Interval:
+def ratio_interval(firsts: Sequence[float], seconds: Sequence[float]) -> RatioInterval:
     """The ratio second / first over pairs; needs two pairs at least."""
     logs = [log(b / a) for a, b in zip(firsts, seconds, strict=True)]
     middle = fmean(logs)
     half = quantile(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
-    return Interval(exp(middle), exp(middle - half), exp(middle + half))
+    return RatioInterval(exp(middle), exp(middle - half), exp(middle + half))
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricRatio:
     """One metric of one cell: medians of both, and their ratio."""
 
     test: str
@@ -57,7 +57,7 @@ class Compared:
     metric: Metric
     first: float
     second: float
-    interval: Interval
+    interval: RatioInterval
 
 
 @dataclass
@@ -70,33 +70,33 @@ class Pairs:
         default_factory=lambda: defaultdict(list)
     )
 
-    def add(self, which: int, record: RunRecord, detail: RunDetail) -> None:
+    def add(self, side: int, record: RunRecord, detail: RunDetail) -> None:
         """Take a run of one of both."""
         for metric in METRICS:
             value = figure(metric, [Sample(record, detail)]).value
             if value:
-                self.values[metric.name, which].append(value)
+                self.values[metric.name, side].append(value)
 
-    def compared(self) -> Iterable[Compared]:
+    def ratios(self) -> Iterable[MetricRatio]:
         """Each metric that both have as often."""
         for metric in METRICS:
             first = self.values[metric.name, 0]
             second = self.values[metric.name, 1]
             if len(first) == len(second) >= 2:
-                yield Compared(
+                yield MetricRatio(
                     self.test,
                     self.cell,
                     metric,
                     median(first),
                     median(second),
-                    interval_of(first, second),
+                    ratio_interval(first, second),
                 )
 
 
 RunOne = Callable[[int], tuple[RunRecord, RunDetail]]
 
 
-def interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
+def run_interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
     """Run both backends on a cell, `rounds` times, in turn."""
     for number in range(rounds):
         for which in (0, 1) if number % 2 == 0 else (1, 0):

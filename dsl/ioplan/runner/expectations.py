@@ -52,7 +52,7 @@ def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
 Key = tuple[tuple[tuple[str, str], ...], int]
 
 
-class Expecting:
+class ExpectationTracker:
     """The expectations of one test.
 
     A cell that is run once is judged at once; one that is run in rounds is judged
@@ -63,42 +63,42 @@ class Expecting:
     def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
         self.test, self.baseline = test, baseline
         self.rounds = test.rounds.rule.window if test.rounds else 1
-        self.later: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
+        self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         self.at_end = test.rounds is not None or repeats
 
-    def finished(
+    def add(
         self, run: Run, record: RunRecord, detail: RunDetail
     ) -> tuple[Verdict, ...]:
         """Verdicts that can be given now that a run is over."""
-        if not any(self._concerned(run)):
+        if not any(self._applicable(run)):
             return ()
         sample = Sample(record, detail)
         if not self.at_end:
             return tuple(self._judged(run, [sample]))
         key = (tuple(sorted(run.cell_text.items())), run.index)
-        runs = self.later[key]
+        runs = self.samples[key]
         runs.append((run, record, sample))
         while runs[0][0].round <= run.round - self.rounds:
             del runs[0]
         return ()
 
-    def at_last(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
+    def final_verdicts(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
         """Verdicts on cells that were run several times, each with its last run."""
-        for runs in self.later.values():
+        for runs in self.samples.values():
             run, record, _ = runs[-1]
             yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))
 
-    def _concerned(self, run: Run) -> Iterator[Expectation]:
+    def _applicable(self, run: Run) -> Iterator[Expectation]:
         for expectation in self.test.expectations:
             if expectation.when is None or expectation.when.holds(run.cell):
                 yield expectation
 
     def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:
-        for expectation in self._concerned(run):
-            yield judge(expectation, samples, self._earlier(expectation, run))
+        for expectation in self._applicable(run):
+            yield judge(expectation, samples, self._baseline_figure(expectation, run))
 
-    def _earlier(self, expectation: Expectation, run: Run) -> Figure:
+    def _baseline_figure(self, expectation: Expectation, run: Run) -> Figure:
         if self.baseline is None or not expectation.of_baseline:
             return NO_BASELINE
         return self.baseline.figure(expectation.metric, run.run_id, self.rounds)

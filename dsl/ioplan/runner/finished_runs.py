@@ -15,7 +15,7 @@ from ioplan.records.record import RunRecord
 Key = tuple[str, int, int]
 
 
-class Done:
+class FinishedRuns:
     """Finished runs, found by what they do. Each can be taken once.
 
     Names count for nothing, so that a run is found again in an edited plan; among
@@ -44,23 +44,23 @@ class Done:
         found.remove(taken)
         return taken
 
-    def left(self) -> list[RunRecord]:
+    def remaining(self) -> list[RunRecord]:
         """What has not been taken."""
         return list(chain.from_iterable(self.runs.values()))
 
 
 @dataclass(frozen=True)
-class Change:
+class PlanChange:
     """What an edited plan keeps of a session, has anew, and has no more."""
 
-    kept: int
-    fresh: list[Run]
-    gone: list[RunRecord]
+    reused: int
+    added: list[Run]
+    removed: list[RunRecord]
 
 
-def change(plan: CheckedPlan, records: list[RunRecord]) -> Change:
+def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
     """Compare a plan with what was done; of rounds, those that were begun."""
-    done = Done(records)
+    done = FinishedRuns(records)
     rounds = max((one.asked.round for one in records), default=0)
     kept, fresh = 0, []
     for run in _runs(plan, max(rounds, 1)):
@@ -68,7 +68,7 @@ def change(plan: CheckedPlan, records: list[RunRecord]) -> Change:
             kept += 1
         else:
             fresh.append(run)
-    return Change(kept, fresh, done.left())
+    return PlanChange(kept, fresh, done.remaining())
 
 
 def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:

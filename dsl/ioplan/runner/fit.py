@@ -95,7 +95,7 @@ def described(gap: Gap) -> str:
     return f"{gap.stream}.{gap.field}: {gap.reason}; {gap.instead}"
 
 
-Answer = Literal["exactly", "nearly", "no"]
+Support = Literal["exactly", "nearly", "no"]
 
 FEATURES = {
     "random, sequential": "run random 4KiB 100/0, qd 4 for 2s",
@@ -110,20 +110,20 @@ FEATURES = {
     "passes": "run random 4KiB 0/100, 1 pass",
     "bytes": "run random 4KiB 100/0 for 1GiB",
 }
-MIXED = (
+MIXED_WORKLOAD = (
     "workload mixed { reader = random 4KiB 100/0, qd 1 "
     "writer = sequential 128KiB 0/100, qd 4 }\n"
 )
-SAMPLE = TargetFacts(
+SAMPLE_TARGET = TargetFacts(
     path="sample", kind="file", capacity_bytes=1 << 34, block_bytes=512
 )
 
 
-def answer(backend: Backend, options: dict[str, Any], feature: str) -> Answer:
+def feature_support(backend: Backend, options: dict[str, Any], feature: str) -> Support:
     """How well a backend can do a feature of the language."""
-    text = f'{MIXED}test "T" {{ {FEATURES[feature]} }}'
+    text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
     plan = check(Source(feature, text))
-    ((_, job),) = all_jobs(unfold(plan), SAMPLE, read_only=False)
+    ((_, job),) = all_jobs(unfold(plan), SAMPLE_TARGET, read_only=False)
     gaps = gaps_of(backend, job, options)
     if not gaps:
         return "exactly"

@@ -10,7 +10,7 @@ from ioplan.backends import TargetFacts
 from ioplan.telemetry.cpu_facts import cpu_facts, distortions
 from ioplan.telemetry.instruments import Instruments
 from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.topology import place
+from ioplan.telemetry.topology import topology
 
 
 def host_facts(
@@ -26,9 +26,9 @@ def host_facts(
     if target is None:
         return facts
     instruments = Instruments(target, meter)
-    facts["target"] = place(tree, target.path, instruments.disk)
+    facts["target"] = topology(tree, target.path, instruments.disk)
     facts["warnings"] = list(distortions(facts))
-    facts["not_measured"] = list(instruments.absent())
+    facts["not_measured"] = list(instruments.unavailable())
     return facts
 
 

@@ -49,7 +49,7 @@ class Recorder:
             total=measured.total,
             cpu=measured.cpu,
             cpu_percent=measured.cpu_percent,
-            telemetry=done.gathered.telemetry,
+            telemetry=done.telemetry.means,
             warnings=tuple(_warnings(done)),
             substitutions=self._substitutions(job),
         )
@@ -110,4 +110,4 @@ def _warnings(done: RunOutcome) -> Iterator[str]:
     if measured.result:
         yield from measured.result.warnings
     yield from map(str, measured.inconsistencies())
-    yield from done.gathered.warnings
+    yield from done.telemetry.warnings

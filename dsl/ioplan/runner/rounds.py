@@ -9,7 +9,7 @@ from ioplan.planner.steps import Run
 from ioplan.records.record import Steady
 
 
-class Tracking:
+class RoundTracker:
     """One value a round: the metric over all runs of the cell in that round."""
 
     def __init__(self, rounds: Rounds) -> None:
@@ -25,13 +25,13 @@ class Tracking:
             self.samples = []
         self.samples.append(sample)
         self.values[run.round] = figure(self.rounds.rule.metric, self.samples)
-        return self.assessed()
+        return self.assessment()
 
-    def failed(self, run: Run) -> None:
+    def add_failure(self, run: Run) -> None:
         """A round whose tracked cell failed has no value, and none is made up."""
         if not self.rounds.when or self.rounds.when.holds(run.cell):
             self.values[run.round] = Figure(None, f"round {run.round} failed")
 
-    def assessed(self) -> Steady:
+    def assessment(self) -> Steady:
         """The assessment of the rounds so far."""
         return assess(self.rounds.rule, tuple(self.values.values()))

@@ -10,7 +10,7 @@ from typing import TypeVar
 from ioplan.job import Job
 from ioplan.language.plan import PurgeStep, RestStep, Test, WriteStep
 from ioplan.measure.metrics import Sample
-from ioplan.measure.steady_state import SteadyWatch, judge_of
+from ioplan.measure.steady_state import SteadyWatch, steady_watch
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
@@ -19,15 +19,15 @@ from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import EventKind, SessionEvent, SessionStatus
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
-from ioplan.runner.execute.interrupt import HOLDING, WAITING, Interrupt
+from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.progress import ProgressReporter
 from ioplan.runner.execute.watchdog import STUCK
-from ioplan.runner.expectations import Expecting
+from ioplan.runner.expectations import ExpectationTracker
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.recorder import Recorder
-from ioplan.runner.rounds import Tracking
-from ioplan.runner.state_ledger import Ledger
-from ioplan.store.errors import LastRoomError, StoreError
+from ioplan.runner.rounds import RoundTracker
+from ioplan.runner.state_ledger import StateLedger
+from ioplan.store.errors import ReserveUsedError, StoreError
 from ioplan.telemetry.instruments import Instruments
 
 Waited = TypeVar("Waited")
@@ -88,16 +88,16 @@ class Runner:
         self.tally = Tally()
         self.number = 0
         self.left_s = 0.0
-        self.tracking: Tracking | None = None
-        self.expecting: Expecting | None = None
+        self.tracking: RoundTracker | None = None
+        self.expecting: ExpectationTracker | None = None
         self.preparing = PreparationQueue()
         self.given_up: Test | None = None
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> StateLedger:
         """What is known of the target's state; the session is in the store by then."""
         setting = self.context
-        return Ledger(setting.store, setting.drive.facts, setting.session.id)
+        return StateLedger(setting.store, setting.drive.facts, setting.session.id)
 
     @cached_property
     def instruments(self) -> Instruments | None:
@@ -139,13 +139,13 @@ class Runner:
 
     def _finish(self) -> None:
         """Write down how the session ended, even in a store that has failed."""
-        with self.interrupt.patient(HOLDING):
+        with self.interrupt.tolerating(CRITICAL):
             try:
                 ended, id = now(), self.context.session.id
                 self.context.store.finish(id, self.tally.status, ended)
                 for text in self.tally.failures:
                     event = SessionEvent(at=ended, kind="failed", text=text)
-                    self.context.store.tell(id, event)
+                    self.context.store.add_event(id, event)
             except StoreError as error:
                 self.tally.failures = self.tally.failures or [str(error)]
             self.observer.session_finished(self.tally.status)
@@ -154,14 +154,14 @@ class Runner:
         """Tell something, and write it down."""
         self.observer.note(text)
         event = SessionEvent(at=now(), kind=kind, text=text)
-        with self.interrupt.patient(HOLDING):
-            self.context.store.tell(self.context.session.id, event)
+        with self.interrupt.tolerating(CRITICAL):
+            self.context.store.add_event(self.context.session.id, event)
 
     def _tests(self, steps: Iterable[Step]) -> None:
         for step in steps:
             if self.expecting is None or self.expecting.test is not step.test:
                 self._close_test()
-                self.expecting = Expecting(step.test, self.context.baseline)
+                self.expecting = ExpectationTracker(step.test, self.context.baseline)
             if step.test is not self.given_up:
                 self._attempt(step)
         self._close_test()
@@ -173,8 +173,8 @@ class Runner:
         if self.expecting is None:
             return
         session = self.context.session.id
-        for record, verdicts in self.expecting.at_last():
-            with self.interrupt.patient(HOLDING):
+        for record, verdicts in self.expecting.final_verdicts():
+            with self.interrupt.tolerating(CRITICAL):
                 self.context.store.add_verdicts(session, record.seq, verdicts)
             self._tell(record, verdicts)
 
@@ -227,13 +227,13 @@ class Runner:
     # rounds
 
     def _rounds(self, step: RoundsOf) -> None:
-        self.tracking = Tracking(step.rounds)
+        self.tracking = RoundTracker(step.rounds)
         most = step.rounds.at_most
         for number in range(1, most + 1):
             for inner in step.round(number):
                 if step.test is not self.given_up:
                     self._attempt(inner)
-            steady = self.tracking.assessed()
+            steady = self.tracking.assessment()
             self.observer.steady(steady, number)
             if steady.reached or step.test is self.given_up:
                 again = self.estimator.total(step.round(number + 1))
@@ -263,7 +263,7 @@ class Runner:
             self._store(run, *self._measure(run))
         except RunFailed:
             if self.tracking:
-                self.tracking.failed(run)
+                self.tracking.add_failure(run)
             raise
         finally:
             self.preparing.completed(run)
@@ -282,7 +282,7 @@ class Runner:
             detail = self.context.store.detail(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
-            with self.interrupt.patient(HOLDING):
+            with self.interrupt.tolerating(CRITICAL):
                 self.context.store.add_verdicts(session, record.seq, record.verdicts)
         self.number += 1
         self.tally.kept += 1
@@ -308,12 +308,12 @@ class Runner:
             self._pass(self.estimator.cost(step).run_s)
 
     def _writing(self) -> None:
-        with self.interrupt.patient(HOLDING):
-            self.ledger.writing()
+        with self.interrupt.tolerating(CRITICAL):
+            self.ledger.invalidate()
 
     def _measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
         job = run_job(run, self.drive.facts, read_only=not self.context.writes)
-        judge = judge_of(run.template.rule, run.every_ns, job, self.observer.steady)
+        judge = steady_watch(run.template.rule, run.every_ns, job, self.observer.steady)
         show = ProgressReporter(job, self.observer, judge)
         done = self._execute(job, show)
         record = self.recorder.record(run, run.workload, job, done)
@@ -328,7 +328,7 @@ class Runner:
         assert self.expecting
         sample = Sample(record, detail)
         steady = self.tracking.add(run, sample) if self.tracking else record.steady
-        verdicts = self.expecting.finished(run, record, detail)
+        verdicts = self.expecting.add(run, record, detail)
         return record.model_copy(update={"steady": steady, "verdicts": verdicts})
 
     def prepare(self, prepare: Prepare) -> None:
@@ -353,7 +353,7 @@ class Runner:
         except RunFailed as error:
             raise PreparationFailed(str(error)) from error
         self.interrupt.check()
-        with self.interrupt.patient(HOLDING):
+        with self.interrupt.tolerating(CRITICAL):
             path = self.preparing.state_path_to(prepare)
             self.ledger.reached(path, prepare.state.name)
 
@@ -362,7 +362,7 @@ class Runner:
 
     def _wait(self, wait: Callable[[], Waited]) -> Waited:
         """What a drive does without I/O of ours; a signal breaks it off."""
-        with self.interrupt.patient(WAITING):
+        with self.interrupt.tolerating(IDLE):
             try:
                 return wait()
             except Exception as error:  # a stranger's code: anything may come
@@ -370,7 +370,7 @@ class Runner:
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts)
-        judge = judge_of(step.rule, step.every_ns, job, self.observer.steady)
+        judge = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
         show = ProgressReporter(job, self.observer, judge)
         done = self._execute(job, show)
         record = self.recorder.record(prepare, step.workload, job, done)
@@ -390,10 +390,10 @@ class Runner:
 
     def _keep(self, record: RunRecord, done: RunOutcome) -> None:
         """Durable before anything else happens."""
-        with self.interrupt.patient(HOLDING):
+        with self.interrupt.tolerating(CRITICAL):
             try:
                 self.context.store.add(record, done.detail)
-            except LastRoomError:
+            except ReserveUsedError:
                 self.tally.runs += 1  # this one is stored; the session ends
                 raise
         self.tally.runs += 1

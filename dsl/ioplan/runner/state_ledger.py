@@ -25,15 +25,15 @@ def target_key(facts: TargetFacts) -> str:
     return f"{facts.kind} {_described(facts.identity | path)} {facts.capacity_bytes}"
 
 
-def began_on(session: Session, facts: TargetFacts) -> bool:
+def is_session_target(session: Session, facts: TargetFacts) -> bool:
     """Whether it is the session's target, as far as both know it."""
     known = session.args.get("target_key")
     return known == target_key(facts) or (
-        known == _old_key(facts) and session.target == facts.path
+        known == _legacy_key(facts) and session.target == facts.path
     )
 
 
-def _old_key(facts: TargetFacts) -> str:
+def _legacy_key(facts: TargetFacts) -> str:
     """As of versions that knew no birth, and no path beside other facts."""
     known = {name: text for name, text in facts.identity.items() if name != "born"}
     return f"{facts.kind} {_described(known) or facts.path} {facts.capacity_bytes}"
@@ -45,7 +45,7 @@ def _described(facts: dict[str, str]) -> str:
 
 def forget_state(store: Store, facts: TargetFacts, session: str) -> None:
     """Whatever state the target is in, it is to be prepared again."""
-    Ledger(store, facts, session).writing()
+    StateLedger(store, facts, session).invalidate()
 
 
 def proven(store: Store, facts: TargetFacts) -> tuple[TargetState, str]:
@@ -70,29 +70,29 @@ def _doubt(before: Evidence, after: Evidence) -> str:
     return ""
 
 
-class Ledger:
+class StateLedger:
     """The state of one target while a session goes on."""
 
     def __init__(self, store: Store, facts: TargetFacts, session: str) -> None:
         self.store, self.facts, self.session = store, facts, session
         self.state, self.why = proven(store, facts)
-        self.crossed_out = False
+        self.cleared = False
 
-    def writing(self) -> None:
+    def invalidate(self) -> None:
         """Something is about to be written; the state, if any, ends here."""
         self.state = UNKNOWN
-        if not self.crossed_out:
-            self._keep((), "", {})
-            self.crossed_out = True
+        if not self.cleared:
+            self._save((), "", {})
+            self.cleared = True
 
     def reached(self, path: tuple[str, ...], name: str) -> None:
         """One more step of a precondition is done."""
         self.state = TargetState(path)
-        self._keep(path, name, evidence_of(self.facts))
-        self.crossed_out = False
+        self._save(path, name, evidence_of(self.facts))
+        self.cleared = False
 
-    def _keep(self, path: tuple[str, ...], name: str, evidence: Evidence) -> None:
-        self.store.keep_state(
+    def _save(self, path: tuple[str, ...], name: str, evidence: Evidence) -> None:
+        self.store.save_state(
             KnownState(
                 target=target_key(self.facts),
                 path=path,

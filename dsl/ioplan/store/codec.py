@@ -27,7 +27,7 @@ from ioplan.records.telemetry import TelemetryPoint
 from ioplan.workload import DIRECTIONS, Direction
 
 VERSION = 1
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Unpacked. A week of one-second intervals takes 77 MB; a bomb takes more."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class CodecError(ValueError):
 
 
 @contextmanager
-def _damage_told() -> Iterator[None]:
+def _damage_as_codec_error() -> Iterator[None]:
     """Whatever is wrong with bytes that may come from anywhere is a CodecError."""
     try:
         yield
@@ -61,7 +61,7 @@ def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     return _pack(header, [np.diff(index, prepend=0), count])
 
 
-@_damage_told()
+@_damage_as_codec_error()
 def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     """What `encode_histograms` was given. Raises CodecError."""
     header, (steps, count) = _unpack(blob)
@@ -89,7 +89,7 @@ def encode_series(series: Sequence[Interval]) -> bytes:
     return _pack(sizes, [*columns, *ios, *rest])
 
 
-@_damage_told()
+@_damage_as_codec_error()
 def decode_series(blob: bytes) -> tuple[Interval, ...]:
     """What `encode_series` was given. Raises CodecError."""
     sizes, rows = _unpack(blob)
@@ -116,7 +116,7 @@ def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
     return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])
 
 
-@_damage_told()
+@_damage_as_codec_error()
 def decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
     """What `encode_telemetry` was given. Raises CodecError."""
     names, columns = _unpack(blob)
@@ -179,9 +179,9 @@ def _unpack(blob: bytes) -> tuple[Any, Ints]:
 
 def _unpacked(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj()
-    raw = unpacker.decompress(packed, MOST_BYTES)
+    raw = unpacker.decompress(packed, MAX_BYTES)
     if not unpacker.eof:
-        raise ValueError(f"it is cut off, or has more than {MOST_BYTES >> 20} MiB")
+        raise ValueError(f"it is cut off, or has more than {MAX_BYTES >> 20} MiB")
     return raw
 
 

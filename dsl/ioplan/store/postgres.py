@@ -12,7 +12,7 @@ from ioplan.store.errors import StoreError
 SCHEMES = ("postgresql://", "postgres://")
 DRIVER = "postgresql+psycopg"
 CONNECT_S = 10
-MAKING = 0x696F706C616E
+SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
 
 
@@ -21,7 +21,7 @@ def is_address(word: str) -> bool:
     return word.startswith(SCHEMES)
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """The address without a password in it."""
     return _url(address).render_as_string(hide_password=True)
 
@@ -51,7 +51,7 @@ def _url(address: str) -> URL:
         ) from error
 
 
-def lock_making(connection: Connection) -> None:
+def lock_schema(connection: Connection) -> None:
     """One at a time makes tables; the lock ends with the transaction."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({MAKING})"))
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"))

@@ -29,8 +29,8 @@ from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 
 PAGE = 50
-OF_RUNS = (tables.run, tables.run_blob, tables.run_telemetry, tables.verdict)
-FIXED = ("started_at", "backend", "target", "env")
+RUN_TABLES = (tables.run, tables.run_blob, tables.run_telemetry, tables.verdict)
+CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
 
 Row = dict[str, Any]
@@ -91,12 +91,12 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
     with local.reading() as here, shared.reading() as there:
         ours, theirs = (dict(map(tuple, one.execute(query))) for one in (here, there))
     if wrong := [seq for seq in theirs if ours.get(seq, theirs[seq]) != theirs[seq]]:
-        raise _another(id, shared.where, f"its run {wrong[0]} is another one")
+        raise _conflict(id, shared.where, f"its run {wrong[0]} is another one")
     missing = iter([seq for seq in ours if seq not in theirs])
     sent = 0
     while page := list(islice(missing, PAGE)):
         with local.reading() as here:
-            found = [(table, _of_runs(here, table, id, page)) for table in OF_RUNS]
+            found = [(table, _of_runs(here, table, id, page)) for table in RUN_TABLES]
         with shared.writing() as there:
             for table, rows in found:
                 _insert(there, table, rows)
@@ -106,13 +106,15 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
     key = tables.session.c
-    query = select(*(key[name] for name in FIXED)).where(key.id == session["id"])
+    query = select(*(key[name] for name in CONSTANT_COLUMNS)).where(
+        key.id == session["id"]
+    )
     found = there.execute(query).one()._mapping
-    if wrong := [name for name in FIXED if found[name] != session[name]]:
-        raise _another(session["id"], where, f"its {wrong[0]} is another one")
+    if wrong := [name for name in CONSTANT_COLUMNS if found[name] != session[name]]:
+        raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
 
 
-def _another(id: str, where: str, why: str) -> StoreError:
+def _conflict(id: str, where: str, why: str) -> StoreError:
     return StoreError(
         f"{where} has a session {id} already that is not this one: {why}; push to "
         f"another database, or leave this session out"
@@ -163,7 +165,7 @@ def _of_runs(
 
 def _status(session: Row) -> Any:
     change = {name: session[name] for name in tables.session.c.keys()}  # noqa: SIM118
-    for name in ("id", *FIXED):
+    for name in ("id", *CONSTANT_COLUMNS):
         change.pop(name)
     key = tables.session.c.id
     return update(tables.session).where(key == session["id"]).values(change)

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from ioplan.store.errors import ELSEWHERE, LastRoomError, StoreFullError
+from ioplan.store.errors import OTHER_STORE_HINT, ReserveUsedError, StoreFullError
 
 RESERVE_BYTES = 8 << 20
 """Enough for a run of a day with an interval each second, twice: SQLite writes
@@ -22,25 +22,25 @@ class Reserve:
         self.store = store
         self.path = store.with_name(f"{store.name}-reserve")
 
-    def keep(self) -> None:
+    def acquire(self) -> None:
         """Take the room where it is not taken yet. Raises StoreFullError."""
         try:
-            if not self._kept():
-                self._take()
+            if not self._is_allocated():
+                self._allocate()
         except OSError as error:
             raise StoreFullError(
                 f"the store {self.store} needs {RESERVE_BYTES >> 20} MiB of free disk "
                 f"before a plan is run, so that no run is lost: {error.strerror}; "
-                f"free some space, or {ELSEWHERE}"
+                f"free some space, or {OTHER_STORE_HINT}"
             ) from error
 
-    def _kept(self) -> bool:
+    def _is_allocated(self) -> bool:
         try:
             return self.path.stat().st_blocks * 512 >= RESERVE_BYTES
         except FileNotFoundError:
             return False
 
-    def _take(self) -> None:
+    def _allocate(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
@@ -68,26 +68,26 @@ class Reserved(Protocol):
 
 
 Store = TypeVar("Store", bound=Reserved)
-Asked = ParamSpec("Asked")
-Done = TypeVar("Done")
-Write = Callable[Concatenate[Store, Asked], Done]
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+Write = Callable[Concatenate[Store, Args], Result]
 
 
-def with_reserve(write: Write[Store, Asked, Done]) -> Write[Store, Asked, Done]:
+def with_reserve(write: Write[Store, Args, Result]) -> Write[Store, Args, Result]:
     """A write for which the disk is full is done again in the room kept for it.
 
     It then raises LastRoomError: it is stored, but what follows will not be.
     """
 
     @wraps(write)
-    def spare(store: Store, /, *args: Asked.args, **more: Asked.kwargs) -> Done:
+    def spare(store: Store, /, *args: Args.args, **more: Args.kwargs) -> Result:
         try:
             return write(store, *args, **more)
         except StoreFullError:
             if not (store.reserve and store.reserve.release()):
                 raise
         write(store, *args, **more)
-        raise LastRoomError(
+        raise ReserveUsedError(
             f"the disk of the store {store.where} is full: what has ended is stored, "
             f"in the room that was kept for it; free some space before you go on"
         )

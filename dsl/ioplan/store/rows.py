@@ -16,7 +16,7 @@ from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.store.errors import StoreError
 from ioplan.store.upcast import upcast
 
-APART = {"host", "verdicts"}
+SEPARATE_FIELDS = {"host", "verdicts"}
 """What a run's JSON does not hold: it has tables of its own."""
 
 
@@ -39,7 +39,7 @@ def session_of(row: Row[Any]) -> Session:
     """A session from its columns, and `facts`. Raises StoreError."""
     fields = dict(row._mapping)
     fields.pop("env")
-    with _as_ioplan_writes_it(f"session {fields['id']!r}"):
+    with _validated(f"session {fields['id']!r}"):
         fields["host"] = json.loads(fields.pop("facts"))
         fields["args"] = json.loads(fields["args"])
         return Session(**fields)
@@ -58,7 +58,7 @@ def run_row(record: RunRecord, env: str) -> dict[str, Any]:
         "iops": record.total.iops,
         "bandwidth_bytes_per_s": record.total.bandwidth_bytes_per_s,
         "mean_ns": latency.mean_ns if latency else None,
-        "record": record.model_dump_json(exclude=APART),
+        "record": record.model_dump_json(exclude=SEPARATE_FIELDS),
     }
 
 
@@ -67,7 +67,7 @@ def record_of(row: Row[Any], verdicts: list[str]) -> RunRecord:
 
     Raises StoreError, also for new versions.
     """
-    with _as_ioplan_writes_it(f"run {row.seq} of session {row.session!r}"):
+    with _validated(f"run {row.seq} of session {row.session!r}"):
         raw = json.loads(row.record)
         judged = [json.loads(verdict) for verdict in verdicts]
         apart = {"host": json.loads(row.facts), "verdicts": judged}
@@ -76,20 +76,20 @@ def record_of(row: Row[Any], verdicts: list[str]) -> RunRecord:
 
 def event_of(row: Row[*tuple[Any, ...]], session: str) -> SessionEvent:
     """An event from its columns. Raises StoreError."""
-    with _as_ioplan_writes_it(f"event of session {session!r}"):
+    with _validated(f"event of session {session!r}"):
         return SessionEvent.model_validate(dict(row._mapping))
 
 
 def state_of(row: Row[Any]) -> KnownState:
     """A state from its columns. Raises StoreError."""
-    with _as_ioplan_writes_it(f"state of {row.target!r}"):
+    with _validated(f"state of {row.target!r}"):
         fields = dict(row._mapping)
         loaded = {name: json.loads(fields[name]) for name in ("path", "evidence")}
         return KnownState.model_validate(fields | loaded)
 
 
 @contextmanager
-def _as_ioplan_writes_it(what: str) -> Iterator[None]:
+def _validated(what: str) -> Iterator[None]:
     """Stores are passed on, and anything may be in one."""
     try:
         yield
@@ -103,5 +103,5 @@ def _as_ioplan_writes_it(what: str) -> Iterator[None]:
 
 def same_run(one: RunRecord, other: RunRecord) -> bool:
     """Whether two records are of the same run, however it was judged."""
-    jsons = (record.model_dump_json(exclude=APART) for record in (one, other))
+    jsons = (record.model_dump_json(exclude=SEPARATE_FIELDS) for record in (one, other))
     return next(jsons) == next(jsons) and env_row(one.host) == env_row(other.host)

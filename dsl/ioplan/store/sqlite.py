@@ -17,12 +17,12 @@ LOGS = ("-wal", "-journal")
 """What SQLite keeps beside a file for as long as it is not in the file."""
 
 
-def sqlite_engine(path: Path, busy_s: float = 0.0, frozen: bool = False) -> Engine:
+def sqlite_engine(path: Path, busy_s: float = 0.0, immutable: bool = False) -> Engine:
     """An engine for a file, which need not exist yet, but whose folder must.
 
     One that is frozen is read without a lock, and nothing is made beside it.
     """
-    engine = create_engine(_url(path, frozen), connect_args={"timeout": busy_s})
+    engine = create_engine(_url(path, immutable), connect_args={"timeout": busy_s})
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _: Any) -> None:
@@ -45,14 +45,14 @@ def sqlite_engine(path: Path, busy_s: float = 0.0, frozen: bool = False) -> Engi
     return engine
 
 
-def _url(path: Path, frozen: bool) -> URL:
-    if not frozen:
+def _url(path: Path, immutable: bool) -> URL:
+    if not immutable:
         return URL.create("sqlite", database=str(path))
     options = {"uri": "true", "immutable": "1"}
     return URL.create("sqlite", database=path.absolute().as_uri(), query=options)
 
 
-def is_frozen(path: Path) -> bool:
+def is_immutable(path: Path) -> bool:
     """Whether nobody here can write to it, and all that was written is in it."""
     logs = (path.with_name(path.name + log) for log in LOGS)
     try:

@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import (
@@ -31,6 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from ioplan.core.context import Closing
 from ioplan.core.text import did_you_mean
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import (
@@ -50,8 +50,13 @@ from ioplan.store.codec import (
     encode_series,
     encode_telemetry,
 )
-from ioplan.store.errors import LastRoomError, StoreError, explained
-from ioplan.store.postgres import is_address, lock_making, postgres_engine, shown
+from ioplan.store.errors import ReserveUsedError, StoreError, database_errors
+from ioplan.store.postgres import (
+    is_address,
+    lock_schema,
+    postgres_engine,
+    without_password,
+)
 from ioplan.store.queries import (
     all_runs,
     all_sessions,
@@ -70,8 +75,8 @@ from ioplan.store.rows import (
     session_row,
     state_of,
 )
-from ioplan.store.sqlite import WRITES, is_frozen, sqlite_engine
-from ioplan.store.tables import complete, is_complete
+from ioplan.store.sqlite import WRITES, is_immutable, sqlite_engine
+from ioplan.store.tables import create_missing, is_complete
 
 PAGE = 200
 BUSY_S = 30.0
@@ -95,7 +100,7 @@ def _check_is_file(path: str | os.PathLike[str]) -> None:
         )
 
 
-class Store:
+class Store(Closing):
     """An open store. Every method may raise StoreError."""
 
     def __init__(self, engine: Engine, where: str) -> None:
@@ -135,7 +140,7 @@ class Store:
         """Open a file, or a database that is shared: `postgresql://…`."""
         address = str(place)
         if is_address(address):
-            return cls(postgres_engine(address), shown(address))
+            return cls(postgres_engine(address), without_password(address))
         return cls.open(place)
 
     @classmethod
@@ -144,24 +149,13 @@ class Store:
         try:
             return cls.at(place)
         except StoreError:
-            if is_address(str(place)) or not is_frozen(Path(place)):
+            if is_address(str(place)) or not is_immutable(Path(place)):
                 raise
-        return cls(sqlite_engine(Path(place), frozen=True), str(place))
+        return cls(sqlite_engine(Path(place), immutable=True), str(place))
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # ---- sessions
 
@@ -172,8 +166,8 @@ class Store:
         on there is room for one more run, however full the disk becomes.
         """
         if self.reserve:
-            self.reserve.keep()
-        self._keep_env(session.host)
+            self.reserve.acquire()
+        self._add_env(session.host)
         row = session_row(session)
         try:
             with self._write() as connection:
@@ -186,7 +180,7 @@ class Store:
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
-    def replan(self, session_id: str, plan: str, plan_text: str) -> None:
+    def update_plan(self, session_id: str, plan: str, plan_text: str) -> None:
         """A session goes on with an edited plan."""
         change = update(tables.session).where(tables.session.c.id == session_id)
         with self._write() as connection:
@@ -194,7 +188,7 @@ class Store:
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
         """Write down how a session ended; `ended_at` is UTC, ISO 8601."""
-        with suppress(LastRoomError):  # there is nothing to come
+        with suppress(ReserveUsedError):  # there is nothing to come
             self._set_status(session_id, status, ended_at)
 
     @with_reserve
@@ -254,7 +248,7 @@ class Store:
         Adding the same run again changes nothing, and returns False. Another run
         of the same session and seq is an error.
         """
-        env = self._keep_env(record.host)
+        env = self._add_env(record.host)
         row = run_row(record, env)
         blob = {
             "session": record.session,
@@ -364,7 +358,7 @@ class Store:
     # ---- what lies between runs
 
     @with_reserve
-    def tell(self, session_id: str, event: SessionEvent) -> None:
+    def add_event(self, session_id: str, event: SessionEvent) -> None:
         """Write down what happened to a session."""
         key = tables.event.c
         last = select(func.max(key.position)).where(key.session == session_id)
@@ -382,7 +376,7 @@ class Store:
             return [event_of(row, session_id) for row in rows]
 
     @with_reserve
-    def keep_state(self, state: KnownState) -> None:
+    def save_state(self, state: KnownState) -> None:
         """Write down which state a target is in; durable when it returns."""
         known = tables.target_state
         with self._write() as connection:
@@ -407,7 +401,7 @@ class Store:
         """A transaction that writes rows as they are; durable when it ends."""
         return self._write()
 
-    def _keep_env(self, host: dict[str, Any]) -> str:
+    def _add_env(self, host: dict[str, Any]) -> str:
         """Keep a host's facts once; returns their digest.
 
         Its own transaction: another process may add the same facts meanwhile.
@@ -426,12 +420,12 @@ class Store:
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with explained(self.where), self._engine.begin() as connection:
+        with database_errors(self.where), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with explained(self.where), self._writer.begin() as connection:
+        with database_errors(self.where), self._writer.begin() as connection:
             yield connection
 
     def _prepare(self) -> None:
@@ -440,5 +434,5 @@ class Store:
             ready = is_complete(connection, self.where)
         if not ready:
             with self._write() as connection:
-                lock_making(connection)
-                complete(connection, self.where)
+                lock_schema(connection)
+                create_missing(connection, self.where)

@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from ioplan.store.errors import ELSEWHERE, StoreError
+from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 
 LAYOUT = 1
 """Raised when the tables change; records carry their own `schema_version`."""
@@ -150,13 +150,13 @@ def is_complete(connection: Connection, where: str) -> bool:
         raise StoreError(
             f"the store {where} was written by a newer ioplan (layout {layout}, and "
             f"this one knows {LAYOUT}): upgrade with "
-            f"`pip install --upgrade ioplan`, or {ELSEWHERE}"
+            f"`pip install --upgrade ioplan`, or {OTHER_STORE_HINT}"
         )
     if layout is None or ALL - ADDED - present:
         foreign = min(present - ALL, default=meta.name)
         raise StoreError(
             f"{where} is a database of something else (it has a table {foreign!r}, "
-            f"and is no store of ioplan's): {ELSEWHERE}"
+            f"and is no store of ioplan's): {OTHER_STORE_HINT}"
         )
     return present >= ALL
 
@@ -174,7 +174,7 @@ def _layout(connection: Connection) -> int | None:
         return None
 
 
-def complete(connection: Connection, where: str) -> None:
+def create_missing(connection: Connection, where: str) -> None:
     """Make what is missing. Raises StoreError, and nothing is made."""
     if is_complete(connection, where):  # another process was first
         return

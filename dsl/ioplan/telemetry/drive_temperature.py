@@ -13,7 +13,7 @@ THROTTLED = (
     "warning_temp_time",
     "critical_comp_time",
 )
-MOST_STEAL_PERCENT = 20.0
+MAX_STEAL_PERCENT = 20.0
 
 
 def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:
@@ -33,7 +33,7 @@ def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:
         yield "the drive has a critical warning in SMART: see `nvme smart-log`"
     if run.cpu_throttles:
         yield f"CPUs slowed down for their heat {run.cpu_throttles} times"
-    if (run.steal_percent or 0.0) > MOST_STEAL_PERCENT:
+    if (run.steal_percent or 0.0) > MAX_STEAL_PERCENT:
         yield (
             f"the hypervisor took away {run.steal_percent:.0f} % of a CPU: latencies "
             f"are not the drive's alone"

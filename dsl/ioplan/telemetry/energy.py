@@ -46,7 +46,7 @@ def domains(tree: Tree) -> list[Domain]:
     return found
 
 
-def counted(names: list[str]) -> list[str]:
+def non_overlapping(names: list[str]) -> list[str]:
     """Those that add up to the most, and hold nothing twice: `psys` is all of it."""
     if WHOLE in names:
         return [WHOLE]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from ioplan.backends import TargetFacts
@@ -24,10 +23,10 @@ NVME = "nvme"
 
 
 @dataclass(frozen=True)
-class Gathered:
+class RunTelemetry:
     """What is known of one run."""
 
-    telemetry: Telemetry | None = None
+    means: Telemetry | None = None
     points: tuple[TelemetryPoint, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -44,11 +43,11 @@ class Instruments:
         self.sensors = Sensors(self.tree, self.disk, metered=bool(meter))
         self.smart = _smart(self.disk)
 
-    def absent(self) -> tuple[str, ...]:
+    def unavailable(self) -> tuple[str, ...]:
         """What this machine cannot tell, each with a reason."""
-        found = self.sensors.absent()
+        found = self.sensors.unavailable()
         if self.smart and not self.smart.logs().smart:
-            found += (f"SMART ({self.smart.trouble})",)
+            found += (f"SMART ({self.smart.problem})",)
         return found
 
 
@@ -59,65 +58,60 @@ def _smart(disk: Disk | None) -> Smart | None:
     return Smart(f"/dev/{disk.whole.name}")
 
 
-class Watched:
+class InstrumentedRun:
     """One run under instruments, or under none."""
 
     def __init__(self, instruments: Instruments | None, job: Job) -> None:
-        self.instruments, self.gathered = instruments, Gathered()
+        self.instruments, self.telemetry = instruments, RunTelemetry()
         if instruments:
             meter = Meter(instruments.meter) if instruments.meter else None
             self.sampler = Sampler(instruments.sensors, job, meter)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """An event of the run."""
         if self.instruments:
-            self.sampler.hear(event)
+            self.sampler.on_event(event)
 
     def __enter__(self) -> Self:
         if self.instruments:
-            self.logs, self.throttles = _around(self.instruments)
+            self.logs, self.throttles = _read_outside_run(self.instruments)
             self.sampler.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.instruments:
             self.sampler.close()
             if kind is None:  # else nobody waits for what a drive logs
-                self.gathered = self._gathered(self.instruments)
+                self.telemetry = self._telemetry_or_warning(self.instruments)
 
-    def _gathered(self, instruments: Instruments) -> Gathered:
+    def _telemetry_or_warning(self, instruments: Instruments) -> RunTelemetry:
         try:
-            return self._gather(instruments)
+            return self._read_telemetry(instruments)
         except Exception as error:  # an odd machine must not end a run
             why = f"{type(error).__name__}: {error}"
-            return Gathered(warnings=(f"there is no telemetry of the run: {why}",))
+            return RunTelemetry(warnings=(f"there is no telemetry of the run: {why}",))
 
-    def _gather(self, instruments: Instruments) -> Gathered:
+    def _read_telemetry(self, instruments: Instruments) -> RunTelemetry:
         samples = covering(list(self.sampler.samples))
-        logs, throttles = _around(instruments)
+        logs, throttles = _read_outside_run(instruments)
         known = instruments.sensors.readable
         more = _logged(instruments.smart, self.logs, logs)
         if throttles is not None and self.throttles is not None:
             more["cpu_throttles"] = throttles - self.throttles
         telemetry = summary(samples, known, **more)
-        warnings = list(self._troubles())
+        warnings = list(self._problems())
         if telemetry:
             warnings += heat_warnings(telemetry, instruments.sensors.temperature)
-        return Gathered(telemetry, points(samples, known), tuple(warnings))
+        return RunTelemetry(telemetry, points(samples, known), tuple(warnings))
 
-    def _troubles(self) -> Iterator[str]:
-        if self.sampler.trouble:
-            yield f"telemetry ended before the run: {self.sampler.trouble}"
-        if self.sampler.meter and self.sampler.meter.trouble:
-            yield self.sampler.meter.trouble
+    def _problems(self) -> Iterator[str]:
+        if self.sampler.problem:
+            yield f"telemetry ended before the run: {self.sampler.problem}"
+        if self.sampler.meter and self.sampler.meter.problem:
+            yield self.sampler.meter.problem
 
 
-def _around(instruments: Instruments) -> tuple[Logs, int | None]:
+def _read_outside_run(instruments: Instruments) -> tuple[Logs, int | None]:
     """What is read before a run and after it, but not during it."""
     logs = instruments.smart.logs() if instruments.smart else Logs()
     return logs, cpu_throttles(instruments.tree)
@@ -132,5 +126,5 @@ def _logged(smart: Smart | None, before: Logs, after: Logs) -> dict[str, Any]:
         "ocp_before": before.ocp,
         "ocp_after": after.ocp,
         "nvme_power_state": after.power_state,
-        "nvme_power_state_max_watts": smart.most_watts(after.power_state),
+        "nvme_power_state_max_watts": smart.max_state_watts(after.power_state),
     }

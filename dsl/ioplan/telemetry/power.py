@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from ioplan.telemetry.energy import Domain, counted
+from ioplan.telemetry.energy import Domain, non_overlapping
 from ioplan.telemetry.hwmon import WHOLE_MACHINE
 from ioplan.telemetry.sample import Sample
 
@@ -46,7 +46,7 @@ class Power:
         names = [
             n.removeprefix("rapl ") for n in self.by_source if n.startswith("rapl")
         ]
-        return [f"rapl {name}" for name in counted(names)]
+        return [f"rapl {name}" for name in non_overlapping(names)]
 
 
 def power(samples: Sequence[Sample], domains: Mapping[str, Domain]) -> Power:

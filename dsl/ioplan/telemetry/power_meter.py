@@ -11,8 +11,8 @@ from contextlib import suppress
 from math import isfinite
 from typing import IO
 
-LONGEST_S, END_S = 10.0, 1.0
-SHOWN, MOST_BYTES = 100, 4096
+TIMEOUT_S, END_S = 10.0, 1.0
+MAX_SHOWN, MAX_BYTES = 100, 4096
 
 
 class Meter:
@@ -24,31 +24,31 @@ class Meter:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)
-        self.asked: subprocess.Popen[bytes] | None = None
-        self.asked_s = 0.0
-        self.trouble = ""
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started_s = 0.0
+        self.problem = ""
 
     def now(self) -> float | None:
         """Watts, if an answer has come since; asks for the next one."""
-        answer = self._answer()
-        if self.asked is None:
-            self._ask()
+        answer = self._poll()
+        if self.process is None:
+            self._start()
         return answer
 
     def close(self) -> None:
         """End what is still asked, and what that has started."""
-        if self.asked:
+        if self.process:
             with suppress(OSError):
-                os.killpg(self.asked.pid, signal.SIGKILL)
+                os.killpg(self.process.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
-                self.asked.wait(END_S)
-            for pipe in (self.asked.stdout, self.asked.stderr):
-                _heard(pipe)
-            self.asked = None
+                self.process.wait(END_S)
+            for pipe in (self.process.stdout, self.process.stderr):
+                _read_available(pipe)
+            self.process = None
 
-    def _ask(self) -> None:
+    def _start(self) -> None:
         try:
-            self.asked = subprocess.Popen(
+            self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -57,23 +57,26 @@ class Meter:
             )
         except (OSError, ValueError) as error:
             self._failed(f"cannot be started: {error}")
-        self.asked_s = time.monotonic()
+        self.started_s = time.monotonic()
 
-    def _answer(self) -> float | None:
-        if self.asked is None:
+    def _poll(self) -> float | None:
+        if self.process is None:
             return None
-        if self.asked.poll() is None:
-            if time.monotonic() - self.asked_s > LONGEST_S:
-                self._failed(f"did not answer within {LONGEST_S:.0f} s")
+        if self.process.poll() is None:
+            if time.monotonic() - self.started_s > TIMEOUT_S:
+                self._failed(f"did not answer within {TIMEOUT_S:.0f} s")
                 self.close()
             return None
-        said, told = _heard(self.asked.stdout), _heard(self.asked.stderr)
-        code, self.asked = self.asked.returncode, None
+        said, told = (
+            _read_available(self.process.stdout),
+            _read_available(self.process.stderr),
+        )
+        code, self.process = self.process.returncode, None
         return self._watts(code, said, told)
 
     def _watts(self, code: int, said: str, told: str) -> float | None:
         if code:
-            self._failed(f"ended with {code}: {(told or said).strip()[:SHOWN]!r}")
+            self._failed(f"ended with {code}: {(told or said).strip()[:MAX_SHOWN]!r}")
             return None
         try:
             watts = float(said)
@@ -81,22 +84,22 @@ class Meter:
             watts = -1.0
         if not isfinite(watts) or watts < 0:
             self._failed(
-                f"printed {said.strip()[:SHOWN]!r}, which is no number of watts"
+                f"printed {said.strip()[:MAX_SHOWN]!r}, which is no number of watts"
             )
             return None
         return watts
 
     def _failed(self, why: str) -> None:
         words = " ".join(self.command)
-        self.trouble = self.trouble or f"the power meter `{words}` {why}"
+        self.problem = self.problem or f"the power meter `{words}` {why}"
 
 
-def _heard(pipe: IO[bytes] | None) -> str:
+def _read_available(pipe: IO[bytes] | None) -> str:
     """What is in a pipe; what a program's own programs still hold is not waited for."""
     assert pipe
     with pipe:
         os.set_blocking(pipe.fileno(), False)
         try:
-            return os.read(pipe.fileno(), MOST_BYTES).decode(errors="replace")
+            return os.read(pipe.fileno(), MAX_BYTES).decode(errors="replace")
         except BlockingIOError:
             return ""

@@ -25,7 +25,7 @@ class Sampler:
     def __init__(self, sensors: Sensors, job: Job, meter: Meter | None = None) -> None:
         self.sensors, self.job, self.meter = sensors, job, meter
         self.samples: list[Sample] = []
-        self.trouble = ""
+        self.problem = ""
         self.measuring = False
         self.marks: SimpleQueue[tuple[float, bool] | None] = SimpleQueue()
         self.thread = Thread(target=self._run, daemon=True, name="ioplan telemetry")
@@ -34,7 +34,7 @@ class Sampler:
         """Begin, without a sample yet."""
         self.thread.start()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take a sample if the event is the end of an interval."""
         match event:
             case Started() if not self.job.warmup_ns:
@@ -51,7 +51,7 @@ class Sampler:
         self.marks.put(None)
         self.thread.join(END_S)
         if self.thread.is_alive():
-            self.trouble = "reading it hangs: see which file of /sys does"
+            self.problem = "reading it hangs: see which file of /sys does"
         if self.meter:
             self.meter.close()
 
@@ -65,4 +65,4 @@ class Sampler:
                 sample = self.sensors.sample(t_s, self.meter)
                 self.samples = [sample] if is_start else [*self.samples, sample]
         except Exception as error:  # an odd machine must not end a run
-            self.trouble = f"{type(error).__name__}: {error}"
+            self.problem = f"{type(error).__name__}: {error}"

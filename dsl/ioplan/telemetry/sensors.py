@@ -56,11 +56,11 @@ class Sensors:
         if meter and (watts := meter.now()) is not None:
             yield METER, watts
 
-    def absent(self) -> tuple[str, ...]:
+    def unavailable(self) -> tuple[str, ...]:
         """What this machine cannot tell, each with a reason."""
-        return tuple(self._absent())
+        return tuple(self._unavailable())
 
-    def _absent(self) -> Iterator[str]:
+    def _unavailable(self) -> Iterator[str]:
         if not (self.metered or self.power or self.readable):
             yield f"power ({self._no_power()})"
         if not self.temperature:

@@ -17,8 +17,8 @@ SMART = ("smart-log", "--output-format=json")
 OCP = ("ocp", "smart-add-log", "--output-format=json")
 POWER_STATE = ("get-feature", "--feature-id=2")
 CONTROLLER = ("id-ctrl", "--output-format=json")
-LONGEST_S, END_S = 5.0, 1.0
-PLACES = "/usr/sbin:/sbin"
+TIMEOUT_S, END_S = 5.0, 1.0
+SYSTEM_PATH = "/usr/sbin:/sbin"
 """Not in the path of ordinary users."""
 CURRENT = re.compile(r"[Cc]urrent value:\s*(?:0[xX])?([0-9a-fA-F]+)")
 STATE_BITS = 0x1F
@@ -38,25 +38,25 @@ class Smart:
 
     def __init__(self, node: str) -> None:
         self.node = node
-        self.program = shutil.which("nvme") or shutil.which("nvme", path=PLACES)
+        self.program = shutil.which("nvme") or shutil.which("nvme", path=SYSTEM_PATH)
         self.refused: dict[tuple[str, ...], str] = {}
         self.max_watts: dict[int, float] | None = None
 
     def logs(self) -> Logs:
         """The logs now. Takes some 10 ms."""
         smart, ocp = self._json(SMART), self._json(OCP)
-        found = CURRENT.search(self._said(POWER_STATE))
+        found = CURRENT.search(self._output(POWER_STATE))
         state = int(found[1], 16) & STATE_BITS if found else None
         return Logs(dict(_numbers(smart)), dict(_numbers(ocp)), state)
 
-    def most_watts(self, state: int | None) -> float | None:
+    def max_state_watts(self, state: int | None) -> float | None:
         """What the drive says that it uses at most in a power state."""
         if self.max_watts is None:
             self.max_watts = dict(_power_states(self._json(CONTROLLER)))
         return self.max_watts.get(state) if state is not None else None
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Why there is no SMART log; empty if there is one."""
         if not self.program:
             return "there is no program nvme: install nvme-cli"
@@ -64,13 +64,13 @@ class Smart:
 
     def _json(self, words: tuple[str, ...]) -> dict[str, Any]:
         try:
-            made = json.loads(self._said(words) or "{}")
+            made = json.loads(self._output(words) or "{}")
         except ValueError:
             self.refused[words] = "nvme printed what is no JSON"
             made = {}
         return made if isinstance(made, dict) else {}
 
-    def _said(self, words: tuple[str, ...]) -> str:
+    def _output(self, words: tuple[str, ...]) -> str:
         if not self.program or words in self.refused:
             return ""
         *command, last = words
@@ -80,10 +80,10 @@ class Smart:
             self.refused[words] = f"nvme cannot be started: {error.strerror}"
             return ""
         try:
-            said, told = process.communicate(timeout=LONGEST_S)
+            said, told = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            _leave(process)
-            self.refused[words] = f"nvme did not end within {LONGEST_S:.0f} s"
+            _abandon(process)
+            self.refused[words] = f"nvme did not end within {TIMEOUT_S:.0f} s"
             return ""
         if process.returncode:
             self.refused[words] = _line(told) or f"nvme exited {process.returncode}"
@@ -101,7 +101,7 @@ def _started(command: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _leave(process: subprocess.Popen[bytes]) -> None:
+def _abandon(process: subprocess.Popen[bytes]) -> None:
     """A drive that hangs holds it in the kernel: it is not waited for for ever."""
     process.kill()
     with suppress(subprocess.TimeoutExpired):

@@ -25,7 +25,7 @@ LINK = (
 NO_NODE = -1
 
 
-def place(tree: Tree, path: str, disk: Disk | None) -> dict[str, Any]:
+def topology(tree: Tree, path: str, disk: Disk | None) -> dict[str, Any]:
     """Facts of the target that bear on its figures; unknown ones are absent."""
     facts: dict[str, Any] = {}
     if disk:

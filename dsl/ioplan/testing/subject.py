@@ -17,7 +17,7 @@ from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import FEATURES, MIXED, gaps_of
+from ioplan.runner.fit import FEATURES, MIXED_WORKLOAD, gaps_of
 from ioplan.workload import SizeShare
 
 MS_NS = 1_000_000
@@ -83,7 +83,7 @@ def job(
 
 def feature_job(facts: TargetFacts, feature: str, times: Times = SHORT) -> Job:
     """A feature of the language as `ioplan backends` asks for it, made short."""
-    text = f'{MIXED}test "T" {{ {FEATURES[feature]} }}'
+    text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
     ((_, asked),) = all_jobs(unfold(check(Source(feature, text))), facts, False)
     short: dict[str, Any] = {
         "interval_ns": times.interval_ns,

@@ -27,18 +27,18 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import SessionStatus, new_session_id
 from ioplan.runner.context import SessionContext
 from ioplan.runner.crosscheck import (
-    NEAR_PERCENT,
-    Compared,
+    AGREEMENT_PERCENT,
+    MetricRatio,
     Pairs,
     RunOne,
-    interleaved,
+    run_interleaved,
 )
 from ioplan.runner.execute.execute import now
 from ioplan.runner.session import RunFailed, Runner
 from ioplan.store.store import Store
 
 UNDECIDED = (
-    f"undecided: the interval has 1 in it, but reaches beyond {NEAR_PERCENT:g} %; "
+    f"undecided: the interval has 1 in it, but reaches beyond {AGREEMENT_PERCENT:g} %; "
     "more --rounds or longer runs may tell"
 )
 
@@ -157,7 +157,7 @@ def _choices(options: Options) -> list[Choice]:
 
 def _measured(
     plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
-) -> list[Compared]:
+) -> list[MetricRatio]:
     status: SessionStatus = "failed"
     try:
         found = list(_compared(plan, sides, rounds, console))
@@ -175,7 +175,7 @@ def _measured(
 
 def _compared(
     plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
-) -> Iterator[Compared]:
+) -> Iterator[MetricRatio]:
     """Each run of the plan on both; the first prepares for both."""
     for step in _single(plan):
         if isinstance(step, Prepare):
@@ -183,8 +183,8 @@ def _compared(
         elif isinstance(step, Run):
             console.print(line(f"{step.test.title}: {step}", "dim"))
             pairs = Pairs(step.test.title, step.cell_text)
-            interleaved(_on(sides, step), pairs, rounds)
-            yield from pairs.compared()
+            run_interleaved(_on(sides, step), pairs, rounds)
+            yield from pairs.ratios()
 
 
 def _on(sides: list[Side], step: Run) -> RunOne:
@@ -207,7 +207,7 @@ def _single(plan: CheckedPlan) -> Iterator[SingleStep]:
             yield step
 
 
-def _table(found: list[Compared], names: list[str]) -> Table:
+def _table(found: list[MetricRatio], names: list[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("cell", overflow="fold")
     for heading in ("metric", *names, "ratio", "95 % interval"):

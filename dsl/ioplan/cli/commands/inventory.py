@@ -24,7 +24,7 @@ from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.syntax import tree
 from ioplan.planner.estimate import Cost, Estimator
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import FEATURES, answer
+from ioplan.runner.fit import FEATURES, feature_support
 from ioplan.suites import Suite, suite_names, suites
 
 ANSWER_STYLES = {"exactly": "green", "nearly": "yellow", "no": "red"}
@@ -55,7 +55,7 @@ def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
         table.add_column(name)
     for feature in FEATURES:
         answers = (
-            answer(backend, lab.options_of(name), feature)
+            feature_support(backend, lab.options_of(name), feature)
             for name, backend in backends.items()
         )
         table.add_row(

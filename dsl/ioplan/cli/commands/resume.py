@@ -19,7 +19,7 @@ from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
-from ioplan.runner.finished_runs import Change, Done, change
+from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
 from ioplan.runner.seal import is_signed
 from ioplan.store.session_folder import session_lock
 from ioplan.store.store import Store
@@ -61,7 +61,7 @@ def _go_on(store: Store, session: Session, resumed: Resumed) -> int:
         console.print(f"session {session.id} has ended; nothing is left to do")
         return HELD
     _tell(store, session, plan, records, console)
-    begun = Begun(session.id, _as_running(session, plan), Done(records))
+    begun = Begun(session.id, _as_running(session, plan), FinishedRuns(records))
     return go(plan, options, store, begun)
 
 
@@ -123,27 +123,27 @@ def _tell(
     console: Console,
 ) -> None:
     """Say where the session stands, and what became of an edited plan."""
-    finished = len(Done(records))
+    finished = len(FinishedRuns(records))
     text = f"{finished} finished runs are kept"
     console.print(f"resuming session {session.id}: {text}", highlight=False)
-    store.tell(session.id, SessionEvent(at=now(), kind="resumed", text=text))
+    store.add_event(session.id, SessionEvent(at=now(), kind="resumed", text=text))
     if plan.text == session.plan_text:
         return
     before = SessionEvent(at=now(), kind="edited", text=session.plan_text)
-    store.tell(session.id, before)
-    store.replan(session.id, plan.title, plan.text)
-    for line in _lines(change(plan, records), plan.file):
+    store.add_event(session.id, before)
+    store.update_plan(session.id, plan.title, plan.text)
+    for line in _lines(plan_change(plan, records), plan.file):
         say(line)
 
 
-def _lines(found: Change, file: str) -> Iterable[str]:
+def _lines(found: PlanChange, file: str) -> Iterable[str]:
     """What an edited plan changes, in a few lines."""
     yield (
-        f"{file} was edited since: {found.kept} finished runs are still in it, "
-        f"{len(found.fresh)} are to be done, {len(found.gone)} are no longer in it"
+        f"{file} was edited since: {found.reused} finished runs are still in it, "
+        f"{len(found.added)} are to be done, {len(found.removed)} are no longer in it"
     )
-    yield from _some("  to be done", [_run(one) for one in found.fresh])
-    yield from _some("  no longer in it", [_record(one) for one in found.gone])
+    yield from _some("  to be done", [_run(one) for one in found.added])
+    yield from _some("  no longer in it", [_record(one) for one in found.removed])
 
 
 def _some(title: str, names: list[str]) -> Iterable[str]:

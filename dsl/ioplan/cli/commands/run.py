@@ -38,13 +38,13 @@ from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.finished_runs import Done
+from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit import shortfalls
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.seal import sign
 from ioplan.runner.session import Runner, Tally
-from ioplan.runner.state_ledger import began_on, forget_state, target_key
+from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import session_lock
 from ioplan.store.store import Store
@@ -72,7 +72,7 @@ class Begun:
 
     id: str
     before: Session | None = None
-    done: Done = field(default_factory=Done)
+    done: FinishedRuns = field(default_factory=FinishedRuns)
 
 
 def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
@@ -128,7 +128,7 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
 
 def check_same(before: Session | None, facts: TargetFacts) -> None:
     """A session goes on only on the target that it began on. Raises TargetError."""
-    if before is None or began_on(before, facts):
+    if before is None or is_session_target(before, facts):
         return
     raise TargetError(
         f"{facts.path} is not the target that session {before.id} began on; that was: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from rich import box
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.cluster.jobs.lane import LaneState
+from ioplan.core.context import Closing
 from ioplan.core.text import line
 from ioplan.core.units import iops_text, latency_text, time_text
 
@@ -71,7 +73,7 @@ def _doing(state: LaneState) -> str:
     return state.message if state.status == "waiting" else state.step
 
 
-class Overview:
+class Overview(Closing):
     """The rows, drawn anew in a terminal; else a line when something has changed."""
 
     def __init__(self, console: Console) -> None:
@@ -79,12 +81,13 @@ class Overview:
         self.live = Live(console=console, refresh_per_second=4, transient=True)
         self.told: dict[str, str] = {}
 
-    def __enter__(self) -> Overview:
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.live.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Leave the terminal as it was."""
         if self.console.is_terminal:
             self.live.stop()
 

@@ -44,7 +44,7 @@ def plan_table(
         hidden = drawn = 0
         for step, times in with_repetitions(steps):
             cost = estimator.cost(step)
-            total = _sum(total, cost.times(times))
+            total = _sum(total, cost.repeated(times))
             number += 1
             if drawn < MOST_ROWS or everything:
                 drawn += 1
@@ -118,7 +118,7 @@ def plan_json(
     out.write('"steps": [')
     for number, (step, times) in enumerate(with_repetitions(unfold(plan, state)), 1):
         cost = estimator.cost(step)
-        total = _sum(total, cost.times(times))
+        total = _sum(total, cost.repeated(times))
         out.write(",\n" if number > 1 else "\n")
         out.write(json.dumps(step_json(step, number, cost, times)))
     ends = {

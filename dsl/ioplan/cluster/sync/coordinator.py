@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -16,9 +15,10 @@ from ioplan.cluster.sync.job_split import hosts_of, share_of
 from ioplan.cluster.sync.merge import Series, added_results
 from ioplan.cluster.sync.participant import LEAVING_S, SILENT_S
 from ioplan.cluster.sync.start_skew import LEAD_NS, Offset, Start, skew_of, warning
+from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
-from ioplan.runner.execute.io_errors import device_error, errors_in
+from ioplan.runner.execute.io_errors import device_failure, errors_in
 
 EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 UNKNOWN = Offset(0, 0)
@@ -55,7 +55,7 @@ class Side:
     def trouble(self, target: str, asked: bool) -> Failure | None:
         """Why this host's part cannot be used."""
         found = self.measurement.failure
-        found = found or device_error(target, self.errors, self.measurement)
+        found = found or device_failure(target, self.errors, self.measurement)
         if found:
             return found
         if self.over and self.result is None:
@@ -83,7 +83,7 @@ class Side:
         }
 
 
-class TogetherExecution:
+class TogetherExecution(Closing):
     """A run under way on its hosts."""
 
     def __init__(
@@ -222,15 +222,7 @@ class TogetherExecution:
         """End it by force."""
         self._say("kill")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """No host goes on. Of one that does not say so, the link is cut: it ends."""
         self.stop()
         deadline_s = time.monotonic() + LEFT_S

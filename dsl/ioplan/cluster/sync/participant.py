@@ -22,7 +22,7 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.lab.lab import Lab
 from ioplan.runner.execute.execute import format_error
 from ioplan.runner.execute.watchdog import Limits, Watchdog
-from ioplan.telemetry.instruments import Instruments, Watched
+from ioplan.telemetry.instruments import InstrumentedRun, Instruments
 
 SILENT_S = 10.0
 """The desk is heard of every second."""
@@ -109,7 +109,7 @@ class Part:
         self.dog: Watchdog | None = None
         self.execution: Any = None
         self.thread: Thread | None = None
-        self.watched: Watched | None = None
+        self.watched: InstrumentedRun | None = None
         self.stopped = False
         self.runs = 0
 
@@ -162,17 +162,17 @@ class Part:
         self._begin(self._run, job)
 
     def _run(self, job: Job) -> None:
-        watched = self.watched = Watched(self.instruments, job)
+        watched = self.watched = InstrumentedRun(self.instruments, job)
         try:
             with watched:
                 for event in self._events(job):
                     if not isinstance(event, Started):
-                        watched.hear(event)
+                        watched.on_event(event)
                     self._tell(event)
         except Exception as error:  # a stranger's code: anything may come
             self._tell(Failure(cause="backend-error", message=format_error(error)))
-        gathered = watched.gathered
-        telemetry = gathered.telemetry and gathered.telemetry.model_dump(mode="json")
+        gathered = watched.telemetry
+        telemetry = gathered.means and gathered.means.model_dump(mode="json")
         self.dog = self.execution = None
         self.voice("over", telemetry=telemetry, warnings=gathered.warnings)
 
@@ -182,7 +182,7 @@ class Part:
             execution.go(at_ns)
         if self.watched:
             wait_s = max(0, at_ns - time.time_ns()) / SECOND_NS
-            Timer(wait_s, self.watched.hear, [Started(mode="")]).start()
+            Timer(wait_s, self.watched.on_event, [Started(mode="")]).start()
 
     def _tell(self, event: Event) -> None:
         self.voice("event", event=event.model_dump(mode="json"))

@@ -9,7 +9,7 @@ from statistics import fmean, median, pstdev
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric, parse_metric
-from ioplan.measure.metrics import PER
+from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.measure.tally import READ_WRITE, moved
 from ioplan.records.record import Interval
 from ioplan.records.telemetry import TelemetryPoint
@@ -47,7 +47,7 @@ def metric_at(
         return None  # the series is of all streams together
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
-    if metric.name in PER:
+    if metric.name in RATIO_METRICS:
         return _per(metric, point, readings)
     amounts = {"iops": point.ios, "bandwidth": point.bytes}
     if metric.name in amounts:
@@ -71,7 +71,9 @@ def _per(
     metric: Metric, point: Interval, readings: TelemetryPoint | None
 ) -> float | None:
     """What is done for each percent of one CPU, or for each watt."""
-    rate, used = (metric_at(Metric(name=n), point, readings) for n in PER[metric.name])
+    rate, used = (
+        metric_at(Metric(name=n), point, readings) for n in RATIO_METRICS[metric.name]
+    )
     return rate / used if used and rate is not None else None
 
 

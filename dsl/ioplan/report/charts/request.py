@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ioplan.language.metric import PERCENTILE, Metric
 from ioplan.language.plan import Chart
-from ioplan.measure.metrics import PER
+from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.report.document import Column, Scale
 from ioplan.report.points import Spot
 from ioplan.report.reader import Reader
@@ -108,7 +108,7 @@ def metric_name(metric: Metric) -> str:
 
 def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
     """A line on each CPU time that metrics are of, or count IOPS by."""
-    names = dict.fromkeys(PER.get(m.name, (m.name,))[-1] for m in metrics)
+    names = dict.fromkeys(RATIO_METRICS.get(m.name, (m.name,))[-1] for m in metrics)
     return tuple(f"{name}: {MEANINGS[name]}" for name in names if name in MEANINGS)
 
 

@@ -1,4 +1,4 @@
-"""Takes events from an execution, in a thread of its own where it may hang."""
+"""Reads events from an execution, in a thread of its own where it may hang."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ioplan.job import Event
 JOIN_S = 1.0
 
 
-class InPlace:
-    """The pump of what never waits: two threads that take turns cost a third more."""
+class DirectReader:
+    """Reads what never waits: two threads that take turns cost a third more."""
 
     waited_s = 0.0
 
@@ -22,80 +22,80 @@ class InPlace:
         self.events = iter(execution)
 
     def start(self) -> None:
-        """There is nothing to begin."""
+        """Nothing to do."""
 
-    def ask(self) -> None:
-        """It is taken when it is waited for."""
+    def request(self) -> None:
+        """Nothing to do: `result` reads it."""
 
     def wait(self, wait_s: float) -> bool:
-        """It has always come."""
+        """Always true: the event is read without waiting."""
         return True
 
-    def take(self) -> Event | None:
+    def result(self) -> Event | None:
         """The next event; None at the end. Raises what the backend raises."""
         return next(self.events, None)
 
-    def end(self) -> None:
-        """There is nothing to let go."""
+    def close(self) -> None:
+        """Nothing to do."""
 
 
-class Pump:
-    """One event at a time, and only when asked: a backend is never run ahead.
+class ThreadReader:
+    """One event at a time, and only on request: a backend is never run ahead.
 
-    Waiting for it takes signals at once, unlike waiting for a pipe in a thread.
+    A signal interrupts the wait at once, unlike a wait for a pipe.
     """
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
-        self.asked: SimpleQueue[bool] = SimpleQueue()
-        self.given: SimpleQueue[Event | Exception | None] = SimpleQueue()
-        self.got: Event | Exception | None = None
+        self.requests: SimpleQueue[bool] = SimpleQueue()
+        self.replies: SimpleQueue[Event | Exception | None] = SimpleQueue()
+        self.reply: Event | Exception | None = None
         self.waited_s = 0.0
-        self.thread = Thread(target=self._run, daemon=True, name="ioplan pump")
+        self.thread = Thread(target=self._run, daemon=True, name="ioplan event reader")
 
     def start(self) -> None:
-        """Begin, without taking anything yet."""
+        """Start the thread; nothing is read yet."""
         self.thread.start()
 
-    def ask(self) -> None:
-        """Have the next event taken."""
-        self.asked.put(True)
+    def request(self) -> None:
+        """Have the next event read."""
+        self.requests.put(True)
 
     def wait(self, wait_s: float) -> bool:
-        """Whether it has come; `waited_s` is then how long that took."""
-        began_s = time.monotonic()
+        """Whether the event has come; `waited_s` is how long that took."""
+        started_s = time.monotonic()
         try:
-            self.got = self.given.get(timeout=wait_s)
+            self.reply = self.replies.get(timeout=wait_s)
         except Empty:
             return False
         finally:
-            self.waited_s = time.monotonic() - began_s
+            self.waited_s = time.monotonic() - started_s
         return True
 
-    def take(self) -> Event | None:
-        """What has come; None at the end. Raises what the backend raised."""
-        if isinstance(self.got, Exception):
-            raise self.got
-        return self.got
+    def result(self) -> Event | None:
+        """The event; None at the end. Raises what the backend raised."""
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
 
-    def end(self) -> None:
-        """Let the thread go; one that hangs stays, and dies with ioplan."""
-        self.asked.put(False)
+    def close(self) -> None:
+        """End the thread; one that hangs stays, and dies with ioplan."""
+        self.requests.put(False)
         with suppress(RuntimeError):  # it was never started
             self.thread.join(JOIN_S)
 
     def _run(self) -> None:
         try:
             events = iter(self.execution)
-            while self.asked.get():
-                self.given.put(next(events, None))
+            while self.requests.get():
+                self.replies.put(next(events, None))
         except Exception as error:  # a stranger's code: anything may come
-            self.given.put(error)
+            self.replies.put(error)
         except BaseException as error:
-            self.given.put(BackendError(f"the backend ended by {error!r}"))
+            self.replies.put(BackendError(f"the backend ended by {error!r}"))
 
 
-def pump_of(execution: Execution) -> Pump | InPlace:
-    """How its events are taken."""
+def reader_of(execution: Execution) -> ThreadReader | DirectReader:
+    """The reader that fits an execution."""
     never_waits = getattr(execution, "never_waits", False)
-    return InPlace(execution) if never_waits else Pump(execution)
+    return DirectReader(execution) if never_waits else ThreadReader(execution)

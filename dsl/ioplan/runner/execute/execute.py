@@ -14,23 +14,23 @@ from ioplan.backends import BackendError, Drive
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
-from ioplan.runner.execute.interrupt import HOLDING, Interrupt
-from ioplan.runner.execute.io_errors import DEVICE_ERROR, device_error, errors_in
-from ioplan.runner.execute.progress import Clocks, fraction_done
+from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
+from ioplan.runner.execute.io_errors import DEVICE_ERROR, device_failure, errors_in
+from ioplan.runner.execute.progress import ClockPair, fraction_done
 from ioplan.runner.execute.watchdog import STUCK, Limits, Watchdog
-from ioplan.telemetry.instruments import Gathered, Instruments, Watched
+from ioplan.telemetry.instruments import InstrumentedRun, Instruments, RunTelemetry
 
 EVENTS = (Started, Progress, Result, Failure)
-WHOLE = 0.95
+COMPLETE_FRACTION = 0.95
 """A run that ends by itself before this share of what was asked was cut short…"""
-START_NS = 100_000_000
+STARTUP_NS = 100_000_000
 """…but for what a loaded machine may take until the first I/O is issued."""
 
 UNCONDITIONAL_FAILURES = (STUCK, DEVICE_ERROR)
 """Causes that are told also of a run that the user has stopped."""
 DEFAULT_LIMITS = Limits()
 
-Watch = Callable[[Progress, Interval | None], bool]
+OnInterval = Callable[[Progress, Interval | None], bool]
 """Told of each interval; returning True ends the run, as its purpose is reached."""
 
 
@@ -49,12 +49,12 @@ class RunOutcome:
     started_at: str
     ended_at: str
     warnings: tuple[str, ...] = ()
-    gathered: Gathered = field(default_factory=Gathered)
+    telemetry: RunTelemetry = field(default_factory=RunTelemetry)
 
     @property
     def detail(self) -> RunDetail:
         """What is kept beside the record."""
-        points = {"telemetry": self.gathered.points}
+        points = {"telemetry": self.telemetry.points}
         return self.measurement.detail.model_copy(update=points)
 
 
@@ -67,7 +67,7 @@ def execute(
     drive: Drive,
     job: Job,
     interrupt: Interrupt,
-    watch: Watch,
+    on_interval: OnInterval,
     limits: Limits = DEFAULT_LIMITS,
     instruments: Instruments | None = None,
 ) -> RunOutcome:
@@ -75,17 +75,17 @@ def execute(
 
     Nothing of it goes on when this returns, but for what is "stuck".
     """
-    run, clocks, started_at = _Run(job, interrupt, limits), Clocks(), now()
-    watched = Watched(instruments, job)
-    with interrupt.patient(HOLDING), watched, closing(run.events(drive)) as taken:
+    run, clocks, started_at = _Run(job, interrupt, limits), ClockPair(), now()
+    watched = InstrumentedRun(instruments, job)
+    with interrupt.tolerating(CRITICAL), watched, closing(run.events(drive)) as taken:
         for event, interval in taken:
-            watched.hear(event)
+            watched.on_event(event)
             if isinstance(event, Progress) and not run.is_over(event):
-                run.enough = watch(event, interval)
+                run.enough = on_interval(event, interval)
             if (run.enough or run.errors) and interrupt.current:
                 interrupt.current.stop()
-    status, cause, message = run.judged()
-    gathered, ended_at = watched.gathered, now()
+    status, cause, message = run.verdict()
+    gathered, ended_at = watched.telemetry, now()
     warnings = tuple(filter(None, [clocks.jump()]))
     return RunOutcome(
         run.measurement,
@@ -140,26 +140,26 @@ class _Run:
         self.errors += errors_in(progress)
         return self.enough or self.errors > 0
 
-    def judged(self) -> tuple[Status, str, str]:
+    def verdict(self) -> tuple[Status, str, str]:
         """Whether the run is what was asked; if not, why, in a word and a sentence."""
         measurement = self.measurement = _sanitized(self.measurement)
-        failed = device_error(self.job.target, self.errors, measurement)
+        failed = device_failure(self.job.target, self.errors, measurement)
         failure = measurement.failure or failed
         if failure and failure.cause in UNCONDITIONAL_FAILURES:
             return "failed", failure.cause, failure.message
-        failure = failure or _unmeasured(measurement)
+        failure = failure or _missing_result(measurement)
         short = (
             ""
             if failure or self.enough
-            else _short(self.job, measurement, self.lasted_ns)
+            else _cut_short(self.job, measurement, self.lasted_ns)
         )
-        if self.interrupt.asked and (failure or short):
+        if self.interrupt.signals and (failure or short):
             return "interrupted", "interrupted", "stopped by the user"
         if failure:
             return "failed", failure.cause, failure.message
         if short:
             return "failed", "short", short
-        return _checked(measurement)
+        return _self_consistent(measurement)
 
 
 def format_error(error: Exception) -> str:
@@ -183,13 +183,13 @@ def _sanitized(measurement: Measurement) -> Measurement:
         return left
 
 
-def _unmeasured(measurement: Measurement) -> Failure | None:
+def _missing_result(measurement: Measurement) -> Failure | None:
     if measurement.complete:
         return None
     return Failure(cause="no-result", message="the backend ended without a result")
 
 
-def _short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
+def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
     """How a run that nobody ended came to its end too early, if it did.
 
     What counts is how long it went on, `lasted_ns` by our own clock: a slow device
@@ -200,13 +200,13 @@ def _short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
     stopped = measurement.result is not None and measurement.result.stopped
     if stopped and share < 1:
         return f"something stopped the run at {share:.1%} of what was asked"
-    went_on_ns = max(measurement.run_ns, lasted_ns) + START_NS
-    if fraction_done(job, went_on_ns, moved_bytes) < WHOLE:
+    went_on_ns = max(measurement.run_ns, lasted_ns) + STARTUP_NS
+    if fraction_done(job, went_on_ns, moved_bytes) < COMPLETE_FRACTION:
         return f"the run ended at {share:.1%} of what was asked"
     return ""
 
 
-def _checked(measurement: Measurement) -> tuple[Status, str, str]:
+def _self_consistent(measurement: Measurement) -> tuple[Status, str, str]:
     """The figures must agree with each other, and the data with what was written."""
     wrong = sum(stream.verify_errors for stream in measurement.streams)
     if wrong:

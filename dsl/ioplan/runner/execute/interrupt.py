@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Protocol, Self
 
-WAITING, RUNNING, HOLDING = 0, 1, 2
-"""How many signals are borne while the target rests, while a run goes on, and
-while a run is started, left or stored. One more breaks off whatever it is."""
+from ioplan.core.context import Closing
+
+IDLE, RUNNING, CRITICAL = 0, 1, 2
+"""How many signals are tolerated while the target rests, while a run goes on, and
+while a run is started, ended or stored. One more raises KeyboardInterrupt."""
 
 
 class Stoppable(Protocol):
@@ -20,12 +22,12 @@ class Stoppable(Protocol):
         """End the I/O at once."""
 
 
-class Interrupt:
-    """Signals while a plan runs. The first one stops the current run in order."""
+class Interrupt(Closing):
+    """Signals while a plan runs. The first one stops the current run cleanly."""
 
     def __init__(self) -> None:
-        self.asked = 0
-        self.patience = RUNNING
+        self.signals = 0
+        self.tolerance = RUNNING
         self.current: Stoppable | None = None
         self.before: dict[signal.Signals, Any] = {}
 
@@ -34,33 +36,29 @@ class Interrupt:
             self.before[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Give the signals back to whom they belonged."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
     @contextmanager
-    def patient(self, patience: int) -> Iterator[None]:
-        """Bear so many signals meanwhile; with none, also not one from before."""
-        before, self.patience = self.patience, patience
+    def tolerating(self, tolerance: int) -> Iterator[None]:
+        """Raise only after so many signals; with 0, also for one from before."""
+        before, self.tolerance = self.tolerance, tolerance
         try:
-            if not patience:
+            if not tolerance:
                 self.check()
             yield
         finally:
-            self.patience = before
+            self.tolerance = before
 
     @contextmanager
     def stopping(self, run: Stoppable) -> Iterator[None]:
-        """The run that a signal stops; it may have come while the run was started."""
+        """Have a signal stop this run, also one that came while it was started."""
         self.current = run
         try:
-            with self.patient(RUNNING):
-                if self.asked:
+            with self.tolerating(RUNNING):
+                if self.signals:
                     run.stop()
                 yield
         finally:
@@ -68,12 +66,12 @@ class Interrupt:
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal has come."""
-        if self.asked:
+        if self.signals:
             raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.asked += 1
-        if self.asked > self.patience:
+        self.signals += 1
+        if self.signals > self.tolerance:
             raise KeyboardInterrupt
         if self.current:
             self.current.stop()

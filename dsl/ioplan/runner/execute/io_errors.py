@@ -1,4 +1,4 @@
-"""I/Os that failed: counted wherever a backend tells of them, and put into words."""
+"""Failed I/Os: counted wherever a backend reports them, and described."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ioplan.job import Failure, Progress
 from ioplan.measure.measurement import Measurement
 
 DEVICE_ERROR = "device-error"
-LOOK = "see the kernel's log (dmesg) for the device's own words"
+KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's own words"
 
 
 def errors_in(progress: Progress) -> int:
@@ -21,18 +21,18 @@ def errors_in(progress: Progress) -> int:
     )
 
 
-def device_error(target: str, seen: int, measurement: Measurement) -> Failure | None:
-    """The end of a run of which I/Os failed; `seen` are those of its intervals."""
+def device_failure(target: str, seen: int, measurement: Measurement) -> Failure | None:
+    """The failure of a run with failed I/Os; `seen` were counted in its intervals."""
     counted = sum(part.errors for part in measurement.directions.values())
     errors, first = max(seen, counted), measurement.facts.get("first_error")
     if not errors:
         return None
-    text = f"{target}: {errors} I/Os failed{_first(first)}; {LOOK}"
+    text = f"{target}: {errors} I/Os failed{_first(first)}; {KERNEL_LOG_HINT}"
     return Failure(cause=DEVICE_ERROR, message=text)
 
 
 def _first(error: Any) -> str:
-    """The first error, where the backend tells of it in its facts."""
+    """The first error, where the backend reports it in its facts."""
     if not isinstance(error, dict):
         return ""
     direction, size = error.get("direction", "I/O"), error.get("bytes", "?")

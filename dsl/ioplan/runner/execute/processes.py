@@ -15,8 +15,8 @@ GONE = "ZX"
 PF_EXITING = 0x4
 PENDING = ("SigPnd:", "ShdPnd:")
 SIGKILL_BIT = 1 << (SIGKILL - 1)
-DYING_S, LOOK_S = 1.0, 0.02
-"""To die takes a process that is not stuck a moment only."""
+EXIT_S, POLL_S = 1.0, 0.02
+"""How long a killed process gets to exit before it counts as stuck."""
 
 
 class Process(NamedTuple):
@@ -26,7 +26,7 @@ class Process(NamedTuple):
     start_ticks: int
 
 
-class Stuck(NamedTuple):
+class StuckProcess(NamedTuple):
     """A process that is still there after SIGKILL, and where in the kernel it is."""
 
     pid: int
@@ -52,18 +52,18 @@ def descendants() -> set[Process]:
     return found
 
 
-def unkillable(processes: set[Process]) -> tuple[Stuck, ...]:
-    """Those that were killed and are there even so, in the order of their ids."""
-    deadline_s = time.monotonic() + DYING_S
+def unkillable(processes: set[Process]) -> tuple[StuckProcess, ...]:
+    """Those that were killed and are still there, in the order of their ids."""
+    deadline_s = time.monotonic() + EXIT_S
     while found := [one.pid for one in sorted(processes) if _survives(one)]:
         if time.monotonic() > deadline_s:
             break
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return tuple(_stuck(pid) for pid in found)
 
 
 def _survives(process: Process) -> bool:
-    """Whether a thread of it has a SIGKILL before it, or behind it."""
+    """Whether a thread of it has a SIGKILL pending, or is exiting."""
     if _process(process.pid) != process:
         return False
     return any(_is_killed(thread) for thread in _threads(process.pid))
@@ -107,12 +107,12 @@ def _threads(pid: int) -> list[Path]:
     return [one for one in folders if (_stat(one) or "Z")[0] not in GONE]
 
 
-def _stuck(pid: int) -> Stuck:
+def _stuck(pid: int) -> StuckProcess:
     """What it waits for: the thread that no signal reaches tells more than others."""
     threads = _threads(pid) or [PROC / str(pid)]
     hung = [one for one in threads if _state(one) == UNINTERRUPTIBLE]
     thread = (hung or threads)[0]
-    return Stuck(pid, _text(thread / "comm"), _state(thread), _place(thread))
+    return StuckProcess(pid, _text(thread / "comm"), _state(thread), _place(thread))
 
 
 def _state(thread: Path) -> str:

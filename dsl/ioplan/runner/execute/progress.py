@@ -14,15 +14,17 @@ from ioplan.runner.observer import SessionObserver
 def fraction_done(job: Job, run_ns: int, moved_bytes: int) -> float:
     """From 0 to 1: by time or by bytes, whichever is further."""
     by_time = run_ns / job.run_ns if job.run_ns else 0.0
-    by_bytes = moved_bytes / max(1, _most_bytes(job)) if _by_bytes(job) else 0.0
+    by_bytes = (
+        moved_bytes / max(1, _limit_bytes(job)) if _is_limited_by_bytes(job) else 0.0
+    )
     return min(1.0, max(by_time, by_bytes))
 
 
-def _by_bytes(job: Job) -> bool:
+def _is_limited_by_bytes(job: Job) -> bool:
     return job.limit_bytes is not None or job.passes is not None
 
 
-def _most_bytes(job: Job) -> float:
+def _limit_bytes(job: Job) -> float:
     """What the limits let the job move. The last bytes of a pass may fit no I/O."""
     if job.limit_bytes is not None:
         return job.limit_bytes
@@ -36,15 +38,15 @@ def _covered_bytes(stream: JobStream) -> int:
 
 
 class ProgressReporter:
-    """Passes the intervals of one run on, with the share that is done.
+    """Reports the intervals of one run to the observer, with the fraction done.
 
-    Where a run goes on until it is steady, `judge` says when.
+    Where a run goes on until it is steady, `watch` says when.
     """
 
     def __init__(
-        self, job: Job, observer: SessionObserver, judge: SteadyWatch | None = None
+        self, job: Job, observer: SessionObserver, watch: SteadyWatch | None = None
     ) -> None:
-        self.job, self.observer, self.judge = job, observer, judge
+        self.job, self.observer, self.watch = job, observer, watch
         self.moved_bytes = 0
 
     def __call__(self, progress: Progress, interval: Interval | None) -> bool:
@@ -52,18 +54,18 @@ class ProgressReporter:
         if interval:
             self.moved_bytes += sum(interval.bytes.values())
         run_ns = 0 if progress.warmup else progress.t_ns
-        share = fraction_done(self.job, run_ns, self.moved_bytes)
-        self.observer.progress(progress, interval, share)
-        return self.judge is not None and self.judge.add(progress)
+        fraction = fraction_done(self.job, run_ns, self.moved_bytes)
+        self.observer.progress(progress, interval, fraction)
+        return self.watch is not None and self.watch.add(progress)
 
 
-MOST_JUMP_S = 1.0
+MAX_JUMP_S = 1.0
 
 Clock = Callable[[], int]
 
 
-class Clocks:
-    """A moment on both clocks; they give ns."""
+class ClockPair:
+    """A moment on the wall clock and on the monotonic one, both in ns."""
 
     def __init__(
         self, wall: Clock = time.time_ns, steady: Clock = time.monotonic_ns
@@ -78,7 +80,7 @@ class Clocks:
         """
         passed_ns = self.steady() - self.steady_ns
         jump_s = (self.wall() - self.wall_ns - passed_ns) / SECOND_NS
-        if abs(jump_s) <= MOST_JUMP_S:
+        if abs(jump_s) <= MAX_JUMP_S:
             return ""
         return (
             f"the system's clock moved by {jump_s:+.1f} s during the run: it was set, "

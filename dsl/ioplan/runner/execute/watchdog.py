@@ -13,23 +13,27 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
 from threading import Thread
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ioplan.backends import Execution
 from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
-from ioplan.runner.execute.event_reader import pump_of
-from ioplan.runner.execute.processes import Process, Stuck, descendants, unkillable
+from ioplan.runner.execute.event_reader import reader_of
+from ioplan.runner.execute.processes import (
+    Process,
+    StuckProcess,
+    descendants,
+    unkillable,
+)
 
 HUNG, STUCK = "hung", "stuck"
 """The causes of a run that had to be broken off, and of one that even so goes on."""
-LOOK_S = 0.25
+POLL_S = 0.25
 """How often it is looked whether time is over."""
-LONGEST_LOOK_S = 4 * LOOK_S
+MAX_POLL_S = 4 * POLL_S
 """A look that took longer was none: ioplan itself was stopped or starved."""
-GAPS = 20
+SILENT_GAPS = 20
 """Arrivals of a slow rate are due; so many of their mean gaps may pass without."""
-INTERVALS = 5
+SILENT_INTERVALS = 5
 
 
 @dataclass(frozen=True)
@@ -67,70 +71,70 @@ class Watchdog:
         self.silence_s = max(limits.silence_s, least_silence_s(job))
         self.end_s = limits.overdue_s + planned_s(job)
         self.phase, self.why = Phase.RUNNING, ""
-        self.told_s = self.silent_s = self.phase_s = 0.0
+        self.reported_s = self.silent_s = self.phase_s = 0.0
         self.started: set[Process] = set()
-        self.stuck: tuple[Stuck, ...] = ()
-        self.pump = pump_of(self.execution)
+        self.stuck: tuple[StuckProcess, ...] = ()
+        self.reader = reader_of(self.execution)
 
     def stop(self) -> None:
         """End the I/O at once; the Result of what was done still comes."""
-        self._enter(Phase.ENDING)
+        self._advance_to(Phase.ENDING)
         self.execution.stop()
 
     def __iter__(self) -> Iterator[Event]:
         """Events, until there are no more or the run is given up."""
-        self.pump.start()
+        self.reader.start()
         while self.phase < Phase.GIVEN_UP:
-            self.pump.ask()
-            while not self.pump.wait(LOOK_S):
-                self._pass(min(self.pump.waited_s, LONGEST_LOOK_S))
+            self.reader.request()
+            while not self.reader.wait(POLL_S):
+                self._on_elapsed(min(self.reader.waited_s, MAX_POLL_S))
                 if self.phase is Phase.GIVEN_UP:
                     return
-            event = self.pump.take()
+            event = self.reader.result()
             if event is None:
                 return
-            self._heard(event)
-            self._pass(min(self.pump.waited_s, LONGEST_LOOK_S))
+            self._on_event(event)
+            self._on_elapsed(min(self.reader.waited_s, MAX_POLL_S))
             yield event
 
-    def _heard(self, event: Event) -> None:
-        if not isinstance(event, Progress) or did_something(event):
+    def _on_event(self, event: Event) -> None:
+        if not isinstance(event, Progress) or had_io(event):
             self.silent_s = 0.0
         if isinstance(event, Progress):
             warmup_ns = 0 if event.warmup else self.job.warmup_ns
-            self.told_s = (warmup_ns + event.t_ns) / SECOND_NS
+            self.reported_s = (warmup_ns + event.t_ns) / SECOND_NS
         if isinstance(event, Result | Failure):
-            self._enter(Phase.ENDING)
+            self._advance_to(Phase.ENDING)
 
-    def _pass(self, waited_s: float) -> None:
+    def _on_elapsed(self, waited_s: float) -> None:
         """So much time has gone by; see what is to be done."""
         self.silent_s += waited_s
         self.phase_s += waited_s
         if self.phase is Phase.RUNNING:
-            self.why = self._overlong()
+            self.why = self._overdue()
             if self.why:
                 with suppress(Exception):  # a stranger's code; it is killed next
                     self.stop()
         elif self.phase is Phase.ENDING and self.phase_s > self.limits.stop_s:
-            self.why = self.why or self._deaf()
-            self._enter(Phase.KILLED)
+            self.why = self.why or self._unresponsive()
+            self._advance_to(Phase.KILLED)
             with suppress(Exception):
                 self.execution.kill()
         elif self.phase is Phase.KILLED and self.phase_s > self.limits.kill_s:
-            self._enter(Phase.GIVEN_UP)
+            self._advance_to(Phase.GIVEN_UP)
 
-    def _overlong(self) -> str:
+    def _overdue(self) -> str:
         """Why the run must be ended, if it must."""
         if self.silent_s > self.silence_s:
             return f"no I/O came back for {self.silence_s:.0f} s"
-        if self.told_s > self.end_s:
+        if self.reported_s > self.end_s:
             return f"the run went on for {self.limits.overdue_s:.0f} s after its time"
         return ""
 
-    def _deaf(self) -> str:
+    def _unresponsive(self) -> str:
         return f"it had not ended {self.limits.stop_s:.0f} s after it was to"
 
-    def _enter(self, phase: Phase) -> None:
+    def _advance_to(self, phase: Phase) -> None:
         if phase > self.phase:
             self.phase, self.phase_s = phase, 0.0
             self.started |= descendants() - self.before
@@ -141,31 +145,21 @@ class Watchdog:
         self.execution.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         """Leave no I/O behind but what nothing can end."""
-        self._enter(Phase.ENDING)
+        self._advance_to(Phase.ENDING)
         try:
-            self._leave(kind, error, trace)
+            self._exit_execution(error)
         finally:
-            self.pump.end()
+            self.reader.close()
             self.stuck = unkillable(self.started)
 
-    def _leave(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _exit_execution(self, error: tuple[Any, ...]) -> None:
         leave = self.execution.__exit__
         if self.phase < Phase.GIVEN_UP:
-            leave(kind, error, trace)
+            leave(*error)
             return
-        thread = Thread(target=leave, args=(kind, error, trace), daemon=True)
+        thread = Thread(target=leave, args=error, daemon=True)
         thread.start()
         thread.join(self.limits.stop_s)
 
@@ -189,11 +183,12 @@ class Watchdog:
         if self.phase is Phase.KILLED:
             how = "only when it was killed"
         if self.phase is Phase.GIVEN_UP:
-            return f"the backend did not even end by force, and was left; {LOOK}"
-        return f"the run was broken off, and ended {how}; {LOOK}"
+            outcome = "the backend did not even end by force, and was left"
+            return f"{outcome}; {KERNEL_LOG_HINT}"
+        return f"the run was broken off, and ended {how}; {KERNEL_LOG_HINT}"
 
 
-LOOK = "see the kernel's log (dmesg) for what the device says"
+KERNEL_LOG_HINT = "see the kernel's log (dmesg) for what the device says"
 
 
 def planned_s(job: Job) -> float:
@@ -203,11 +198,11 @@ def planned_s(job: Job) -> float:
 
 def least_silence_s(job: Job) -> float:
     """What a sound run may take between two signs of I/O."""
-    gaps_s = min((gap_s(stream) for stream in job.streams), default=0.0)
-    return max(INTERVALS * job.interval_ns / SECOND_NS, GAPS * gaps_s)
+    gaps_s = min((mean_gap_s(stream) for stream in job.streams), default=0.0)
+    return max(SILENT_INTERVALS * job.interval_ns / SECOND_NS, SILENT_GAPS * gaps_s)
 
 
-def gap_s(stream: JobStream) -> float:
+def mean_gap_s(stream: JobStream) -> float:
     """The mean time between two I/Os that a rate or a pause asks for."""
     rate = stream.rate
     if rate is None:
@@ -218,7 +213,7 @@ def gap_s(stream: JobStream) -> float:
     return max(one.size_bytes for one in sizes) / (rate.bytes_per_s or inf)
 
 
-def did_something(progress: Progress) -> bool:
+def had_io(progress: Progress) -> bool:
     """Whether an I/O came back in the interval, well or not."""
     return any(
         stream.sync_ios
