@@ -543,7 +543,7 @@ def test_rounds_are_judged_on_the_last_window(bench: Bench) -> None:
     assert verdicts(bench) == {12: [("held", 100)]}
     assert [row[0] for row in bench.log[-4:]] == [
         *("add_verdicts", "verdict"),
-        *("finish", "ends"),
+        *("finish", "session_finished"),
     ]
 
 
