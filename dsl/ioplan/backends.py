@@ -17,6 +17,7 @@ from importlib.metadata import entry_points
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Event, Job
@@ -32,8 +33,10 @@ def ignore_progress(share: float) -> None:
     """Nobody wants to know."""
 
 
-class BackendError(Exception):
+class BackendError(ExplainedError):
     """A backend cannot do what is asked; the text says what and what to do."""
+
+    kind = CommandFault.BACKEND
 
 
 class Availability(Model):

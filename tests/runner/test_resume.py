@@ -154,7 +154,7 @@ def stopped(tmp_path: Path, store_path: Path, file: Path) -> Iterator[Path]:
 
 def forget_runs(store: Store, session: str, above: int) -> None:
     """As if the process had been killed before they were stored."""
-    with store._write() as connection:
+    with store.writing() as connection:
         for table in ("verdict", "run_blob", "run_telemetry", "run"):
             connection.exec_driver_sql(
                 f"DELETE FROM {table} WHERE session = ? AND seq > ?", (session, above)

@@ -11,6 +11,7 @@ import typer
 
 from ioplan.backends import BackendError
 from ioplan.cli.display.terminal import say
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.export.export import ExportError
 from ioplan.guard.target import TargetError
 from ioplan.lab.lab import LabError
@@ -20,8 +21,10 @@ from ioplan.store.errors import StoreError
 HELD, EXPECTATION_FAILED, USAGE, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-class UsageError(Exception):
+class UsageError(ExplainedError):
     """The command line asks for something that cannot be."""
+
+    kind = CommandFault.USAGE
 
 
 EXPLAINED = (

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean
 from ioplan.export.columns import Columns, Row, Source
 from ioplan.store.store import Store
@@ -38,8 +39,10 @@ class Tabular(Protocol):
         """The rows, as they are read."""
 
 
-class ExportError(Exception):
+class ExportError(ExplainedError):
     """A session cannot be exported so; the text says what to do."""
+
+    kind = CommandFault.EXPORT
 
 
 def export(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 
-class TargetError(Exception):
+
+class TargetError(ExplainedError):
     """A target cannot be used."""
+
+    kind = CommandFault.TARGET
 
 
 class ConsentError(TargetError):

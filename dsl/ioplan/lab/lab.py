@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.model import Model
 from ioplan.lab.hosts import LabHost
 from ioplan.target_entry import LabTarget, PowerMeter, Words
@@ -13,8 +14,10 @@ from ioplan.target_entry import LabTarget, PowerMeter, Words
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 
-class LabError(Exception):
+class LabError(ExplainedError):
     """A lab file that cannot be used; the text says where and why."""
+
+    kind = CommandFault.LAB
 
 
 class Lab(Model):

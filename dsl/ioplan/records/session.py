@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -74,9 +73,3 @@ class KnownState(Model):
     )
     session: str
     at: str = described("UTC, ISO 8601")
-
-
-def state_row(state: KnownState) -> dict[str, Any]:
-    """A state's columns."""
-    row = state.model_dump()
-    return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}

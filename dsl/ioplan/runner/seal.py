@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store.errors import StoreError
 
 KEY_BYTES = 32
@@ -62,9 +63,11 @@ def _key() -> bytes:
         _make(path)
         key = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"cannot keep a key in {path}: {error.strerror}") from error
+        text = f"cannot keep a key in {path}: {error.strerror}"
+        raise StoreError(text, StoreFault.SIGNING_KEY) from error
     if len(key) != KEY_BYTES:
-        raise StoreError(f"{path} is damaged; remove it, and begin sessions anew")
+        text = f"{path} is damaged; remove it, and begin sessions anew"
+        raise StoreError(text, StoreFault.SIGNING_KEY)
     return key
 
 

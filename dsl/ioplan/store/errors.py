@@ -7,50 +7,70 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from ioplan.core.error_kinds import ExplainedError, Kind, StoreFault
+
 OTHER_STORE_HINT = "set IOPLAN_STORE to another file"
 
-# by the first word of SQLite's error names, such as SQLITE_READONLY_DIRECTORY
+FAULTS = {
+    "FULL": StoreFault.STORE_FULL,
+    "READONLY": StoreFault.STORE_READ_ONLY,
+    "NOTADB": StoreFault.STORE_NOT_A_DATABASE,
+    "CORRUPT": StoreFault.STORE_DAMAGED,
+    "CANTOPEN": StoreFault.STORE_NOT_OPENED,
+    "PERM": StoreFault.STORE_NOT_OPENED,
+    "AUTH": StoreFault.STORE_NOT_OPENED,
+    "BUSY": StoreFault.STORE_LOCKED,
+    "LOCKED": StoreFault.STORE_LOCKED,
+    "IOERR": StoreFault.STORE_IO,
+}
+"""By the first word of SQLite's error names, such as SQLITE_READONLY_DIRECTORY."""
+FULL = ("FULL", "IOERR_SHMSIZE")
+"""SQLite cannot say it better of the file that its processes share."""
 TEXTS = {
-    "FULL": (
+    StoreFault.STORE_FULL: (
         "cannot grow, the disk is full: the last run was not stored, earlier "
         f"ones are; free some space, or {OTHER_STORE_HINT}"
     ),
-    "READONLY": (
+    StoreFault.STORE_READ_ONLY: (
         "is read-only: give yourself the right to write to the file and its "
         f"folder, or {OTHER_STORE_HINT}"
     ),
-    "NOTADB": f"is not an SQLite database: move the file away, or {OTHER_STORE_HINT}",
-    "CORRUPT": (
+    StoreFault.STORE_NOT_A_DATABASE: (
+        f"is not an SQLite database: move the file away, or {OTHER_STORE_HINT}"
+    ),
+    StoreFault.STORE_DAMAGED: (
         "is damaged: keep a copy, and save what can be read with "
         "`sqlite3 FILE .recover`"
     ),
-    "CANTOPEN": (
+    StoreFault.STORE_NOT_OPENED: (
         "cannot be opened: see that the folder exists and that you may write "
         f"to it (SQLite keeps two more files there), or {OTHER_STORE_HINT}"
     ),
-    "BUSY": (
+    StoreFault.STORE_LOCKED: (
         "is locked by another process: wait until that one has finished, or end it"
     ),
-    "IOERR": (
+    StoreFault.STORE_IO: (
         f"cannot be read or written, the disk reports an error: {OTHER_STORE_HINT}"
     ),
 }
-FULL = ("FULL", "IOERR_SHMSIZE")
-"""SQLite cannot say it better of the file that its processes share."""
-TEXTS["LOCKED"] = TEXTS["BUSY"]
-TEXTS["PERM"] = TEXTS["AUTH"] = TEXTS["CANTOPEN"]
 
 
-class StoreError(Exception):
+class StoreError(ExplainedError):
     """The store cannot do it; the text says what, where, and what to do."""
+
+    kind: Kind = StoreFault.STORE
 
 
 class StoreFullError(StoreError):
     """The disk of the store is full."""
 
+    kind = StoreFault.STORE_FULL
+
 
 class ReserveUsedError(StoreFullError):
     """It is stored, in the last room that there was; what follows will not be."""
+
+    kind = StoreFault.STORE_RESERVE_USED
 
 
 @contextmanager
@@ -61,18 +81,19 @@ def database_errors(where: str) -> Iterator[None]:
     except IntegrityError:
         raise
     except DBAPIError as error:
-        kind = _kind(error.orig)
-        if not kind and _is_unreachable(error):
-            raise StoreError(f"the store {where} {_unreachable_text(error)}") from error
-        made = StoreFullError if kind == "FULL" else StoreError
-        text = TEXTS.get(kind, f"reports: {error.orig}")
-        raise made(f"the store {where} {text}") from error
+        fault = _fault(error)
+        text = f"the store {where} {_text(error, fault)}"
+        made = StoreFullError if fault is StoreFault.STORE_FULL else StoreError
+        raise made(text, fault) from error
 
 
-def _kind(error: BaseException | None) -> str:
-    name = getattr(error, "sqlite_errorname", None) or ""
-    kind = str(name).removeprefix("SQLITE_")
-    return "FULL" if kind in FULL else kind.split("_")[0]
+def _fault(error: DBAPIError) -> StoreFault:
+    name = str(getattr(error.orig, "sqlite_errorname", None) or "")
+    word = name.removeprefix("SQLITE_")
+    if not word and _is_unreachable(error):
+        return StoreFault.STORE_UNREACHABLE
+    word = "FULL" if word in FULL else word.split("_")[0]
+    return FAULTS.get(word, StoreFault.STORE_DATABASE)
 
 
 def _is_unreachable(error: DBAPIError) -> bool:
@@ -80,6 +101,12 @@ def _is_unreachable(error: DBAPIError) -> bool:
     return isinstance(error, OperationalError) and not getattr(
         error.orig, "sqlstate", None
     )
+
+
+def _text(error: DBAPIError, fault: StoreFault) -> str:
+    if fault is StoreFault.STORE_UNREACHABLE:
+        return _unreachable_text(error)
+    return TEXTS.get(fault, f"reports: {error.orig}")
 
 
 def _unreachable_text(error: DBAPIError) -> str:

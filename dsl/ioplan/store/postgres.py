@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store.errors import StoreError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -37,7 +38,8 @@ def postgres_engine(address: str) -> Engine:
         return create_engine(url, connect_args=timeout, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise StoreError(
-            f"results in PostgreSQL need {error.name}: pip install 'ioplan[postgres]'"
+            f"results in PostgreSQL need {error.name}: pip install 'ioplan[postgres]'",
+            StoreFault.STORE_DRIVER,
         ) from error
 
 
@@ -47,7 +49,8 @@ def _url(address: str) -> URL:
     except (ArgumentError, ValueError) as error:
         raise StoreError(
             f"this is no address of a database: {error}; write for example "
-            f"postgresql://lab@db.example/ioplan"
+            f"postgresql://lab@db.example/ioplan",
+            StoreFault.STORE_ADDRESS,
         ) from error
 
 

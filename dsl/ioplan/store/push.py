@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store import tables
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
@@ -117,7 +118,8 @@ def _check_same(there: Connection, session: Row, where: str) -> None:
 def _conflict(id: str, where: str, why: str) -> StoreError:
     return StoreError(
         f"{where} has a session {id} already that is not this one: {why}; push to "
-        f"another database, or leave this session out"
+        f"another database, or leave this session out",
+        StoreFault.SESSION_CONFLICT,
     )
 
 

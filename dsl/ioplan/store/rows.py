@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from sqlalchemy import Row
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import RunRecord
 from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.store.errors import StoreError
@@ -80,6 +81,12 @@ def event_of(row: Row[*tuple[Any, ...]], session: str) -> SessionEvent:
         return SessionEvent.model_validate(dict(row._mapping))
 
 
+def state_row(state: KnownState) -> dict[str, Any]:
+    """A state's columns."""
+    row = state.model_dump()
+    return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
+
+
 def state_of(row: Row[Any]) -> KnownState:
     """A state from its columns. Raises StoreError."""
     with _validated(f"state of {row.target!r}"):
@@ -97,7 +104,8 @@ def _validated(what: str) -> Iterator[None]:
         reason = str(error).splitlines()[0]
         raise StoreError(
             f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "
-            f"or made by another program; use another store"
+            f"or made by another program; use another store",
+            StoreFault.RECORD_DAMAGED,
         ) from error
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ioplan.backends import BackendError
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store.errors import StoreError
 
 ROOT = 0
@@ -53,7 +54,9 @@ def session_lock(folder: Path) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(folder / NAME, flags, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot make {folder}: {error.strerror}") from error
+        raise StoreError(
+            f"cannot make {folder}: {error.strerror}", StoreFault.SESSION_FOLDER
+        ) from error
     try:
         _lock(fd, folder.name)
         yield

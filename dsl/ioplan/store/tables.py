@@ -22,6 +22,7 @@ from sqlalchemy import (
     select,
 )
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 
 LAYOUT = 1
@@ -150,13 +151,15 @@ def is_complete(connection: Connection, where: str) -> bool:
         raise StoreError(
             f"the store {where} was written by a newer ioplan (layout {layout}, and "
             f"this one knows {LAYOUT}): upgrade with "
-            f"`pip install --upgrade ioplan`, or {OTHER_STORE_HINT}"
+            f"`pip install --upgrade ioplan`, or {OTHER_STORE_HINT}",
+            StoreFault.STORE_VERSION,
         )
     if layout is None or ALL - ADDED - present:
         foreign = min(present - ALL, default=meta.name)
         raise StoreError(
             f"{where} is a database of something else (it has a table {foreign!r}, "
-            f"and is no store of ioplan's): {OTHER_STORE_HINT}"
+            f"and is no store of ioplan's): {OTHER_STORE_HINT}",
+            StoreFault.STORE_FOREIGN,
         )
     return present >= ALL
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import SCHEMA_VERSION
 from ioplan.store.errors import StoreError
 
@@ -27,15 +28,22 @@ def upcast(
     """A record's JSON in today's version. Raises StoreError when none leads there."""
     version = raw.get("schema_version")
     if not isinstance(version, int):
-        raise StoreError("a stored record has no schema version: it is damaged")
+        raise StoreError(
+            "a stored record has no schema version: it is damaged",
+            StoreFault.RECORD_DAMAGED,
+        )
     if version > to:
         raise StoreError(
             f"a record was written by a newer ioplan (schema {version}, and this one "
-            f"knows {to}): upgrade with `pip install --upgrade ioplan`"
+            f"knows {to}): upgrade with `pip install --upgrade ioplan`",
+            StoreFault.STORE_VERSION,
         )
     while version < to:
         if version not in upcasters:
-            raise StoreError(f"records of schema {version} can no longer be read")
+            raise StoreError(
+                f"records of schema {version} can no longer be read",
+                StoreFault.STORE_VERSION,
+            )
         raw = upcasters[version](raw) | {"schema_version": version + 1}
         version += 1
     return raw

@@ -1,0 +1,134 @@
+"""The name of everything that can go wrong, to search and to test for.
+
+Names are stable: records and JSON output hold them, beside a text for a person.
+`errors.md` is made of this module.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class Kind(StrEnum):
+    """A name, and its meaning in a sentence."""
+
+    meaning: str
+
+    def __new__(cls, name: str, meaning: str) -> Self:
+        member = str.__new__(cls, name)
+        member._value_, member.meaning = name, meaning
+        return member
+
+
+class Cause(Kind):
+    """Why a run is not ok: the `cause` of its record. Other backends may have more."""
+
+    INTERRUPTED = "interrupted", "the user stopped it"
+    HUNG = "hung", "no I/O came back, or it did not end in time; it was broken off"
+    STUCK = "stuck", "it hangs in the kernel and was left behind, target and all"
+    SHORT = "short", "it ended before its time, and nobody had asked for that"
+    DEVICE_ERROR = "device-error", "an I/O failed"
+    VERIFY = "verify", "blocks did not hold what was last written to them"
+    INCONSISTENT = "inconsistent", "its figures contradict each other"
+    NO_RESULT = "no-result", "the backend ended without a result"
+    BACKEND_ERROR = "backend-error", "the backend raised or reported an error"
+    BACKEND_GARBAGE = "backend-garbage", "what the backend gave cannot be read"
+    BACKEND_DIED = "backend-died", "the backend's process ended unexpectedly"
+    NO_BACKEND = "no-backend", "the backend's program cannot be started"
+    NO_START = "no-start", "the backend's program did not get ready"
+    BAD_BACKEND = "bad-backend", "programs of the backend do not fit each other"
+    TERMINATED = "terminated", "something else told the backend to end"
+    ENDED_EARLY = "ended-early", "the backend finished before its time"
+    NOT_AS_ASKED = "not-as-asked", "the backend ran something else than the job"
+    REFUSED = "refused", "the backend's program refused a request"
+    BAD_JOB = "bad-job", "the job cannot be done by this backend"
+    UNALIGNED = "unaligned", "a size or an alignment does not fit the target's blocks"
+    TOO_SMALL = "too-small", "the region is smaller than one I/O for each thread"
+    OPEN = "open", "the target cannot be opened"
+    MISSING_TARGET = "missing-target", "the target is not there"
+    TARGET_LOST = "target-lost", "the target was there, and is gone"
+    PERMISSION = "permission", "the target may not be used so by this user"
+    READ_ONLY = "read-only", "the target cannot be written to"
+    NO_SPACE = "no-space", "the target's disk is full"
+    NO_IO = "no-io", "not one I/O was answered"
+    NO_DIRECT_IO = "no-direct-io", "the file system has no direct I/O"
+    IO_URING_FORBIDDEN = "io-uring-forbidden", "the system forbids io_uring"
+    MEMORY = "memory", "the memory is too small, or may not be locked"
+    HOST_LOST = "host-lost", "a host of a session of several does not answer"
+    INTERNAL = "internal", "a defect of ioplan or of its engine"
+
+
+class StoreFault(Kind):
+    """Why the results cannot be read or kept: the `kind` of a StoreError."""
+
+    STORE = "store", "anything else about the store"
+    STORE_FULL = "store-full", "its disk is full, and the last run was not stored"
+    STORE_RESERVE_USED = "store-reserve-used", "its disk is full; the run was stored"
+    STORE_READ_ONLY = "store-read-only", "it cannot be written to"
+    STORE_NOT_A_DATABASE = "store-not-a-database", "it is no SQLite file"
+    STORE_DAMAGED = "store-damaged", "the file is damaged"
+    STORE_NOT_OPENED = "store-not-opened", "the file or its folder cannot be opened"
+    STORE_LOCKED = "store-locked", "another process holds it for too long"
+    STORE_IO = "store-io", "its disk reports an error"
+    STORE_DATABASE = "store-database", "the database reports another error"
+    STORE_UNREACHABLE = "store-unreachable", "the database's server does not answer"
+    STORE_ADDRESS = "store-address", "the address of the database is wrong here"
+    STORE_DRIVER = "store-driver", "the database's driver is not installed"
+    STORE_FOREIGN = "store-foreign", "the database belongs to another program"
+    STORE_VERSION = "store-version", "it is of a version that this ioplan cannot read"
+    NO_SESSION = "no-session", "no session has that id"
+    AMBIGUOUS_SESSION = "ambiguous-session", "several sessions begin with that id"
+    SESSION_CONFLICT = "session-conflict", "another session has that id already"
+    NO_RUN = "no-run", "the session has no run of that number"
+    RUN_CONFLICT = "run-conflict", "another run has that number already"
+    RECORD_DAMAGED = "record-damaged", "a record is not as ioplan writes it"
+    SIGNING_KEY = "signing-key", "the key that sessions are signed with is unusable"
+    SESSION_FOLDER = "session-folder", "the session's folder cannot be made"
+
+
+class FigureFault(Kind):
+    """How figures contradict each other: what makes a run `inconsistent`."""
+
+    NEGATIVE_COUNT = "negative-count", "a count is below 0"
+    EXTREMES_SWAPPED = "extremes-swapped", "the smallest latency exceeds the largest"
+    MEAN_OUTSIDE = "mean-outside", "the mean latency is outside the extremes"
+    COUNTS_WITHOUT_IO = "counts-without-io", "bytes or latencies, but no I/O"
+    IO_WITHOUT_BYTES = "io-without-bytes", "I/Os, but no byte"
+    SQUARES_TOO_SMALL = "squares-too-small", "the mean is larger than they allow"
+    HISTOGRAM_COUNT = "histogram-count", "it counts more or fewer latencies than I/Os"
+    HISTOGRAM_MEAN = "histogram-mean", "its mean is not the exact mean"
+    HISTOGRAM_EXTREMES = "histogram-extremes", "it reaches beyond the extremes"
+    HISTOGRAM_BINS = "histogram-bins", "its bins are of no known layout"
+    HISTOGRAM_MISSING = "histogram-missing", "I/Os, but no histogram (a warning)"
+    INTERVAL_ORDER = "interval-order", "intervals are not in the order of time"
+    NO_TIME = "no-time", "I/Os completed in no time"
+    SERIES_SUM = "series-sum", "intervals do not add up to the result (a warning)"
+
+
+class CommandFault(Kind):
+    """Why a command is refused, where nothing above says it more precisely."""
+
+    USAGE = "usage", "the command line asks for something that cannot be"
+    PLAN = "plan", "the plan has errors"
+    MISFIT = "misfit", "the plan does not fit the target"
+    UNSUPPORTED = "unsupported", "the backend cannot do what the plan asks for"
+    TARGET = "target", "the target cannot be used, or may not be overwritten"
+    BACKEND = "backend", "the backend cannot do what is asked"
+    LAB = "lab", "the lab's file is wrong"
+    CLUSTER = "cluster", "other hosts cannot do what is asked"
+    EXPORT = "export", "the results cannot be exported so"
+
+
+KINDS: tuple[type[Kind], ...] = (Cause, StoreFault, FigureFault, CommandFault)
+
+
+class ExplainedError(Exception):
+    """An error whose text says what, where and what to do; `kind` is its name."""
+
+    kind: Kind = Cause.INTERNAL
+
+    def __init__(self, text: str, kind: Kind | None = None) -> None:
+        super().__init__(text)
+        if kind:
+            self.kind = kind
