@@ -26,11 +26,11 @@ from ioplan.target_entry import LabTarget
 GROUP = "ioplan.backends"
 
 ProgressCallback = Callable[[float], None]
-"""Told the share of a long work that is done, from 0 to 1."""
+"""Called with the fraction of a long operation that is done, from 0 to 1."""
 
 
-def ignore_progress(share: float) -> None:
-    """Nobody wants to know."""
+def ignore_progress(fraction: float) -> None:
+    """For callers that show no progress."""
 
 
 class BackendError(ExplainedError):
@@ -136,10 +136,10 @@ class Drive(Protocol):
     def start(self, job: Job) -> Execution:
         """Begin a run."""
 
-    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress, /) -> str:
         """Make the target as new; returns how it was done. Raises BackendError.
 
-        `tell` is told how far it is, where that is known.
+        `on_progress` is called with the fraction done, where that is known.
         """
 
     def idle(self, pause_ns: int) -> None:

@@ -21,6 +21,7 @@ from run_data import (
     stream,
 )
 
+from ioplan.core.error_kinds import FigureFault as F
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
@@ -184,24 +185,30 @@ def test_a_sound_run_has_no_inconsistency() -> None:
 
 GOOD = [100, 200, 300]
 BAD = {
-    "histogram counts 2": counts(GOOD, bins=Histogram.of_values(GOOD[:2]).bins()),
-    "more than 1 %": counts(GOOD, bins=Histogram.of_values([100, 250, 300]).bins()),
-    "exceeds the largest": counts(GOOD, min_ns=400),
-    "outside the smallest": counts(GOOD, sum_ns=10),
-    "reaches beyond": counts(GOOD, max_ns=250, bins=Histogram.of_values(GOOD).bins()),
-    "smaller than the mean": counts(GOOD, sum_sq_ns2=1.0),
-    "negative": counts(GOOD, errors=-1),
-    "moved no byte": counts(GOOD, bytes=0),
-    "outside the layout": counts(GOOD, bins=(10**9, 3)),
-    "not pairs": counts(GOOD, bins=(1, 2, 3)),
-    "no I/O": Counts(bytes=512),
+    (F.HISTOGRAM_COUNT, "histogram counts 2"): counts(
+        GOOD, bins=Histogram.of_values(GOOD[:2]).bins()
+    ),
+    (F.HISTOGRAM_MEAN, "more than 1 %"): counts(
+        GOOD, bins=Histogram.of_values([100, 250, 300]).bins()
+    ),
+    (F.EXTREMES_SWAPPED, "exceeds the largest"): counts(GOOD, min_ns=400),
+    (F.MEAN_OUTSIDE, "outside the smallest"): counts(GOOD, sum_ns=10),
+    (F.HISTOGRAM_EXTREMES, "reaches beyond"): counts(
+        GOOD, max_ns=250, bins=Histogram.of_values(GOOD).bins()
+    ),
+    (F.SQUARES_TOO_SMALL, "smaller than the mean"): counts(GOOD, sum_sq_ns2=1.0),
+    (F.NEGATIVE_COUNT, "negative"): counts(GOOD, errors=-1),
+    (F.IO_WITHOUT_BYTES, "moved no byte"): counts(GOOD, bytes=0),
+    (F.HISTOGRAM_BINS, "outside the layout"): counts(GOOD, bins=(10**9, 3)),
+    (F.HISTOGRAM_BINS, "not pairs"): counts(GOOD, bins=(1, 2, 3)),
+    (F.COUNTS_WITHOUT_IO, "no I/O"): Counts(bytes=512),
 }
 
 
-@pytest.mark.parametrize("text", BAD)
-def test_contradictions_within_a_result_are_errors(text: str) -> None:
-    found = measured(result(1, stream(read=BAD[text]))).inconsistencies()
-    assert any(text in str(f) and f.level == "error" for f in found), found
+@pytest.mark.parametrize(("kind", "text"), BAD)
+def test_contradictions_within_a_result_are_errors(kind: F, text: str) -> None:
+    found = measured(result(1, stream(read=BAD[kind, text]))).inconsistencies()
+    assert any(f.kind is kind and text in str(f) and f.is_error for f in found), found
     assert all(f.where == "main read" for f in found)
 
 
@@ -216,15 +223,17 @@ def test_a_series_that_does_not_add_up_is_a_warning() -> None:
         "main write: the series has 0 I/Os, the result 1",
         "main write: the series has 0 bytes, the result 4096",
     ]
-    assert {f.level for f in made.inconsistencies()} == {"warning"}
+    assert {f.kind for f in made.inconsistencies()} == {F.SERIES_SUM}
+    assert not any(f.is_error for f in made.inconsistencies())
 
 
 def test_times_out_of_order() -> None:
     part = stream(read=counts(GOOD))
     made = measured(progress(3, part), progress(2, part), progress(5, part))
     made.add(result(2, stream(read=counts(GOOD * 3))))
-    texts = [str(found) for found in made.inconsistencies()]
-    assert "the intervals are not in the order of time" in texts
+    (found,) = [f for f in made.inconsistencies() if f.kind is F.INTERVAL_ORDER]
+    assert found.is_error
+    assert str(found) == "the intervals are not in the order of time"
 
 
 def test_an_hour_of_intervals_takes_seconds_at_most() -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import checked
@@ -17,11 +16,9 @@ from ioplan.language.plan import CheckedPlan, PurgeStep
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.jobs import (
     MIN_INTERVAL_NS,
-    misfits,
     run_job,
     seed_of,
     subinterval_of,
-    writes,
 )
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
@@ -262,36 +259,6 @@ def test_a_plan_is_unfolded_lazily() -> None:
 # jobs
 
 FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
-
-
-def test_misfits_are_said_once_each_with_the_test() -> None:
-    plan = checked(
-        'precondition p { write random 6KiB, 1 pass }\ntest "A" { after p\n'
-        "run random 4KiB for 1s\n vary size in 512B, 4KiB\n vary qd in 1, 2\n"
-        "vary read in 100%, 0% }"
-    )
-    assert misfits(unfold(plan), FACTS) == [
-        "p: 6144 B is not a multiple of the target's 4096 B blocks",
-        "A: 512 B is not a multiple of the target's 4096 B blocks",
-    ]
-
-
-def test_a_region_is_measured_in_whole_blocks() -> None:
-    """0.0006 % of 1 GiB is 6442 B, of which one block is left."""
-    text = 'test "A" { run random 4KiB 100/0, threads %s, region 0%%..%s%% for 1s }'
-    assert not misfits(unfold(checked(text % (1, "0.0006"))), FACTS)
-    (found,) = misfits(unfold(checked(text % (1, "0.0003"))), FACTS)
-    assert "region of 0 B is smaller than one I/O of 4096 B" in found
-
-
-@pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
-def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> None:
-    plan = checked(f'test "A" {{ idle 1s\n run random 4KiB {mix} for 1s }}')
-    assert writes(unfold(plan)) is writing
-    rest = checked(
-        'precondition p { idle 1s }\ntest "A" { after p\n run random 4KiB 100/0 for 1s }'
-    )
-    assert not writes(unfold(rest))
 
 
 def test_seeds_differ_in_rounds_and_iterations() -> None:

@@ -11,9 +11,14 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
-from ioplan.backends import Gap
+from ioplan.backends import Gap, TargetFacts
+from ioplan.core.error_kinds import Cause
 from ioplan.job import Job
-from ioplan.runner.fit import FEATURES, feature_support
+from ioplan.language.check.check import check
+from ioplan.language.syntax.source import Source
+from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.summary import summary_of
+from ioplan.runner.fit import FEATURES, feature_support, misfits
 from ioplan_sim import SimBackend
 
 PLAN = """workload steady_rate = random 4KiB 100/0, rate 1_000 iops
@@ -158,3 +163,31 @@ def test_native_texts_are_shown_once(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out.count('"read_only"') == 3
     assert "# Paced" in done.out
+
+
+FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
+
+
+def steps(text: str) -> tuple[Prepare | Run, ...]:
+    return summary_of(check(Source("plan", text))).io_steps
+
+
+def test_misfits_are_said_once_each_with_the_test() -> None:
+    found = steps(
+        'precondition p { write random 6KiB, 1 pass }\ntest "A" { after p\n'
+        "run random 4KiB for 1s\n vary size in 512B, 4KiB\n vary qd in 1, 2\n"
+        "vary read in 100%, 0% }"
+    )
+    assert misfits(found, FACTS) == [
+        (Cause.UNALIGNED, "p: 6144 B is not a multiple of the target's 4096 B blocks"),
+        (Cause.UNALIGNED, "A: 512 B is not a multiple of the target's 4096 B blocks"),
+    ]
+
+
+def test_a_region_is_measured_in_whole_blocks() -> None:
+    """0.0006 % of 1 GiB is 6442 B, of which one block is left."""
+    text = 'test "A" { run random 4KiB 100/0, threads %s, region 0%%..%s%% for 1s }'
+    assert not misfits(steps(text % (1, "0.0006")), FACTS)
+    (found,) = misfits(steps(text % (1, "0.0003")), FACTS)
+    assert found.kind is Cause.TOO_SMALL
+    assert "region of 0 B is smaller than one I/O of 4096 B" in found.text

@@ -24,9 +24,8 @@ from ioplan.backends import (
 )
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
-from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Step
-from ioplan.planner.unfold import unfold
+from ioplan.planner.summary import summary_of
 from ioplan.records.record import (
     Interval,
     RunDetail,
@@ -39,7 +38,8 @@ from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
 from ioplan.runner.observer import SessionObserver
-from ioplan.runner.session import Runner, Tally
+from ioplan.runner.outcome import SessionOutcome
+from ioplan.runner.session import SessionRunner
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 from ioplan.testing.subject import job as one_job
@@ -98,6 +98,7 @@ class ScriptedDrive:
         return made
 
     def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+        """A stranger may call the parameter what it likes."""
         self.moment("purge")
         tell(0.5)
         self.log.append(("purge",))
@@ -254,23 +255,25 @@ class Bench:
         self.spy = Spy(self.log)
         self.drive = ScriptedDrive(steady_at(100), self.log)
         self.sessions = 0
-        self.setting: SessionContext | None = None
+        self.context: SessionContext | None = None
 
-    def go(self, text: str, script: Script | None = None, **more: Any) -> Tally:
+    def go(
+        self, text: str, script: Script | None = None, **more: Any
+    ) -> SessionOutcome:
         self.drive.script = script or self.drive.script
         self.sessions += 1
         plan = checked(text)
-        self.setting = SessionContext(
+        self.context = SessionContext(
             plan=plan,
             backend=ScriptedBackend(),
             drive=self.drive,
             store=self.store,
             session=session(f"s{self.sessions}"),
-            writes=writes(unfold(plan)),
+            summary=summary_of(plan),
             observer=self.spy,
             **more,
         )
-        return Runner(self.setting).run()
+        return SessionRunner(self.context).run()
 
     @property
     def records(self) -> list[RunRecord]:
@@ -508,7 +511,7 @@ def test_a_run_is_judged_at_once(bench: Bench) -> None:
         2: [("held", 200), ("held", 0)],
         3: [("held", 200), ("held", 0)],
     }
-    assert tally.outcomes == {"failed": 1, "held": 5}
+    assert tally.verdicts == {"failed": 1, "held": 5}
     assert bench.log.index(("verdict", 1, "failed")) < bench.log.index(("start", 2))
     assert not bench.told("add_verdicts")
 
@@ -549,13 +552,13 @@ def test_rounds_are_judged_on_the_last_window(bench: Bench) -> None:
 
 def test_against_an_earlier_session(bench: Bench) -> None:
     text = READS % "expect iops >= 95% of baseline"
-    assert bench.go(text, steady_at(100, 200, 300)).outcomes == {"no baseline": 3}
+    assert bench.go(text, steady_at(100, 200, 300)).verdicts == {"no baseline": 3}
     baseline = BaselineSession(bench.store, "s1")
     bench.drive.started = 0
     tally = bench.go(text, steady_at(95, 189, 400), baseline=baseline)
-    assert tally.outcomes == {"held": 2, "failed": 1}
+    assert tally.verdicts == {"held": 2, "failed": 1}
     longer = text.replace("for 2s", "for 3s")
-    assert bench.go(longer, baseline=baseline).outcomes == {"no baseline": 3}
+    assert bench.go(longer, baseline=baseline).verdicts == {"no baseline": 3}
 
 
 # what goes wrong in a backend
@@ -837,11 +840,11 @@ def test_a_watcher_that_breaks_leaves_no_run_behind(bench: Bench, method: str) -
     assert bench.log[-1] == ("session_finished", "failed")
 
 
-def test_settings_are_frozen(bench: Bench) -> None:
+def test_the_context_is_frozen(bench: Bench) -> None:
     bench.go(READS % "")
-    assert bench.setting
+    assert bench.context
     with pytest.raises(dataclasses.FrozenInstanceError):
-        bench.setting.writes = True  # type: ignore[misc]
+        bench.context.on_failure = "continue"  # type: ignore[misc]
 
 
 # what does not end

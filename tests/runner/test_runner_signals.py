@@ -16,13 +16,12 @@ from test_runner import Bench, ScriptedExecution, bench, played
 
 from ioplan.backends import TargetRequest
 from ioplan.job import Event
-from ioplan.planner.jobs import writes
-from ioplan.planner.unfold import unfold
+from ioplan.planner.summary import summary_of
 from ioplan.records.session import Session
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, RUNNING, Interrupt
 from ioplan.runner.observer import SessionObserver
-from ioplan.runner.session import Runner
+from ioplan.runner.session import SessionRunner
 from ioplan.store.store import Store
 from ioplan_sim import SimBackend
 
@@ -266,10 +265,10 @@ def on_sim(
             drive=drive,
             store=store,
             session=begun,
-            writes=writes(unfold(plan)),
+            summary=summary_of(plan),
             observer=watcher,
         )
-        Runner(setting).run()
+        SessionRunner(setting).run()
         return store.session(begun.id)
 
 

@@ -107,7 +107,7 @@ class BlockingDrive:
 
         return BlockingExecution(job, self.facts, connect)
 
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Nobody knows how. Raises BackendError."""
         raise BackendError(
             f"the backend {self.backend.name!r} cannot purge {self.facts.path}; write "

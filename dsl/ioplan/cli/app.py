@@ -239,7 +239,7 @@ def run(
     lane: Lane = None,
 ) -> None:
     """Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 130 stopped."""
-    with reported():
+    with reported(as_json):
         if quiet and as_json:
             raise UsageError("say --quiet or --json, not both")
         backend, given = simulated(sim, backend, option or [])
@@ -285,7 +285,7 @@ def resume(
     lane: Lane = None,
 ) -> None:
     """Go on with a session that was killed, stopped or failed."""
-    with reported():
+    with reported(as_json):
         resumed = Resumed(
             session=session,
             store=store or default_path(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import typer
 
 from ioplan.backends import BackendError
 from ioplan.cli.display.terminal import say
-from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.error_kinds import Cause, CommandFault, ExplainedError
 from ioplan.export.export import ExportError
 from ioplan.guard.target import TargetError
 from ioplan.lab.lab import LabError
@@ -38,15 +39,20 @@ EXPLAINED = (
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Turn what goes wrong into one message and an exit code; no traceback."""
+def reported(as_json: bool = False) -> Iterator[None]:
+    """Turn what goes wrong into one message and an exit code; no traceback.
+
+    For programs also a line of JSON on standard output, with the error's name.
+    """
     try:
         yield
     except PlanError as error:
         say(str(error))
+        _print_json(as_json, CommandFault.PLAN, error)
         raise typer.Exit(USAGE) from None
     except EXPLAINED as error:
         say(f"error: {error}")
+        _print_json(as_json, error.kind, error)
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:
         say("interrupted")
@@ -63,4 +69,10 @@ def reported() -> Iterator[None]:
             f"error: ioplan itself failed: {type(error).__name__}: {error}\n"
             f"set IOPLAN_DEBUG=1 to see where, and please report it"
         )
+        _print_json(as_json, Cause.INTERNAL, error)
         raise typer.Exit(RUN_FAILED) from None
+
+
+def _print_json(as_json: bool, kind: str, error: Exception) -> None:
+    if as_json:
+        print(json.dumps({"type": "error", "kind": kind, "text": str(error)}))

@@ -126,9 +126,9 @@ KINDS: tuple[type[Kind], ...] = (Cause, StoreFault, FigureFault, CommandFault)
 class ExplainedError(Exception):
     """An error whose text says what, where and what to do; `kind` is its name."""
 
-    kind: Kind = Cause.INTERNAL
+    kind: str = Cause.INTERNAL
 
-    def __init__(self, text: str, kind: Kind | None = None) -> None:
+    def __init__(self, text: str, kind: str = "") -> None:
         super().__init__(text)
         if kind:
             self.kind = kind

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
+from ioplan.core.error_kinds import FigureFault
 from ioplan.measure.histogram import Histogram, bucket_range
 from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import Interval
@@ -21,13 +21,25 @@ ROUNDING = 1e-6
 """What adding up squares as floats may lose, as a share of the sum."""
 
 
+WARNINGS = (FigureFault.HISTOGRAM_MISSING, FigureFault.SERIES_SUM)
+"""Something is missing, but nothing is contradicted."""
+
+Fault = tuple[FigureFault, str]
+"""What is wrong, and the text for it."""
+
+
 @dataclass(frozen=True)
 class Inconsistency:
     """A contradiction, and the stream and direction that it is in."""
 
-    level: Literal["warning", "error"]
+    kind: FigureFault
     where: str
     text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether figures contradict each other, and none is only missing."""
+        return self.kind not in WARNINGS
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
@@ -36,61 +48,68 @@ class Inconsistency:
 def tally_faults(where: str, tally: CountsBuilder) -> list[Inconsistency]:
     """What is wrong within one direction of one stream."""
     checks = (*_number_faults(tally), *_histogram_faults(tally, tally.histogram()))
-    faults = [Inconsistency("error", where, text) for text in checks]
-    if tally.ios and not tally.histogram().total:
-        text = "the backend gave no latency histogram, so there are no percentiles"
-        faults.append(Inconsistency("warning", where, text))
-    return faults
+    return [Inconsistency(kind, where, text) for kind, text in checks]
 
 
-def _number_faults(tally: CountsBuilder) -> Iterator[str]:
+def _number_faults(tally: CountsBuilder) -> Iterator[Fault]:
     if min(tally.ios, tally.bytes, tally.errors, tally.min_ns, tally.sum_ns) < 0:
-        yield "a count is negative"
+        yield FigureFault.NEGATIVE_COUNT, "a count is negative"
     if tally.min_ns > tally.max_ns:
         yield (
+            FigureFault.EXTREMES_SWAPPED,
             f"the smallest latency, {tally.min_ns} ns, exceeds "
-            f"the largest, {tally.max_ns} ns"
+            f"the largest, {tally.max_ns} ns",
         )
     elif not tally.ios * tally.min_ns <= tally.sum_ns <= tally.ios * tally.max_ns:
-        yield "the mean latency lies outside the smallest and the largest"
+        text = "the mean latency lies outside the smallest and the largest"
+        yield FigureFault.MEAN_OUTSIDE, text
     if not tally.ios and (tally.bytes or tally.sum_ns):
-        yield "bytes or latencies were counted, but no I/O"
+        text = "bytes or latencies were counted, but no I/O"
+        yield FigureFault.COUNTS_WITHOUT_IO, text
     if tally.ios and not tally.bytes:
-        yield f"{tally.ios} I/Os moved no byte"
+        yield FigureFault.IO_WITHOUT_BYTES, f"{tally.ios} I/Os moved no byte"
     if tally.ios * tally.sum_sq_ns2 < tally.sum_ns**2 * (1 - ROUNDING):
-        yield "the sum of squared latencies is smaller than the mean allows"
+        text = "the sum of squared latencies is smaller than the mean allows"
+        yield FigureFault.SQUARES_TOO_SMALL, text
 
 
-def _histogram_faults(tally: CountsBuilder, histogram: Histogram) -> Iterator[str]:
+def _histogram_faults(tally: CountsBuilder, histogram: Histogram) -> Iterator[Fault]:
     total = histogram.total
     if not total:
+        if tally.ios:
+            text = "the backend gave no latency histogram, so there are no percentiles"
+            yield FigureFault.HISTOGRAM_MISSING, text
         return
     if total != tally.ios:
-        yield f"the histogram counts {total} latencies, but {tally.ios} I/Os completed"
+        text = f"the histogram counts {total} latencies, but {tally.ios} I/Os completed"
+        yield FigureFault.HISTOGRAM_COUNT, text
         return
     yield from _mean_faults(tally.sum_ns / tally.ios, histogram.mean_ns())
     lowest, _ = bucket_range(int(histogram.index[-1]), histogram.bits)
     _, highest = bucket_range(int(histogram.index[0]), histogram.bits)
     if lowest > tally.max_ns or highest <= tally.min_ns:
-        yield "the histogram reaches beyond the smallest or the largest latency"
+        text = "the histogram reaches beyond the smallest or the largest latency"
+        yield FigureFault.HISTOGRAM_EXTREMES, text
 
 
-def _mean_faults(exact_ns: float, binned_ns: float) -> Iterator[str]:
+def _mean_faults(exact_ns: float, binned_ns: float) -> Iterator[Fault]:
     if abs(binned_ns - exact_ns) > exact_ns * MEAN_PERCENT / 100:
         yield (
+            FigureFault.HISTOGRAM_MEAN,
             f"the histogram's mean, {binned_ns:.0f} ns, is more than "
-            f"{MEAN_PERCENT:g} % from the exact mean, {exact_ns:.0f} ns"
+            f"{MEAN_PERCENT:g} % from the exact mean, {exact_ns:.0f} ns",
         )
 
 
 def time_faults(series: Sequence[Interval], run_ns: int) -> list[Inconsistency]:
     """What is wrong with the times of the series."""
-    faults = []
+    faults: list[Fault] = []
     if any(after.t_s <= before.t_s for before, after in pairwise(series)):
-        faults.append("the intervals are not in the order of time")
+        text = "the intervals are not in the order of time"
+        faults.append((FigureFault.INTERVAL_ORDER, text))
     if run_ns <= 0 and any(sum(point.ios.values()) for point in series):
-        faults.append("I/Os completed in no time")
-    return [Inconsistency("error", "", text) for text in faults]
+        faults.append((FigureFault.NO_TIME, "I/Os completed in no time"))
+    return [Inconsistency(kind, "", text) for kind, text in faults]
 
 
 def missing_in_series(
@@ -98,7 +117,9 @@ def missing_in_series(
 ) -> list[Inconsistency]:
     """Where the intervals do not add up to the result."""
     return [
-        Inconsistency("warning", where, f"the series has {a} {noun}, the result {b}")
+        Inconsistency(
+            FigureFault.SERIES_SUM, where, f"the series has {a} {noun}, the result {b}"
+        )
         for where, ours, theirs in _pairs(seen, final)
         for noun, a, b in (
             ("I/Os", ours.ios, theirs.ios),

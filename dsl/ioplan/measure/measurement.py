@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ioplan.core.error_kinds import FigureFault
 from ioplan.job import (
     Cpu,
     Event,
@@ -95,7 +96,8 @@ class Measurement:
         try:
             return Histogram.of(bins)
         except (ValueError, OverflowError) as error:
-            self._bad_bins.append(Inconsistency("error", where, str(error)))
+            fault = Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
+            self._bad_bins.append(fault)
             return Histogram.of(())
 
     @property

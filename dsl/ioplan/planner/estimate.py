@@ -108,9 +108,13 @@ class Estimator:
 
     def total(self, steps: Iterable[Step]) -> Cost:
         """The cost of all steps together."""
+        return self.total_of(with_repetitions(steps))
+
+    def total_of(self, steps: Iterable[tuple[SingleStep, int]]) -> Cost:
+        """The same of single steps, each with how often it is done."""
         run_s = written = 0.0
         exact = True
-        for step, times in with_repetitions(steps):
+        for step, times in steps:
             cost = self.cost(step)
             run_s += cost.run_s * times
             written += cost.written_bytes * times

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ioplan.backends import TargetFacts
 from ioplan.job import SECOND_NS, Job, JobStream, job_streams
-from ioplan.language.plan import RestStep, WriteStep
+from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.workload import Workload
@@ -101,26 +101,6 @@ def all_jobs(
             yield step, write_job(step.step, facts)
 
 
-def misfits(steps: Iterable[Step], facts: TargetFacts) -> list[str]:
-    """Why a plan does not fit a target, each reason once, with its test."""
-    found: dict[str, None] = {}
-    for title, workload in _workloads(steps):
-        for reason in _misfit(workload, facts):
-            found.setdefault(f"{title}: {reason}")
-    return list(found)
-
-
-def writes(steps: Iterable[Step]) -> bool:
-    """Whether any step changes what is stored on the target."""
-    return any(_writes(step) for step in _io_steps(steps))
-
-
-def _writes(step: Prepare | Run) -> bool:
-    if isinstance(step, Run):
-        return step.writes
-    return not isinstance(step.step, RestStep)
-
-
 def _io_steps(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
     """All steps that do I/O; of rounds, the first."""
     for step in steps:
@@ -128,33 +108,3 @@ def _io_steps(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
             yield from _io_steps(step.round(1))
         elif not isinstance(step, Idle):
             yield step
-
-
-def _workloads(steps: Iterable[Step]) -> Iterator[tuple[str, Workload]]:
-    for step in _io_steps(steps):
-        if isinstance(step, Run):
-            yield step.test.title, step.workload
-        elif isinstance(step.step, WriteStep):
-            yield step.state.name, step.step.workload
-
-
-def _misfit(workload: Workload, facts: TargetFacts) -> Iterator[str]:
-    block = facts.block_bytes
-    for stream in _streams(workload, facts):
-        sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
-        for size in sorted(sizes):
-            if size % block:
-                yield f"{size} B is not a multiple of the target's {block} B blocks"
-        align = stream.align_bytes
-        if align is not None and align % block:
-            yield f"alignment to {align} B is finer than the target's {block} B blocks"
-        region_bytes = stream.region_bytes
-        yield from _too_small(region_bytes, max(sizes), stream.threads)
-
-
-def _too_small(region_bytes: int, largest: int, threads: int) -> Iterator[str]:
-    if region_bytes < largest * threads:
-        yield (
-            f"its region of {region_bytes} B is smaller than one I/O of {largest} B "
-            f"for each of {threads} threads"
-        )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.summary import PlanSummary
 from ioplan.records.session import Session
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
@@ -19,18 +20,17 @@ from ioplan.store.store import Store
 class SessionContext:
     """What is run, on what, by what, and where the results go.
 
-    `writes` tells whether any step of the plan writes: if none does, the target
-    is opened for reading only in all of them. `options` are the backend's own.
-    `done` has what an earlier part of the session has finished; `meter` is the
-    lab's command for power.
+    If no step of the plan's `summary` writes, all of them open the target for
+    reading only. `options` are the backend's own; `meter` is the lab's command for
+    power.
     """
 
     plan: CheckedPlan
+    summary: PlanSummary
     backend: Backend
     drive: Drive
     store: Store
     session: Session
-    writes: bool
     options: dict[str, Any] = field(default_factory=dict)
     observer: SessionObserver = field(default_factory=SessionObserver)
     baseline: BaselineSession | None = None

@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ioplan.backends import Backend, Gap, TargetFacts
-from ioplan.job import Job
+from ioplan.core.error_kinds import Cause
+from ioplan.job import Job, JobStream, job_streams
 from ioplan.language.check.check import check
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.plan import CheckedPlan, StreamTemplate
+from ioplan.language.plan import StreamTemplate, WriteStep
 from ioplan.language.spoken import unspoken
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.summary import PlanSummary
 from ioplan.planner.unfold import unfold
+from ioplan.workload import Workload
+
+
+class Misfit(NamedTuple):
+    """Why a test cannot be done on a target, by name and in words."""
+
+    kind: Cause
+    text: str
+
+
+def misfits(steps: Iterable[Prepare | Run], facts: TargetFacts) -> list[Misfit]:
+    """Why steps do not fit a target, each reason once, with its test."""
+    found: dict[Misfit, None] = {}
+    for title, workload in _workloads(steps):
+        for stream in job_streams(workload, facts.capacity_bytes, facts.block_bytes):
+            for kind, reason in _misfits(stream, facts.block_bytes):
+                found.setdefault(Misfit(kind, f"{title}: {reason}"))
+    return list(found)
+
+
+def _workloads(steps: Iterable[Prepare | Run]) -> Iterator[tuple[str, Workload]]:
+    for step in steps:
+        if isinstance(step, Run):
+            yield step.test.title, step.workload
+        elif isinstance(step.step, WriteStep):
+            yield step.state.name, step.step.workload
+
+
+def _misfits(stream: JobStream, block: int) -> Iterator[Misfit]:
+    sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
+    for size in sorted(sizes):
+        if size % block:
+            text = f"{size} B is not a multiple of the target's {block} B blocks"
+            yield Misfit(Cause.UNALIGNED, text)
+    align = stream.align_bytes
+    if align is not None and align % block:
+        text = f"alignment to {align} B is finer than the target's {block} B blocks"
+        yield Misfit(Cause.UNALIGNED, text)
+    largest, region_bytes = max(sizes), stream.region_bytes
+    if region_bytes < largest * stream.threads:
+        text = (
+            f"its region of {region_bytes} B is smaller than one I/O of {largest} B "
+            f"for each of {stream.threads} threads"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
 
 
 @dataclass(frozen=True)
@@ -42,15 +89,11 @@ class Shortfall:
 
 
 def shortfalls(
-    plan: CheckedPlan,
-    backend: Backend,
-    facts: TargetFacts,
-    options: dict[str, Any],
-    writes: bool,
+    plan: PlanSummary, backend: Backend, facts: TargetFacts, options: dict[str, Any]
 ) -> list[Shortfall]:
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
-    for step, job in all_jobs(unfold(plan), facts, not writes):
+    for step, job in all_jobs(plan.io_steps, facts, not plan.writes):
         for gap in gaps_of(backend, job, options):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)

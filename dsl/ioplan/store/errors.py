@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from ioplan.core.error_kinds import ExplainedError, Kind, StoreFault
+from ioplan.core.error_kinds import ExplainedError, StoreFault
 
 OTHER_STORE_HINT = "set IOPLAN_STORE to another file"
 
@@ -58,7 +58,7 @@ TEXTS = {
 class StoreError(ExplainedError):
     """The store cannot do it; the text says what, where, and what to do."""
 
-    kind: Kind = StoreFault.STORE
+    kind: str = StoreFault.STORE
 
 
 class StoreFullError(StoreError):

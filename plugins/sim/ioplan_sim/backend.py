@@ -105,7 +105,7 @@ class SimDrive:
         """Begin a run; virtual time passes as its events are taken."""
         return SimExecution(job, self.facts, self.ssd)
 
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Make the drive as new."""
         self.ssd.purge()
         return "simulated format: every block erased"

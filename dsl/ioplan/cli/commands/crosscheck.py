@@ -20,8 +20,8 @@ from ioplan.core.text import line
 from ioplan.core.units import metric_text
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
-from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
+from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import SessionStatus, new_session_id
@@ -34,7 +34,8 @@ from ioplan.runner.crosscheck import (
     run_interleaved,
 )
 from ioplan.runner.execute.execute import now
-from ioplan.runner.session import RunFailed, Runner
+from ioplan.runner.outcome import RunFailed
+from ioplan.runner.step_runner import StepRunner
 from ioplan.store.store import Store
 
 UNDECIDED = (
@@ -65,15 +66,21 @@ class Side:
     """One of the two backends. It holds the target only while it does I/O."""
 
     def __init__(
-        self, plan: CheckedPlan, choice: Choice, store: Store, options: Options
+        self,
+        plan: CheckedPlan,
+        summary: PlanSummary,
+        choice: Choice,
+        store: Store,
+        options: Options,
     ) -> None:
         session = new_session_id()
-        self.plan, self.choice, self.options = plan, choice, options
+        self.plan, self.summary = plan, summary
+        self.choice, self.options = choice, options
         request = TargetRequest(
             path=options.target,
             create_bytes=size(options.create, "--create"),
             overwrite=options.overwrite,
-            writes=writes(unfold(plan)),
+            writes=self.summary.writes,
             options=choice.options,
             folder=str(session_folder(options.store, session)),
         )
@@ -85,22 +92,21 @@ class Side:
         drive, self.request = open_drive(self.choice.backend, self.request)
         with closing(drive):
             approximate = self.options.allow_approximate
-            writing = self.request.writes
-            check_fit(self.plan, self.choice, drive.facts, writing, approximate)
+            check_fit(self.summary, self.choice, drive.facts, approximate)
             meter = self.choice.lab.meter_of(self.request.entry)
             args = {"crosscheck": self.options.backends}
             session = new_session(
                 self.session, self.plan, self.choice, drive.facts, args, meter
             )
             self.store.begin(session)
-            self.runner = Runner(
+            self.runner = StepRunner(
                 SessionContext(
                     plan=self.plan,
+                    summary=self.summary,
                     backend=self.choice.backend,
                     drive=drive,
                     store=self.store,
                     session=session,
-                    writes=writing,
                     options=self.choice.options,
                     meter=meter,
                 )
@@ -109,7 +115,7 @@ class Side:
     def only(self, run: Run) -> tuple[RunRecord, RunDetail]:
         """One run."""
         with self._open():
-            return self.runner.only(run)
+            return self.runner.run(run)
 
     def prepare(self, prepare: Prepare) -> None:
         """One step of a precondition."""
@@ -133,7 +139,8 @@ def crosscheck(options: Options, console: Console) -> int:
     plan = checked(options.plan, settings, options.scale_time, options.profile)
     choices = _choices(options)
     with Store.open(options.store) as store:
-        sides = [Side(plan, choice, store, options) for choice in choices]
+        summary = summary_of(plan)
+        sides = [Side(plan, summary, choice, store, options) for choice in choices]
         make_target(choices[0].backend, sides[0].request, console)
         for side in sides:
             side.begin()

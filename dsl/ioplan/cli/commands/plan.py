@@ -12,6 +12,7 @@ from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.cli.choose import Choice
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import NO_TARGET
+from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import printable
 from ioplan.guard.errors import TargetError
 from ioplan.guard.resolve import aim
@@ -20,7 +21,8 @@ from ioplan.job import Job
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.jobs import all_jobs, writes
+from ioplan.planner.jobs import all_jobs
+from ioplan.planner.summary import summary_of
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import unfold
 from ioplan.runner.fit import Shortfall, described, gaps_of, shortfalls
@@ -33,7 +35,7 @@ def print_native(
 ) -> None:
     """Each different text once, under the step that it belongs to first."""
     seen: set[str] = set()
-    read_only = not writes(unfold(plan))
+    read_only = not summary_of(plan).writes
     for step, job in all_jobs(unfold(plan), facts, read_only):
         text = choice.backend.native(job, choice.options)
         if text in seen:
@@ -54,8 +56,7 @@ def check_said(plan: CheckedPlan, choice: Choice, facts: TargetFacts) -> None:
     """
     if facts.path == NO_TARGET:
         facts = facts.model_copy(update={"path": f"/dev/{NO_TARGET}"})
-    writing = writes(unfold(plan))
-    found = shortfalls(plan, choice.backend, facts, choice.options, writing)
+    found = shortfalls(summary_of(plan), choice.backend, facts, choice.options)
     unsaid = [one for one in found if not one.gap.instead and one.gap.field != "hosts"]
     _refuse(unsaid, choice.backend.name)
 
@@ -66,7 +67,8 @@ def _refuse(unsaid: list[Shortfall], backend: str) -> None:
         raise PlanError(placed)
     if unsaid:
         shown = "\n  ".join(one.text for one in unsaid)
-        raise UsageError(f"{backend} cannot do the plan:\n  {shown}")
+        text = f"{backend} cannot do the plan:\n  {shown}"
+        raise UsageError(text, CommandFault.UNSUPPORTED)
 
 
 def _approximate(job: Job, choice: Choice) -> list[str]:

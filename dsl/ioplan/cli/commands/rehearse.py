@@ -21,15 +21,14 @@ from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.estimate import Cost
-from ioplan.planner.jobs import writes
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
-from ioplan.planner.unfold import unfold
+from ioplan.planner.summary import summary_of
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.observer import SessionObserver
-from ioplan.runner.session import Runner
+from ioplan.runner.session import SessionRunner
 from ioplan.store.store import Store
 
 SIM = "sim"
@@ -118,9 +117,9 @@ def rehearse(
     """Do a plan on a simulated drive; nothing is kept. Raises BackendError."""
     backend, found = find(SIM), Rehearsal()
     options = {"drive": str(sim)} if sim else {}
-    writing = writes(unfold(plan))
+    summary = summary_of(plan)
     request = TargetRequest(
-        create_bytes=capacity_bytes, writes=writing, options=options
+        create_bytes=capacity_bytes, writes=summary.writes, options=options
     )
     with TemporaryDirectory() as folder, closing(backend.open(request)) as drive:
         session = Session(
@@ -129,16 +128,16 @@ def rehearse(
         with Store.open(Path(folder) / "rehearsal.db") as store:
             setting = SessionContext(
                 plan=plan,
+                summary=summary,
                 backend=backend,
                 drive=drive,
                 store=store,
                 session=session,
-                writes=writing,
                 options=options,
                 observer=found,
                 on_failure="continue",
             )
-            _done(Runner(setting).run().failure)
+            _done(SessionRunner(setting).run().failure)
         return found, drive.facts
 
 

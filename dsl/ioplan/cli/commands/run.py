@@ -27,11 +27,11 @@ from ioplan.cli.inputs import checked, size
 from ioplan.cli.run_options import Options
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.lane_observer import Board
+from ioplan.core.error_kinds import CommandFault
 from ioplan.guard.target import TargetError
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.jobs import misfits, writes
-from ioplan.planner.unfold import unfold
+from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
 from ioplan.runner.baseline import BaselineSession
@@ -39,11 +39,12 @@ from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.finished_runs import FinishedRuns
-from ioplan.runner.fit import shortfalls
+from ioplan.runner.fit import misfits, shortfalls
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.observer import SessionObserver
+from ioplan.runner.outcome import SessionOutcome
 from ioplan.runner.seal import sign
-from ioplan.runner.session import Runner, Tally
+from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import session_lock
@@ -80,14 +81,15 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
 
     Who resumes a session holds its lock already.
     """
-    choice = spread(plan, options, begun.id)
+    summary = summary_of(plan)
+    choice = spread(summary, options, begun.id)
     choice = choice or chosen(options.backend, options.lab, options.options)
     folder = session_folder(options.store, begun.id)
     request = TargetRequest(
         path=options.target,
         create_bytes=size(options.create, "--create"),
         overwrite=tuple(options.overwrite),
-        writes=writes(unfold(plan)),
+        writes=summary.writes,
         options=choice.options,
         folder=str(folder),
     )
@@ -100,19 +102,19 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
         options = replace(options, overwrite=list(request.overwrite))
-        check_fit(plan, choice, drive.facts, request.writes, options.allow_approximate)
+        check_fit(summary, choice, drive.facts, options.allow_approximate)
         check_same(begun.before, drive.facts)
         if options.fresh:
             forget_state(store, drive.facts, begun.id)
         meter = choice.lab.meter_of(request.entry)
         setting = SessionContext(
             plan=plan,
+            summary=summary,
             backend=choice.backend,
             drive=drive,
             store=store,
             session=begun.before
             or _session(begun.id, drive, plan, choice, options, meter),
-            writes=request.writes,
             options=choice.options,
             observer=_watcher(options, console),
             baseline=_baseline(store, options.baseline),
@@ -153,15 +155,11 @@ def session_folder(store: Path, session: str) -> Path:
 
 
 def check_fit(
-    plan: CheckedPlan,
-    choice: Choice,
-    facts: TargetFacts,
-    writing: bool,
-    allow_approximate: bool,
+    plan: PlanSummary, choice: Choice, facts: TargetFacts, allow_approximate: bool
 ) -> None:
     """Refuse before anything is touched. Raises UsageError, PlanError."""
-    found = misfits(unfold(plan), facts)
-    short = shortfalls(plan, choice.backend, facts, choice.options, writing)
+    found = [one.text for one in misfits(plan.io_steps, facts)]
+    short = shortfalls(plan, choice.backend, facts, choice.options)
     if allow_approximate:
         short = [one for one in short if not one.gap.instead]
     found += [one.text for one in short if one.span is None]
@@ -173,7 +171,8 @@ def check_fit(
     if found:
         shown = "\n  ".join(found[:MOST_MISFITS])
         more = f"\n  and {len(found) - MOST_MISFITS} more" * (len(found) > MOST_MISFITS)
-        raise UsageError(f"the plan does not fit {facts.path}:\n  {shown}{more}")
+        text = f"the plan does not fit {facts.path}:\n  {shown}{more}"
+        raise UsageError(text, CommandFault.MISFIT)
 
 
 def _baseline(store: Store, key: str | None) -> BaselineSession | None:
@@ -181,7 +180,7 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
 
 
 def _run_in(setting: SessionContext, options: Options, console: Console) -> int:
-    tally = Runner(setting).run()
+    tally = SessionRunner(setting).run()
     if not options.json and not options.quiet:
         console.print()
         records = list(setting.store.records(setting.session.id))
@@ -275,14 +274,14 @@ def _watcher(options: Options, console: Console) -> SessionObserver:
 
 
 def _conclude(
-    console: Console, tally: Tally, session: Session, options: Options
+    console: Console, tally: SessionOutcome, session: Session, options: Options
 ) -> None:
-    judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.outcomes.items())
+    judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.verdicts.items())
     console.print(f"expectations: {judged}" if judged else "no expectations")
     if tally.failure:
         say(f"error: {tally.failure}")
     more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
-    kept = f" and {tally.kept} from before" if tally.kept else ""
+    kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(
         f"{tally.runs} runs{kept} kept in {options.store}\n"
         f"session {session.id}: ioplan show {session.id}{more}",
@@ -291,7 +290,7 @@ def _conclude(
     )
 
 
-def exit_code(tally: Tally, baseline: bool) -> int:
+def exit_code(tally: SessionOutcome, baseline: bool) -> int:
     """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped.
 
     Where a baseline was named, one that has not the run is not passed over.
@@ -300,7 +299,7 @@ def exit_code(tally: Tally, baseline: bool) -> int:
         return INTERRUPTED
     if tally.failure:
         return RUN_FAILED
-    unmet = tally.outcomes.get("failed", 0) + tally.outcomes.get("undecided", 0)
+    unmet = tally.verdicts.get("failed", 0) + tally.verdicts.get("undecided", 0)
     if baseline:
-        unmet += tally.outcomes.get("no baseline", 0)
+        unmet += tally.verdicts.get("no baseline", 0)
     return EXPECTATION_FAILED if unmet else HELD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,7 @@ from ioplan.lab.cross_references import seen_from
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.steps import RoundsOf, Run, Step
-from ioplan.planner.unfold import unfold
+from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.target_entry import LabTarget
 
 if TYPE_CHECKING:
@@ -25,24 +24,12 @@ if TYPE_CHECKING:
     from ioplan.cluster.sync.channel import Links
 
 
-def placed(plan: CheckedPlan) -> list[str]:
-    """The hosts that its streams are on, each once."""
-    runs = (step for step in _flat(unfold(plan)) if isinstance(step, Run))
-    streams = (stream for run in runs for stream in run.workload.streams)
-    return list(dict.fromkeys(host for one in streams for host in one.hosts))
-
-
-def _flat(steps: Iterable[Step]) -> Iterable[Step]:
-    for step in steps:
-        yield from _flat(step.round(1)) if isinstance(step, RoundsOf) else (step,)
-
-
-def spread(plan: CheckedPlan, options: Options, session: str) -> Choice | None:
+def spread(plan: PlanSummary, options: Options, session: str) -> Choice | None:
     """The hosts as one backend; None for a plan and a target of one host.
 
     Raises UsageError before anything is touched, LabError.
     """
-    lab, wanted = read_lab(options.lab), placed(plan)
+    lab, wanted = read_lab(options.lab), plan.hosts
     entry = lab.targets.get(options.target or "")
     if not wanted and not (entry and entry.hosts):
         return None
@@ -62,12 +49,12 @@ def check_lanes(plan: CheckedPlan, lab: Lab, targets: Iterable[str]) -> None:
 
     Raises UsageError before any lane begins.
     """
-    if wanted := placed(plan):
+    if wanted := summary_of(plan).hosts:
         for target in targets:
             _shared(wanted, lab, target)
 
 
-def _shared(wanted: list[str], lab: Lab, target: str | None) -> LabTarget:
+def _shared(wanted: Sequence[str], lab: Lab, target: str | None) -> LabTarget:
     """The target's entry, if it is right for these hosts."""
     entry = lab.targets.get(target or "")
     if not lab.hosts:

@@ -16,7 +16,7 @@ from ioplan.runner.observer import SessionObserver
 class JsonLines(SessionObserver):
     """Writes everything to standard output as it happens."""
 
-    def _write(self, kind: str, **fields: Any) -> None:
+    def _write(self, kind: str, /, **fields: Any) -> None:
         sys.stdout.write(json.dumps({"type": kind, **fields}) + "\n")
         sys.stdout.flush()
 
@@ -62,6 +62,9 @@ class JsonLines(SessionObserver):
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         place = {"test": record.asked.test, "cell": record.asked.cell}
         self._write("verdict", seq=record.seq, **place, **verdict.model_dump())
+
+    def failed(self, kind: str, text: str) -> None:
+        self._write("error", kind=kind, text=text)
 
     def session_finished(self, status: str) -> None:
         self._write("end", status=status)

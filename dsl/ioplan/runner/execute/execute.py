@@ -11,27 +11,28 @@ from time import monotonic_ns
 from pydantic_core import to_json
 
 from ioplan.backends import BackendError, Drive
+from ioplan.core.error_kinds import Cause
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
-from ioplan.runner.execute.io_errors import DEVICE_ERROR, device_failure, errors_in
+from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan.runner.execute.progress import ClockPair, fraction_done
-from ioplan.runner.execute.watchdog import STUCK, Limits, Watchdog
+from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments, RunTelemetry
 
 EVENTS = (Started, Progress, Result, Failure)
 COMPLETE_FRACTION = 0.95
-"""A run that ends by itself before this share of what was asked was cut short…"""
+"""A run that ends by itself before this fraction of its length was cut short…"""
 STARTUP_NS = 100_000_000
 """…but for what a loaded machine may take until the first I/O is issued."""
 
-UNCONDITIONAL_FAILURES = (STUCK, DEVICE_ERROR)
-"""Causes that are told also of a run that the user has stopped."""
+UNCONDITIONAL_FAILURES = (Cause.STUCK, Cause.DEVICE_ERROR)
+"""Causes that are reported also of a run that the user has stopped."""
 DEFAULT_LIMITS = Limits()
 
 OnInterval = Callable[[Progress, Interval | None], bool]
-"""Told of each interval; returning True ends the run, as its purpose is reached."""
+"""Called with each interval; True ends the run, as its purpose is reached."""
 
 
 @dataclass(frozen=True)
@@ -77,62 +78,59 @@ def execute(
     """
     run, clocks, started_at = _Run(job, interrupt, limits), ClockPair(), now()
     watched = InstrumentedRun(instruments, job)
-    with interrupt.tolerating(CRITICAL), watched, closing(run.events(drive)) as taken:
-        for event, interval in taken:
+    with interrupt.tolerating(CRITICAL), watched, closing(run.events(drive)) as events:
+        for event, interval in events:
             watched.on_event(event)
             if isinstance(event, Progress) and not run.is_over(event):
                 run.enough = on_interval(event, interval)
             if (run.enough or run.errors) and interrupt.current:
                 interrupt.current.stop()
     status, cause, message = run.verdict()
-    gathered, ended_at = watched.telemetry, now()
-    warnings = tuple(filter(None, [clocks.jump()]))
     return RunOutcome(
         run.measurement,
         status,
         cause,
         message,
         started_at,
-        ended_at,
-        warnings,
-        gathered,
+        ended_at=now(),
+        warnings=tuple(filter(None, [clocks.jump()])),
+        telemetry=watched.telemetry,
     )
 
 
 class _Run:
-    """A run while it goes on, and what is to be said of it."""
+    """A run while it goes on, and how it came out."""
 
     def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
         self.job, self.interrupt, self.limits = job, interrupt, limits
         self.measurement = Measurement()
         self.enough, self.errors = False, 0
-        self.began_ns = self.lasted_ns = 0
+        self.started_ns = self.lasted_ns = 0
 
     def events(
         self, drive: Drive
     ) -> Generator[tuple[Event, Interval | None], None, None]:
         """All events, measured. What a backend raises ends its run as a Failure."""
         try:
-            dog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
+            watchdog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
             try:
-                with dog, self.interrupt.stopping(dog):
-                    for event in dog:
+                with watchdog, self.interrupt.stopping(watchdog):
+                    for event in watchdog:
                         yield event, self._measured(event)
             finally:
-                if hung := dog.failure():
+                if hung := watchdog.failure():
                     self.measurement.add(hung)
         except Exception as error:  # a stranger's code: anything may come
-            self.measurement.add(
-                Failure(cause="backend-error", message=format_error(error))
-            )
+            message = format_error(error)
+            self.measurement.add(Failure(cause=Cause.BACKEND_ERROR, message=message))
 
     def _measured(self, event: Event) -> Interval | None:
         if not isinstance(event, EVENTS):
             raise BackendError(f"the backend gave what is no event: {event!r}")
         if isinstance(event, Started):
-            self.began_ns = monotonic_ns() + self.job.warmup_ns
-        elif self.began_ns:
-            self.lasted_ns = monotonic_ns() - self.began_ns
+            self.started_ns = monotonic_ns() + self.job.warmup_ns
+        elif self.started_ns:
+            self.lasted_ns = monotonic_ns() - self.started_ns
         return self.measurement.add(event)
 
     def is_over(self, progress: Progress) -> bool:
@@ -142,28 +140,25 @@ class _Run:
 
     def verdict(self) -> tuple[Status, str, str]:
         """Whether the run is what was asked; if not, why, in a word and a sentence."""
-        measurement = self.measurement = _sanitized(self.measurement)
+        self.measurement = _sanitized(self.measurement)
+        failure = self._failure()
+        if failure and self.interrupt.signals and _is_conditional(failure):
+            return "interrupted", Cause.INTERRUPTED, "stopped by the user"
+        failure = failure or _contradiction(self.measurement)
+        return ("failed", failure.cause, failure.message) if failure else ("ok", "", "")
+
+    def _failure(self) -> Failure | None:
+        """Why the run did not come to its end, if it did not."""
+        measurement = self.measurement
         failed = device_failure(self.job.target, self.errors, measurement)
-        failure = measurement.failure or failed
-        if failure and failure.cause in UNCONDITIONAL_FAILURES:
-            return "failed", failure.cause, failure.message
-        failure = failure or _missing_result(measurement)
-        short = (
-            ""
-            if failure or self.enough
-            else _cut_short(self.job, measurement, self.lasted_ns)
-        )
-        if self.interrupt.signals and (failure or short):
-            return "interrupted", "interrupted", "stopped by the user"
-        if failure:
-            return "failed", failure.cause, failure.message
-        if short:
-            return "failed", "short", short
-        return _self_consistent(measurement)
+        failure = measurement.failure or failed or _missing_result(measurement)
+        if failure or self.enough:
+            return failure
+        return _cut_short(self.job, measurement, self.lasted_ns)
 
 
 def format_error(error: Exception) -> str:
-    """What a backend's error says; a backend's defect is called by its name."""
+    """The text of a backend's error; a backend's defect with its type."""
     if isinstance(error, BackendError):
         return str(error)
     return f"the backend failed: {type(error).__name__}: {error}"
@@ -179,39 +174,48 @@ def _sanitized(measurement: Measurement) -> Measurement:
     except (ArithmeticError, TypeError, ValueError) as error:
         left = Measurement()
         message = f"no figures can be made of what the backend gave: {error}"
-        left.add(Failure(cause="backend-garbage", message=message))
+        left.add(Failure(cause=Cause.BACKEND_GARBAGE, message=message))
         return left
+
+
+def _is_conditional(failure: Failure) -> bool:
+    return failure.cause not in UNCONDITIONAL_FAILURES
 
 
 def _missing_result(measurement: Measurement) -> Failure | None:
     if measurement.complete:
         return None
-    return Failure(cause="no-result", message="the backend ended without a result")
+    message = "the backend ended without a result"
+    return Failure(cause=Cause.NO_RESULT, message=message)
 
 
-def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> str:
+def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> Failure | None:
     """How a run that nobody ended came to its end too early, if it did.
 
     What counts is how long it went on, `lasted_ns` by our own clock: a slow device
     may complete nothing in the last part of the time that is measured.
     """
     moved_bytes = sum(part.bytes for part in measurement.directions.values())
-    share = fraction_done(job, measurement.run_ns, moved_bytes)
+    fraction = fraction_done(job, measurement.run_ns, moved_bytes)
     stopped = measurement.result is not None and measurement.result.stopped
-    if stopped and share < 1:
-        return f"something stopped the run at {share:.1%} of what was asked"
-    went_on_ns = max(measurement.run_ns, lasted_ns) + STARTUP_NS
-    if fraction_done(job, went_on_ns, moved_bytes) < COMPLETE_FRACTION:
-        return f"the run ended at {share:.1%} of what was asked"
-    return ""
+    if stopped and fraction < 1:
+        text = f"something stopped the run at {fraction:.1%} of what was asked"
+        return Failure(cause=Cause.SHORT, message=text)
+    lasted_ns = max(measurement.run_ns, lasted_ns) + STARTUP_NS
+    if fraction_done(job, lasted_ns, moved_bytes) < COMPLETE_FRACTION:
+        text = f"the run ended at {fraction:.1%} of what was asked"
+        return Failure(cause=Cause.SHORT, message=text)
+    return None
 
 
-def _self_consistent(measurement: Measurement) -> tuple[Status, str, str]:
+def _contradiction(measurement: Measurement) -> Failure | None:
     """The figures must agree with each other, and the data with what was written."""
     wrong = sum(stream.verify_errors for stream in measurement.streams)
     if wrong:
-        return "failed", "verify", f"{wrong} blocks did not hold what was last written"
+        text = f"{wrong} blocks did not hold what was last written"
+        return Failure(cause=Cause.VERIFY, message=text)
     for found in measurement.inconsistencies():
-        if found.level == "error":
-            return "failed", "inconsistent", f"the figures contradict: {found}"
-    return "ok", "", ""
+        if found.is_error:
+            text = f"the figures contradict: {found}"
+            return Failure(cause=Cause.INCONSISTENT, message=text)
+    return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Progress
 from ioplan.measure.measurement import Measurement
 
-DEVICE_ERROR = "device-error"
 KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's own words"
 
 
@@ -28,7 +28,7 @@ def device_failure(target: str, seen: int, measurement: Measurement) -> Failure 
     if not errors:
         return None
     text = f"{target}: {errors} I/Os failed{_first(first)}; {KERNEL_LOG_HINT}"
-    return Failure(cause=DEVICE_ERROR, message=text)
+    return Failure(cause=Cause.DEVICE_ERROR, message=text)
 
 
 def _first(error: Any) -> str:

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Any, Self
 
 from ioplan.backends import Execution
+from ioplan.core.error_kinds import Cause
 from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
 from ioplan.runner.execute.event_reader import reader_of
 from ioplan.runner.execute.processes import (
@@ -25,8 +26,6 @@ from ioplan.runner.execute.processes import (
     unkillable,
 )
 
-HUNG, STUCK = "hung", "stuck"
-"""The causes of a run that had to be broken off, and of one that even so goes on."""
 POLL_S = 0.25
 """How often it is looked whether time is over."""
 MAX_POLL_S = 4 * POLL_S
@@ -168,7 +167,8 @@ class Watchdog:
         if not self.why and not self.stuck:
             return None
         why = self.why or "the run was stopped"
-        cause = STUCK if self.stuck or self.phase is Phase.GIVEN_UP else HUNG
+        is_stuck = self.stuck or self.phase is Phase.GIVEN_UP
+        cause = Cause.STUCK if is_stuck else Cause.HUNG
         return Failure(cause=cause, message=f"{why}: {self._outcome()}")
 
     def _outcome(self) -> str:

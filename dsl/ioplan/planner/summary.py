@@ -1,0 +1,45 @@
+"""What a plan does, from one walk over its steps: made once, and asked by many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ioplan.language.plan import CheckedPlan, RestStep
+from ioplan.planner.estimate import with_repetitions
+from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
+from ioplan.planner.unfold import unfold
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """All single steps, each with how often it is done at most."""
+
+    steps: tuple[tuple[SingleStep, int], ...]
+
+    @cached_property
+    def io_steps(self) -> tuple[Prepare | Run, ...]:
+        """Those that may touch the target."""
+        return tuple(step for step, _ in self.steps if not isinstance(step, Idle))
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether any step changes what is stored on the target."""
+        return any(
+            step.writes
+            if isinstance(step, Run)
+            else not isinstance(step.step, RestStep)
+            for step in self.io_steps
+        )
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that streams are on, each once."""
+        runs = (step for step in self.io_steps if isinstance(step, Run))
+        streams = (stream for run in runs for stream in run.workload.streams)
+        return tuple(dict.fromkeys(host for one in streams for host in one.hosts))
+
+
+def summary_of(plan: CheckedPlan) -> PlanSummary:
+    """Unfold a plan once."""
+    return PlanSummary(tuple(with_repetitions(unfold(plan))))

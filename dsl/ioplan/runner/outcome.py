@@ -1,0 +1,71 @@
+"""How a session went, and the errors that end it or a part of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ioplan.core.error_kinds import Cause, ExplainedError
+from ioplan.records.record import Verdict
+from ioplan.records.session import SessionStatus
+
+
+class RunFailed(ExplainedError):
+    """A run failed; what there is of it is stored. `kind` is its cause."""
+
+
+class StuckRun(RunFailed):
+    """Something that cannot be ended still holds the target."""
+
+    kind = Cause.STUCK
+
+
+class PreparationFailed(RunFailed):
+    """A state was not reached, so nothing can be measured in it."""
+
+
+class SessionFailure(NamedTuple):
+    """What failed, by name and in words."""
+
+    kind: str
+    text: str
+
+
+@dataclass
+class SessionOutcome:
+    """How the session went; `verdicts` counts by their outcome."""
+
+    runs: int = 0
+    reused: int = 0
+    failures: list[SessionFailure] = field(default_factory=list)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+
+    def count(self, verdicts: Iterable[Verdict]) -> None:
+        """Add verdicts."""
+        self.verdicts.update(verdict.outcome for verdict in verdicts)
+
+    def fail(self, error: BaseException) -> None:
+        """Add a failure; an error that explains nothing is a defect of ioplan."""
+        if isinstance(error, ExplainedError):
+            self.failures.append(SessionFailure(error.kind, str(error)))
+        else:
+            text = f"{type(error).__name__}: {error}"
+            self.failures.append(SessionFailure(Cause.INTERNAL, text))
+
+    @property
+    def failure(self) -> str:
+        """What failed first, and how much after it; empty if nothing did."""
+        if not self.failures:
+            return ""
+        more = len(self.failures) - 1
+        return self.failures[0].text + (f" (and {more} more failed)" if more else "")
+
+    @property
+    def status(self) -> SessionStatus:
+        """How the session ended."""
+        if self.interrupted:
+            return "interrupted"
+        return "failed" if self.failures else "ok"

@@ -1,0 +1,146 @@
+"""One step of a plan on an open drive, and the record that it leaves in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
+
+from ioplan.core.error_kinds import Cause
+from ioplan.job import Job
+from ioplan.language.plan import PurgeStep, RestStep, WriteStep
+from ioplan.measure.steady_state import SteadyWatch, steady_watch
+from ioplan.planner.jobs import run_job, write_job
+from ioplan.planner.steps import Prepare, Run
+from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.session import EventKind, SessionEvent
+from ioplan.runner.context import SessionContext
+from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
+from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
+from ioplan.runner.execute.progress import ProgressReporter
+from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
+from ioplan.runner.recorder import Recorder
+from ioplan.store.errors import ReserveUsedError
+from ioplan.telemetry.instruments import Instruments
+
+Result = TypeVar("Result")
+
+
+class StepRunner:
+    """Does steps one at a time. Between two of them `drive` may be another one."""
+
+    def __init__(
+        self,
+        context: SessionContext,
+        interrupt: Interrupt | None = None,
+        outcome: SessionOutcome | None = None,
+    ) -> None:
+        self.context = context
+        self.drive, self.observer = context.drive, context.observer
+        self.interrupt = interrupt or Interrupt()
+        self.outcome = outcome or SessionOutcome()
+        self.recorder = Recorder(context)
+
+    @cached_property
+    def instruments(self) -> Instruments | None:
+        """What is read of the machine; nothing in virtual time."""
+        if self.context.backend.virtual_time:
+            return None
+        return Instruments(self.context.drive.facts, self.context.meter)
+
+    # runs
+
+    def run(self, run: Run) -> tuple[RunRecord, RunDetail]:
+        """A run by itself, stored, but not judged. Raises RunFailed."""
+        record, outcome = self.measure(run)
+        self.store(record, outcome)
+        return record, outcome.detail
+
+    def measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
+        """A run and its record, which is not stored yet."""
+        read_only = not self.context.summary.writes
+        job = run_job(run, self.drive.facts, read_only)
+        watch = steady_watch(run.template.rule, run.every_ns, job, self.observer.steady)
+        outcome = self._execute(job, watch)
+        record = self.recorder.record(run, run.workload, job, outcome)
+        return self._with_steady(record, watch, run.test.title), outcome
+
+    def _execute(self, job: Job, watch: SteadyWatch | None) -> RunOutcome:
+        reporter = ProgressReporter(job, self.observer, watch)
+        limits, instruments = self.context.limits, self.instruments
+        return execute(self.drive, job, self.interrupt, reporter, limits, instruments)
+
+    def _with_steady(
+        self, record: RunRecord, watch: SteadyWatch | None, name: str
+    ) -> RunRecord:
+        """The record with the last assessment, if the run was to become steady."""
+        if watch is None:
+            return record
+        if record.status == "ok" and not watch.last.reached:
+            self.observer.note(f"{name}: not steady: {watch.last.why}")
+        return record.model_copy(update={"steady": watch.last})
+
+    # preparations and rests
+
+    def prepare(self, prepare: Prepare) -> None:
+        """One step of a precondition. Raises RunFailed."""
+        step = prepare.step
+        if isinstance(step, PurgeStep):
+            method = self._wait(lambda: self.drive.purge(self.observer.purged))
+            self.note("purged", f"purge: {method}")
+        elif isinstance(step, RestStep):
+            self.rest(step.pause_ns)
+        else:
+            self._write(prepare, step)
+
+    def rest(self, pause_ns: int) -> None:
+        """Leave the target alone for a while. Raises RunFailed."""
+        self._wait(lambda: self.drive.idle(pause_ns))
+
+    def _write(self, prepare: Prepare, step: WriteStep) -> None:
+        job = write_job(step, self.drive.facts)
+        watch = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
+        outcome = self._execute(job, watch)
+        record = self.recorder.record(prepare, step.workload, job, outcome)
+        self.store(self._with_steady(record, watch, prepare.state.name), outcome)
+
+    def _wait(self, work: Callable[[], Result]) -> Result:
+        """What a drive does without I/O of ours; the first signal interrupts it."""
+        with self.interrupt.tolerating(IDLE):
+            try:
+                return work()
+            except Exception as error:  # a stranger's code: anything may come
+                raise RunFailed(format_error(error), Cause.BACKEND_ERROR) from error
+
+    # results
+
+    def store(self, record: RunRecord, outcome: RunOutcome) -> None:
+        """Keep a record, durably before anything else. Raises RunFailed if it is one.
+
+        Where the disk is full, the record is the last one: raises ReserveUsedError.
+        """
+        with self.interrupt.tolerating(CRITICAL):
+            try:
+                self.context.store.add(record, outcome.detail)
+            except ReserveUsedError:
+                self.outcome.runs += 1
+                raise
+        self.outcome.runs += 1
+        self.observer.record(record)
+        self.report(record, record.verdicts)
+        if record.status == "failed":
+            error = StuckRun if record.cause == Cause.STUCK else RunFailed
+            raise error(f"{record.asked.test}: {record.message}", record.cause)
+
+    def report(self, record: RunRecord, verdicts: tuple[Verdict, ...]) -> None:
+        """Count verdicts, and show them."""
+        self.outcome.count(verdicts)
+        for verdict in verdicts:
+            self.observer.verdict(record, verdict)
+
+    def note(self, kind: EventKind, text: str) -> None:
+        """Show what happened to the session, and store it."""
+        self.observer.note(text)
+        event = SessionEvent(at=now(), kind=kind, text=text)
+        with self.interrupt.tolerating(CRITICAL):
+            self.context.store.add_event(self.context.session.id, event)

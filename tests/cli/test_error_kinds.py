@@ -1,0 +1,145 @@
+"""Every kind of error has one name, which is in use, in the manual and in JSON."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from paths import ROOT
+
+from ioplan.core.error_kinds import KINDS, Cause, CommandFault, Kind, StoreFault
+from ioplan.guard.target import TargetError
+from ioplan.job import Failure
+from ioplan.records.session import Session
+from ioplan.store.errors import ReserveUsedError, StoreError, StoreFullError
+from ioplan.store.store import Store
+
+DOCUMENT = ROOT / "dsl" / "errors.md"
+BEGIN, END = "<!-- kinds: begin -->\n", "<!-- kinds: end -->"
+ALL = list(chain.from_iterable(KINDS))
+CODE = ROOT / "dsl" / "ioplan"
+PLUGINS = ROOT / "plugins"
+LITERAL = re.compile(r'\bcause\s*=\s*"([^"]+)"|\b(?:Died|Unsound)\(\s*"([^"]+)"')
+ENGINE = PLUGINS / "io_uring" / "engine" / "src" / "job" / "failure.rs"
+
+
+def manual() -> Iterator[str]:
+    for kinds in KINDS:
+        assert kinds.__doc__
+        yield f"\n{kinds.__doc__}\n\n| name | meaning |\n| --- | --- |\n"
+        yield from (f"| `{kind}` | {kind.meaning} |\n" for kind in kinds)
+    yield "\n"
+
+
+def test_the_manual_lists_all_names(renew: bool) -> None:
+    before, found, after = re.split(
+        f"({re.escape(BEGIN)}.*{re.escape(END)})", DOCUMENT.read_text(), flags=re.S
+    )
+    wanted = f"{BEGIN}{''.join(manual())}{END}"
+    if renew:
+        DOCUMENT.write_text(before + wanted + after)
+    else:
+        assert found == wanted, "pytest --renew writes it"
+
+
+def test_names_are_words_and_no_two_are_alike() -> None:
+    names = [kind.value for kind in ALL]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+
+
+def sources() -> str:
+    files = chain(CODE.rglob("*.py"), PLUGINS.glob("*/ioplan_*/**/*.py"), [ENGINE])
+    table = CODE / "core" / "error_kinds.py"
+    return "\n".join(file.read_text() for file in files if file != table)
+
+
+def test_each_name_is_used() -> None:
+    text = sources()
+    unused = [
+        kind
+        for kind in ALL
+        if f"{type(kind).__name__}.{kind.name}" not in text and f'"{kind}"' not in text
+    ]
+    assert not unused
+
+
+def test_backends_here_have_no_causes_of_their_own() -> None:
+    found = {name for pair in LITERAL.findall(sources()) for name in pair if name}
+    found |= set(re.findall(r'Self::\w+ => "([a-z-]+)"', ENGINE.read_text()))
+    assert len(found) > 10
+    assert found <= set(Cause)
+
+
+@pytest.mark.parametrize("room", ["store", "runner"])
+def test_each_refusal_of_the_store_says_which(room: str) -> None:
+    for file in (CODE / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "id", "") == "StoreError"
+            ):
+                assert len(node.args) == 2, f"{file.name}:{node.lineno}"
+
+
+def test_errors_have_their_names() -> None:
+    assert TargetError("x").kind is CommandFault.TARGET
+    assert StoreFullError("x").kind is StoreFault.STORE_FULL
+    assert ReserveUsedError("x").kind is StoreFault.STORE_RESERVE_USED
+    assert StoreError("x", StoreFault.NO_RUN).kind is StoreFault.NO_RUN
+
+
+# what programs see
+
+
+@pytest.fixture
+def plan(tmp_path: Path, store_path: Path) -> Path:
+    return plan_file(
+        tmp_path, 'test "A" { run random 4KiB 50/50, region 0%..0.001% for 100ms }'
+    )
+
+
+def kinds(*arguments: str | Path) -> list[str]:
+    return [line["kind"] for line in ioplan(*arguments, "--json").of("error")]
+
+
+def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
+    sim = ("--backend", "sim")
+    assert kinds("run", plan, *sim, "--set", "nothing") == ["usage"]
+    assert kinds("run", plan, "--backend", "nosuch") == ["backend"]
+    assert kinds("run", plan, "--target", plan) == ["target"]
+    assert kinds("run", plan, *sim, "--create", "64MiB") == ["misfit"]
+    assert kinds("resume", "nosuch") == ["no-session"]
+    plan.write_text("test")
+    assert kinds("run", plan, *sim) == ["plan"]
+
+
+def test_a_failed_run_names_its_cause_in_json(
+    plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan.write_text('test "A" { run random 4KiB 50/50 for 100ms }')
+    failure = Failure(cause=Cause.NO_IO, message="nobody is there")
+    monkeypatch.setattr("ioplan_sim.execution.refusal", lambda *_: failure)
+    done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")
+    (record,), (error,) = done.of("record"), done.of("error")
+    assert record["record"]["cause"] == error["kind"] == "no-io"
+    assert error["text"] == "A: nobody is there"
+    assert [line["type"] for line in done.lines[-2:]] == ["error", "end"]
+
+
+def test_an_ambiguous_session_is_told_from_an_unknown_one(store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        for id in ("aa1", "aa2"):
+            one = Session(id=id, plan="p", started_at="t", backend="sim", target="x")
+            store.begin(one)
+        found: dict[str, Kind] = {}
+        for key in ("aa", "bb"):
+            with pytest.raises(StoreError) as caught:
+                store.session(key)
+            found[key] = caught.value.kind
+    assert found == {"aa": "ambiguous-session", "bb": "no-session"}

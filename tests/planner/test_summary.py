@@ -1,0 +1,79 @@
+"""What is asked of a plan as a whole, and that it is unfolded once for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+
+from ioplan.language.check.check import check
+from ioplan.language.plan import CheckedPlan
+from ioplan.language.syntax.source import Source
+from ioplan.planner.estimate import Estimator
+from ioplan.planner.steps import SingleStep
+from ioplan.planner.summary import summary_of
+from ioplan.planner.unfold import Unfolding, unfold
+
+
+def checked(text: str) -> CheckedPlan:
+    return check(Source("plan", text))
+
+
+@pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
+def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> None:
+    plan = checked(f'test "A" {{ idle 1s\n run random 4KiB {mix} for 1s }}')
+    assert summary_of(plan).writes is writing
+    rest = checked(
+        'precondition p { idle 1s }\ntest "A" { after p\n run random 4KiB 100/0 for 1s }'
+    )
+    assert not summary_of(rest).writes
+
+
+def test_hosts_are_those_of_all_streams_each_once() -> None:
+    plan = checked(
+        "workload w { a = random 4KiB 100/0, on hosts h2, h1 b = random 4KiB 100/0, on hosts h1 }\n"
+        'test "A" { run w for 1s }\ntest "B" { run random 4KiB 100/0, on hosts h3 for 1s }'
+    )
+    assert summary_of(plan).hosts == ("h2", "h1", "h3")
+
+
+ROUNDS = """precondition filled { write sequential 128KiB, 1 pass }
+test "A" {
+  after filled before each round
+  run random 4KiB %s for 1s
+  idle 1s
+  rounds until steady iops, at most 9
+}"""
+
+
+def test_rounds_count_at_most_and_rests_touch_nothing() -> None:
+    summary = summary_of(checked(ROUNDS % "0/100"))
+    times = [(type(step).__name__, times) for step, times in summary.steps]
+    assert times == [("Prepare", 9), ("Run", 9), ("Idle", 9)]
+    assert [type(step).__name__ for step in summary.io_steps] == ["Prepare", "Run"]
+
+
+def test_the_cost_is_that_of_all_steps() -> None:
+    plan, estimator = checked(ROUNDS % "0/100"), Estimator(1 << 40)
+    found = estimator.total_of(summary_of(plan).steps)
+    assert found == estimator.total(unfold(plan))
+
+
+def test_a_run_unfolds_its_plan_once_to_ask_and_once_to_do(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[int] = []
+    matrix = Unfolding.matrix
+
+    def counted(self: Unfolding, number: int) -> Iterator[SingleStep]:
+        walks.append(number)
+        return matrix(self, number)
+
+    monkeypatch.setattr(Unfolding, "matrix", counted)
+    plan = plan_file(tmp_path, 'test "A" { run random 4KiB 50/50 for 100ms }')
+    done: Any = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
+    assert done.code == 0, done.err
+    assert walks == [0, 0]
