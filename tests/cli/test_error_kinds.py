@@ -12,7 +12,7 @@ import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-from ioplan.core.error_kinds import KINDS, Cause, CommandFault, Kind, StoreFault
+from ioplan.core.error_kinds import KINDS, Cause, CommandFault, StoreFault
 from ioplan.guard.target import TargetError
 from ioplan.job import Failure
 from ioplan.records.session import Session
@@ -137,7 +137,7 @@ def test_an_ambiguous_session_is_told_from_an_unknown_one(store_path: Path) -> N
         for id in ("aa1", "aa2"):
             one = Session(id=id, plan="p", started_at="t", backend="sim", target="x")
             store.begin(one)
-        found: dict[str, Kind] = {}
+        found: dict[str, str] = {}
         for key in ("aa", "bb"):
             with pytest.raises(StoreError) as caught:
                 store.session(key)

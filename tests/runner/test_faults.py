@@ -520,8 +520,9 @@ def test_a_clock_that_goes_is_no_jump() -> None:
     for wall_ns, warned in ((0, False), (999, False), (1001, True), (-1001, True)):
         wall, steady = iter([0, 60_000 + wall_ns]), iter([0, 60_000])
         made = ClockPair(
-            lambda w=wall: next(w) * 10**6, lambda s=steady: next(s) * 10**6
-        )  # type: ignore[misc]
+            lambda w=wall: next(w) * 10**6,  # type: ignore[misc]
+            lambda s=steady: next(s) * 10**6,  # type: ignore[misc]
+        )
         assert bool(made.jump()) is warned
 
 

@@ -13,8 +13,7 @@ from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Expectation
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample
-from ioplan.runner.baseline import BaselineSession
-from ioplan.runner.expectations import judge
+from ioplan.runner.expectations import BaselineSession, judge
 from ioplan.store.store import Store
 
 

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from run_data import measurement, record, run, session
 
 from ioplan.export.export import export
-from ioplan.records.record import RunRecord, Steady, Verdict
-from ioplan.records.schema import record_schema
+from ioplan.records.record import RunRecord, Steady, Verdict, record_schema
 from ioplan.store.store import Store
 
 STEADY = Steady(

@@ -57,7 +57,7 @@ from ioplan.export.export import export as export_session
 from ioplan.export.sessions import export_sessions
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL
-from ioplan.records.schema import record_schema
+from ioplan.records.record import record_schema
 from ioplan.store.store import default_path
 
 app = typer.Typer(

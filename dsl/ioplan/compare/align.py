@@ -29,25 +29,25 @@ class Alignment:
 
 
 def align(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Alignment:
-    """Pair cells; where a way finds several partners, it finds none."""
+    """Pair cells by the first key that is unique on both sides."""
     partner: dict[int, CellRuns] = {}
     free = list(new)
-    for way in MATCH_KEYS:
+    for key_of in MATCH_KEYS:
         waiting = [cell for cell in base if id(cell) not in partner]
-        found = _once(way, free)
-        for key, cell in _once(way, waiting).items():
+        found = _unique(key_of, free)
+        for key, cell in _unique(key_of, waiting).items():
             if key in found:
                 partner[id(cell)] = found[key]
-        taken = {id(cell) for cell in partner.values()}
-        free = [cell for cell in free if id(cell) not in taken]
+        paired = {id(cell) for cell in partner.values()}
+        free = [cell for cell in free if id(cell) not in paired]
     pairs = [(cell, partner[id(cell)]) for cell in base if id(cell) in partner]
     return Alignment(pairs, [cell for cell in base if id(cell) not in partner], free)
 
 
-def _once(
-    way: Callable[[CellRuns], object], cells: Sequence[CellRuns]
+def _unique(
+    key_of: Callable[[CellRuns], object], cells: Sequence[CellRuns]
 ) -> dict[object, CellRuns]:
-    keys = [way(cell) for cell in cells]
+    keys = [key_of(cell) for cell in cells]
     times = Counter(keys)
     return {k: c for k, c in zip(keys, cells, strict=True) if times[k] == 1}
 

@@ -23,7 +23,7 @@ from ioplan.report.reader import Reader
 CACHED_SERIES = 8
 """So many series are kept in memory: those of one pair of cells."""
 MIN_OWN_UNITS = 3
-"""So many units tell by themselves how much they vary."""
+"""From so many units on, their variance is estimated by themselves."""
 BUCKET = 2.0**-BITS
 """A percentile is known to a bucket of the histogram, and not better."""
 

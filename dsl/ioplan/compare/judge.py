@@ -37,14 +37,16 @@ class Question:
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
     """Align, estimate, and judge all rows together. Raises StoreError."""
     found = align(base.cells, new.cells)
-    both, guesses = _estimated(reader, base, new, found.pairs, question)
+    both, estimates = _estimated(reader, base, new, found.pairs, question)
     threshold = question.threshold_percent / 100
-    chances = [one.p_value(threshold) for one in guesses if one]
-    left = iter(holm(chances))
-    adjusted = [next(left) if one else None for one in guesses]
+    p_values = [one.p_value(threshold) for one in estimates if one]
+    left = iter(holm(p_values))
+    adjusted = [next(left) if one else None for one in estimates]
     rows = [
-        _row(pair, values, guess, chance, threshold)
-        for (pair, values), guess, chance in zip(both, guesses, adjusted, strict=True)
+        _row(pair, values, estimated, p_value, threshold)
+        for (pair, values), estimated, p_value in zip(
+            both, estimates, adjusted, strict=True
+        )
     ]
     return Comparison(
         base=side_summary(base.sessions),
@@ -72,25 +74,25 @@ def _estimated(
         NoiseModel(cells, sessions, question.noise_percent)
         for cells in zip(*by_pair, strict=True)
     ]
-    both, guesses = [], []
+    both, estimates = [], []
     for pair, found in zip(pairs, by_pair, strict=True):
         for one, model in zip(found, models, strict=True):
             both.append((pair, one))
-            guesses.append(estimate(one, model, by_session))
-    return both, guesses
+            estimates.append(estimate(one, model, by_session))
+    return both, estimates
 
 
 def _row(
     pair: Pair,
     both: MetricPair,
-    guess: Estimate | None,
-    chance: float | None,
+    estimated: Estimate | None,
+    p_value: float | None,
     threshold: float,
 ) -> Row:
     base, new = pair
     asked = new.any.asked
-    word, why = _verdict(pair, both, guess, chance, threshold)
-    low, high = guess.interval if guess else (None, None)
+    word, why = _verdict(pair, both, estimated, p_value, threshold)
+    low, high = estimated.interval if estimated else (None, None)
     return Row(
         test=asked.test,
         cell=asked.cell,
@@ -102,12 +104,12 @@ def _row(
         new=both.new.value,
         base_units=len(both.base.logs),
         new_units=len(both.new.logs),
-        ratio=guess.ratio if guess else None,
+        ratio=estimated.ratio if estimated else None,
         low=low,
         high=high,
-        chance=chance,
-        noise_percent=100 * guess.noise if guess else None,
-        noise_from=guess.source if guess else "",
+        chance=p_value,
+        noise_percent=100 * estimated.noise if estimated else None,
+        noise_from=estimated.source if estimated else "",
         remarks=remarks(base, new),
     )
 
@@ -115,8 +117,8 @@ def _row(
 def _verdict(
     pair: Pair,
     both: MetricPair,
-    guess: Estimate | None,
-    chance: float | None,
+    estimated: Estimate | None,
+    p_value: float | None,
     threshold: float,
 ) -> tuple[RowVerdict, str]:
     if pair[0].runs and not pair[1].runs:
@@ -124,12 +126,12 @@ def _verdict(
     if not both.known:
         side = "BASE" if both.base.why else "NEW"
         return "undecided", f"{side}: {both.base.why or both.new.why}"
-    if guess is None or chance is None:
+    if estimated is None or p_value is None:
         return "undecided", NO_NOISE_ESTIMATE
-    if chance <= 1 - CONFIDENCE:
-        more = (guess.difference > 0) == (both.metric.name in MORE_IS_BETTER)
+    if p_value <= 1 - CONFIDENCE:
+        more = (estimated.difference > 0) == (both.metric.name in MORE_IS_BETTER)
         return ("better" if more else "worse"), ""
-    low, high = guess.interval
+    low, high = estimated.interval
     if 1 / (1 + threshold) <= low and high <= 1 + threshold:
         return "equal", ""
     outside = high < 1 / (1 + threshold) or low > 1 + threshold

@@ -21,7 +21,7 @@ DEFAULT_WINDOW = 5
 class CellRuns:
     """The runs of one cell; of rounds, those of the last window.
 
-    `turn` tells apart places of one session that do the very same.
+    `occurrence` distinguishes places of one session that do the very same.
     """
 
     run_id: str

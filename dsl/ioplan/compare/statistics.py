@@ -53,7 +53,7 @@ class NoiseModel:
         )
 
     def of(self, part: MetricSide) -> Noise | None:
-        """The noise of one side of a cell; None if nothing tells it."""
+        """The noise of one side of a cell; None if it cannot be estimated."""
         if len(part.logs) >= MIN_OWN_UNITS:
             return self._shrunken(part)
         if self.fallback is None:
@@ -113,8 +113,8 @@ CONFIDENCE = 0.95
 SESSION_VARIANCE = 3.0
 """What sessions differ by beside their runs, as a multiple of the runs' variance.
 
-Two sessions cannot tell it; it was measured on a file (see compare.md). Several
-sessions a side can, and then nothing is taken for granted.
+Two sessions cannot show it; it was measured on a file (see compare.md). Several
+sessions a side can, and then nothing is assumed.
 """
 
 

@@ -38,7 +38,7 @@ TELEMETRY_METRICS: dict[str, Callable[[Telemetry], float | None]] = {
     "watts": lambda found: found.watts,
     "temperature": lambda found: found.temperature_max_celsius,
 }
-"""What telemetry has of a run."""
+"""Metrics that are read from telemetry."""
 RATIO_METRICS = {
     "iops_per_cpu": ("iops", "cpu"),
     "iops_per_system_cpu": ("iops", "system_cpu"),
@@ -103,8 +103,8 @@ def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResul
 
 def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """Unlike all other figures, of trims as well."""
-    asked = [metric.direction] if metric.direction else DIRECTIONS
-    each = [metric.model_copy(update={"direction": direction}) for direction in asked]
+    wanted = [metric.direction] if metric.direction else DIRECTIONS
+    each = [metric.model_copy(update={"direction": direction}) for direction in wanted]
     found = [result for one in each for result in all_scoped(one, samples)]
     return Figure(float(sum(result.errors for result in found)))
 
@@ -148,14 +148,14 @@ def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 
 def _ratio(metric: Metric, samples: Sequence[Sample]) -> Figure:
-    """What is done for each percent of one CPU, or for each watt."""
-    made, used_up = RATIO_METRICS[metric.name]
-    used = figure(Metric(name=used_up), samples)
+    """One metric for each percent of one CPU, or for each watt."""
+    numerator, denominator = RATIO_METRICS[metric.name]
+    used = figure(Metric(name=denominator), samples)
     if used.value is None:
         return used
     if not used.value:
         return Figure(None, "no CPU time was measured")
-    rate = _rate(Metric(name=made), samples).value or 0.0
+    rate = _rate(Metric(name=numerator), samples).value or 0.0
     return Figure(rate / used.value)
 
 
@@ -194,15 +194,15 @@ def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
-    """The histograms that a metric looks at, added up. Trims only if asked for."""
+    """The sum of the histograms in a metric's scope; trims only if it names them."""
     return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
         for sample in samples
         for stored in sample.detail.histograms
         if metric.stream in (None, stored.stream)
-        and _wanted(stored.direction, metric.direction)
+        and _in_scope(stored.direction, metric.direction)
     )
 
 
-def _wanted(direction: str, asked: str | None) -> bool:
-    return direction == asked if asked else direction != "trim"
+def _in_scope(direction: str, wanted: str | None) -> bool:
+    return direction == wanted if wanted else direction != "trim"

@@ -33,7 +33,7 @@ def least_squares_slope(values: Sequence[float]) -> float:
 
 
 def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
-    """Judge the last values; `why` tells what is missing."""
+    """Assess the last values; `why` says what is missing."""
     last = figures[-rule.window :]
     window = tuple(one.value or 0.0 for one in last)
     mean = sum(window) / len(window) if window else 0.0
@@ -86,7 +86,7 @@ def steady_watch(
     job: Job,
     on_assessment: Callable[[Steady, int], None],
 ) -> SteadyWatch | None:
-    """Who judges a run that goes on until it is steady; nobody judges another."""
+    """The watch of a run that goes on until it is steady; None for any other."""
     if not rule or not every_ns:
         return None
     return SteadyWatch(rule, every_ns, on_assessment, pass_bytes(job))
@@ -141,7 +141,7 @@ class SteadyWatch:
         return self.last.reached
 
     def _assess_window(self) -> Steady:
-        """What the window that has ended adds to."""
+        """The assessment with the window that has ended."""
         passes = self.moved_bytes / self.pass_bytes
         self.moved_bytes += sum(one.bytes for one in self.window.directions.values())
         if passes >= self.rule.least_passes:

@@ -22,7 +22,7 @@ def interval_of(run_ns: int | None) -> int:
 
 
 def subinterval_of(every_ns: int) -> int:
-    """A second at most, and a whole part of what is judged together."""
+    """A second at most, so that a whole number of them makes a window."""
     parts = -(-every_ns // SECOND_NS)
     return max(MIN_INTERVAL_NS, -(-every_ns // parts))
 

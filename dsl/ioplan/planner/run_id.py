@@ -2,7 +2,7 @@
 
 Defaults are left out, so that a new field does not change old ids. Names of tests,
 workloads and preconditions, line numbers and the order in the file never enter;
-the name of a stream does, as results are told apart by it.
+the name of a stream does, as it distinguishes results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def digest(*parts: object) -> str:
 
 
 def set_fields(**fields: object) -> list[str]:
-    """What is set of some fields, each with its name."""
+    """The fields that are set, each with its name."""
     return [f"{name}={value}" for name, value in fields.items() if value]
 
 
@@ -77,10 +77,10 @@ def prepare_digest(step: PrepareStep) -> str:
         return digest("purge")
     if isinstance(step, RestStep):
         return digest("idle", step.pause_ns)
-    said = set_fields(
+    fields = set_fields(
         passes=step.passes,
         run_ns=step.run_ns,
         every_ns=step.every_ns,
         rule=canonical_value(step.rule) if step.rule else "",
     )
-    return digest("write", canonical(step.workload), *said)
+    return digest("write", canonical(step.workload), *fields)

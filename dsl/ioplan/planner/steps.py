@@ -47,7 +47,7 @@ def length_fields(length: Length) -> list[str]:
 class Run:
     """One run of one cell.
 
-    `index` is its place among the runs and rests of the test, `around` a digest
+    `index` is its place among the runs and rests of the test, `context` a digest
     of what a cell does before it, empty where that is nothing. `every_ns` is set
     where the run goes on until it is steady.
     """
@@ -68,15 +68,15 @@ class Run:
     @property
     def run_id(self) -> str:
         """A digest of what the run does; the same in every lab."""
-        said = [canonical(self.workload), *length_fields(self.length)]
+        parts = [canonical(self.workload), *length_fields(self.length)]
         if self.after:
-            said.append(f"after={self.after.digest}")
+            parts.append(f"after={self.after.digest}")
         if self.context:
-            said.append(f"around={self.context}")
+            parts.append(f"around={self.context}")
         if self.template.rule:
             rule = self.template.rule.model_dump_json(exclude_defaults=True)
-            said.append(f"until={rule} every={self.every_ns}")
-        return digest(*said)
+            parts.append(f"until={rule} every={self.every_ns}")
+        return digest(*parts)
 
     @property
     def cell_text(self) -> dict[str, str]:

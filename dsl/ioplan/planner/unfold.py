@@ -53,7 +53,7 @@ def run_positions(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, RunPos
 def _leaves(
     steps: tuple[StepTemplate, ...], before: RunContext, repeated: bool
 ) -> Iterator[tuple[StepTemplate, RunContext]]:
-    """Runs and rests with what is done before them; in a repeat, all the rest is."""
+    """Runs and rests, each with its context; in a repeat, all other steps are part."""
     for i, step in enumerate(steps):
         rest = steps[i + 1 :] if repeated else ()
         around = (*before, *steps[:i], *((None, *rest) if rest else ()))
@@ -80,7 +80,7 @@ def unfold(plan: CheckedPlan, state: TargetState = UNKNOWN) -> Iterator[Step]:
 
 
 class Unfolding:
-    """One test on its way into steps; follows the state of the target."""
+    """Unfolds one test; follows the state of the target."""
 
     def __init__(self, test: Test, state: TargetState, time_scale: float) -> None:
         self.test, self.state, self.time_scale = test, state, time_scale
@@ -91,7 +91,7 @@ class Unfolding:
         self.after = preparation(test.after) if test.after else None
         self.each_run = test.after is not None and test.after.before_each == "run"
         self.again = test.after.then if test.after else None
-        self.begun = False
+        self.started = False
 
     def matrix(self, number: int) -> Iterator[SingleStep]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
@@ -104,7 +104,7 @@ class Unfolding:
             self.previous, first = cell, False
 
     def _is_due(self, cell: Cell, first: bool) -> bool:
-        """Whether the state is asked for before this cell."""
+        """Whether the state must be reached before this cell."""
         after = self.test.after
         if after is None:
             return False
@@ -118,20 +118,20 @@ class Unfolding:
         return self.previous[each].key != cell[each].key
 
     def _prepare(self) -> Iterator[Prepare]:
-        """What is still to be done for the state that the test starts from.
+        """The steps that are missing for the state that the test starts from.
 
-        What is done again is done whatever the state, and never left out.
+        Those of `then` are done whatever the state is.
         """
         assert self.test.after and self.after
         wanted = self.test.after.precondition
         again = self.again.steps if self.again else ()
-        remaining = () if self.again and self.begun else self.state.remaining(wanted)
+        remaining = () if self.again and self.started else self.state.remaining(wanted)
         total = len(steps_of(wanted)) + len(again)
         due = (*remaining, *again)
         for position, step in enumerate(due, total - len(due) + 1):
             yield Prepare(self.test, self.after, step, position, total)
         self.state = UNKNOWN if again else reached(wanted)
-        self.begun = True
+        self.started = True
 
     def _cell(
         self, cell: Cell, steps: tuple[StepTemplate, ...], number: int, iteration: int

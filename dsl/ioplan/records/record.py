@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from pydantic.json_schema import GenerateJsonSchema
 
 from ioplan.core.model import Figures, Model, described
 from ioplan.job import Cpu, Job
@@ -203,3 +204,21 @@ class RunDetail(Model):
     histograms: tuple[StoredHistogram, ...] = ()
     series: tuple[Interval, ...] = ()
     telemetry: tuple[TelemetryPoint, ...] = ()
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Complete(GenerateJsonSchema):
+    """Requires every field: what is exported leaves no default out."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return True
+
+
+def record_schema() -> dict[str, Any]:
+    """The JSON Schema of a RunRecord as it is exported: every field is there."""
+    schema = RunRecord.model_json_schema(
+        mode="serialization", schema_generator=_Complete
+    )
+    return {"$schema": DIALECT, **schema, "title": "ioplan run record"}

@@ -1,4 +1,4 @@
-"""The records that count, where `resume` did something once more."""
+"""The records that count, where `resume` repeated something."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Place = tuple[object, ...]
 
 
 def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """One for each place in the plan, in their order; preparations all stand.
+    """One for each place in the plan, in their order, and all preparations.
 
-    Of what was asked there last (the plan may have been edited meanwhile) it is the
-    last finished one; without such a one, the last.
+    Of the run that was last asked for there (the plan may have been edited since) it
+    is the last finished record, or else the last.
     """
     by_place: dict[Place, list[RunRecord]] = {}
     for record in records:

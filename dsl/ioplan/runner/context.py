@@ -9,8 +9,8 @@ from ioplan.backends import Backend, Drive
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.session import Session
-from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
+from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.observer import SessionObserver
 from ioplan.store.store import Store

@@ -33,7 +33,7 @@ class RatioInterval:
 
     @property
     def verdict(self) -> str:
-        """In a word, what can be said of the ratio."""
+        """Whether the interval is within, outside or across the limits."""
         near = AGREEMENT_PERCENT / 100
         if 1 - near <= self.low and self.high <= 1 + near:
             return "agree"

@@ -1,25 +1,54 @@
-"""Gathers the runs of each cell until its expectations can be judged."""
+"""Expectations: gathers the runs of each cell until they can be judged.
+
+Some compare with a baseline, an earlier session.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.measure.metrics import Figure, Sample, figure
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.runner.baseline import BaselineSession
+from ioplan.store.store import Store
+
+
+class BaselineSession:
+    """The runs of an earlier session, found by what they did."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self.store, self.session = store, session
+        self.runs: dict[str, list[RunRecord]] = defaultdict(list)
+        for record in store.records(session):
+            if record.asked.kind == "run" and record.status == "ok":
+                self.runs[record.run_id].append(record)
+
+    def figure(self, metric: Metric, run_id: str, rounds: int) -> Figure:
+        """The metric over the last rounds of the earlier session, as many as given."""
+        records = self.runs.get(run_id, [])
+        last = max((record.asked.round for record in records), default=0)
+        samples = [
+            Sample(record, self.store.detail(self.session, record.seq))
+            for record in records
+            if record.asked.round > last - rounds
+        ]
+        if not samples:
+            return Figure(None, "the baseline has no such run")
+        return figure(metric, samples)
+
 
 NO_BASELINE = Figure(None, "no baseline was named; name one with --baseline")
 
 
 def judge(
-    expectation: Expectation, samples: Sequence[Sample], earlier: Figure = NO_BASELINE
+    expectation: Expectation, samples: Sequence[Sample], baseline: Figure = NO_BASELINE
 ) -> Verdict:
-    """One expectation against the runs of one cell; `earlier` is the baseline's."""
+    """One expectation on the runs of one cell; `baseline` is its earlier figure."""
     actual = figure(expectation.metric, samples)
-    limit = _limit(expectation, earlier)
+    limit = _limit(expectation, baseline)
     return Verdict.model_validate(
         {
             "expectation": expectation.text,
@@ -32,12 +61,12 @@ def judge(
     )
 
 
-def _limit(expectation: Expectation, earlier: Figure) -> Figure:
+def _limit(expectation: Expectation, baseline: Figure) -> Figure:
     if not expectation.of_baseline:
         return Figure(expectation.limit)
-    if earlier.value is None:
-        return earlier
-    return Figure(earlier.value * expectation.limit / 100)
+    if baseline.value is None:
+        return baseline
+    return Figure(baseline.value * expectation.limit / 100)
 
 
 def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
@@ -70,7 +99,7 @@ class ExpectationTracker:
     def add(
         self, run: Run, record: RunRecord, detail: RunDetail
     ) -> tuple[Verdict, ...]:
-        """Verdicts that can be given now that a run is over."""
+        """Add a run; returns the verdicts that are possible now."""
         if not any(self._applicable(run)):
             return ()
         sample = Sample(record, detail)
@@ -84,7 +113,7 @@ class ExpectationTracker:
         return ()
 
     def final_verdicts(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
-        """Verdicts on cells that were run several times, each with its last run."""
+        """Verdicts on cells that ran several times, each with its last run."""
         for runs in self.samples.values():
             run, record, _ = runs[-1]
             yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))

@@ -1,4 +1,4 @@
-"""What an interrupted session has done already, and need not do again."""
+"""The finished runs of an interrupted session, which need not be repeated."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class FinishedRuns:
         if not found:
             return None
         same = (one for one in found if one.asked.test == run.test.title)
-        taken = next(same, found[0])
-        found.remove(taken)
-        return taken
+        record = next(same, found[0])
+        found.remove(record)
+        return record
 
     def remaining(self) -> list[RunRecord]:
-        """What has not been taken."""
+        """Those that nothing has taken."""
         return list(chain.from_iterable(self.runs.values()))
 
 
 @dataclass(frozen=True)
 class PlanChange:
-    """What an edited plan keeps of a session, has anew, and has no more."""
+    """What an edited plan reuses of a session, adds to it and removes from it."""
 
     reused: int
     added: list[Run]
@@ -59,16 +59,16 @@ class PlanChange:
 
 
 def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
-    """Compare a plan with what was done; of rounds, those that were begun."""
-    done = FinishedRuns(records)
+    """Compare a plan with records; of its rounds, those that were started."""
+    finished = FinishedRuns(records)
     rounds = max((one.asked.round for one in records), default=0)
-    kept, fresh = 0, []
+    reused, added = 0, []
     for run in _runs(plan, max(rounds, 1)):
-        if done.take(run):
-            kept += 1
+        if finished.take(run):
+            reused += 1
         else:
-            fresh.append(run)
-    return PlanChange(kept, fresh, done.remaining())
+            added.append(run)
+    return PlanChange(reused, added, finished.remaining())
 
 
 def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:

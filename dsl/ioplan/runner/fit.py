@@ -1,4 +1,4 @@
-"""Whether a plan fits a target and a backend; asked before anything is touched."""
+"""Whether a plan fits a target and a backend; checked before anything is touched."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class SessionObserver:
         """The estimate for the rest of the plan has changed."""
 
     def failed(self, kind: str, text: str) -> None:
-        """What failed in the session, by name and in words; told at its end."""
+        """What failed in the session, by name and in words; called at its end."""
 
     def session_finished(self, status: str) -> None:
         """The session has ended."""

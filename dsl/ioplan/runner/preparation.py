@@ -1,7 +1,7 @@
-"""What lies before a run: states to reach, and rests. Done only once a run needs it.
+"""The steps before a run: states to reach, and rests. Done only when a run needs them.
 
-So a resumed session, or one whose target is in the state already, does not prepare
-what no run will use; and one that was interrupted prepares again what it must.
+So a resumed session, or one whose target is in the state already, prepares nothing
+that no run will use; and one that was interrupted repeats what it must.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from ioplan.planner.run_id import prepare_digest
 from ioplan.planner.steps import Idle, Prepare, Run
 from ioplan.planner.target_state import TargetState
 
-Before = Prepare | Idle
+BeforeRun = Prepare | Idle
 
 
 class PreparationQueue:
-    """The steps since the last run, and the way to the state that holds."""
+    """The steps since the last run, and the path to the state that holds."""
 
     def __init__(self) -> None:
-        self.pending: list[Before] = []
+        self.pending: list[BeforeRun] = []
         self.path: list[Prepare] = []
 
-    def enqueue(self, step: Before) -> None:
+    def enqueue(self, step: BeforeRun) -> None:
         """The plan has come to a step before a run."""
         self.pending.append(step)
         if isinstance(step, Prepare):
@@ -28,15 +28,15 @@ class PreparationQueue:
                 self.path = []
             self.path.append(step)
 
-    def pending_for(self, run: Run, state: TargetState) -> list[Before]:
-        """What is to be done for a run, on a target that is in a state."""
+    def pending_for(self, run: Run, state: TargetState) -> list[BeforeRun]:
+        """What must be done before a run, on a target that is in a state."""
         missing = self._missing(state) if run.after else []
-        wanted = {id(step) for step in missing}
-        asked = {id(step) for step in self.pending}
-        again = [step for step in missing if id(step) not in asked]
+        needed = {id(step) for step in missing}
+        pending = {id(step) for step in self.pending}
+        repeated = [step for step in missing if id(step) not in pending]
         return [
-            *again,
-            *(s for s in self.pending if isinstance(s, Idle) or id(s) in wanted),
+            *repeated,
+            *(s for s in self.pending if isinstance(s, Idle) or id(s) in needed),
         ]
 
     def _missing(self, state: TargetState) -> list[Prepare]:
@@ -44,11 +44,11 @@ class PreparationQueue:
         return self.path[len(state.path) if known else 0 :]
 
     def state_path(self, length: int) -> tuple[str, ...]:
-        """The first steps of the way, as a state has them."""
+        """The digests of the first steps of the path."""
         return tuple(prepare_digest(one.step) for one in self.path[:length])
 
     def state_path_to(self, step: Prepare) -> tuple[str, ...]:
-        """The state once a step of the way is done."""
+        """The digests of the path up to a step, that one included."""
         place = next(i for i, one in enumerate(self.path, 1) if one is step)
         return self.state_path(place)
 

@@ -1,4 +1,4 @@
-"""Puts together the record of a run: what was asked, on what, and what came out."""
+"""Makes the record of a run: what was asked, on what, and what came out."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ class Recorder:
         self.seq = context.store.last_seq(context.session.id)
 
     def record(
-        self, step: Run | Prepare, workload: Workload, job: Job, done: RunOutcome
+        self, step: Run | Prepare, workload: Workload, job: Job, outcome: RunOutcome
     ) -> RunRecord:
         """The record of a run or of a precondition's write."""
         self.seq += 1
-        measured = done.measurement
+        measurement = outcome.measurement
         return RunRecord(
             session=self.context.session.id,
             seq=self.seq,
             run_id=_run_id(step),
-            status=done.status,
-            cause=done.cause,
-            message=done.message,
+            status=outcome.status,
+            cause=outcome.cause,
+            message=outcome.message,
             ioplan=__version__,
             asked=self._asked(step, workload, job),
-            backend=self._backend(done),
+            backend=self._backend(outcome),
             target=self.context.drive.facts.model_dump(),
             host=self.context.session.host,
-            started_at=done.started_at,
-            ended_at=done.ended_at,
-            run_s=measured.run_ns / SECOND_NS,
-            streams=measured.streams,
-            directions=measured.directions,
-            total=measured.total,
-            cpu=measured.cpu,
-            cpu_percent=measured.cpu_percent,
-            telemetry=done.telemetry.means,
-            warnings=tuple(_warnings(done)),
+            started_at=outcome.started_at,
+            ended_at=outcome.ended_at,
+            run_s=measurement.run_ns / SECOND_NS,
+            streams=measurement.streams,
+            directions=measurement.directions,
+            total=measurement.total,
+            cpu=measurement.cpu,
+            cpu_percent=measurement.cpu_percent,
+            telemetry=outcome.telemetry.means,
+            warnings=tuple(_warnings(outcome)),
             substitutions=self._substitutions(job),
         )
 
@@ -84,14 +84,14 @@ class Recorder:
             }
         return asked.model_copy(update=change)
 
-    def _backend(self, done: RunOutcome) -> BackendFacts:
-        started = done.measurement.started
+    def _backend(self, outcome: RunOutcome) -> BackendFacts:
+        started = outcome.measurement.started
         return BackendFacts(
             name=self.context.backend.name,
             version=self.version,
             mode=started.mode if started else "",
             reason=started.reason if started else "",
-            facts=done.measurement.facts,
+            facts=outcome.measurement.facts,
         )
 
 
@@ -101,13 +101,13 @@ def _run_id(step: Run | Prepare) -> str:
     return digest("prepare", prepare_digest(step.step))
 
 
-def _warnings(done: RunOutcome) -> Iterator[str]:
-    measured = done.measurement
-    yield from done.warnings
-    errors = sum(part.errors for part in measured.directions.values())
+def _warnings(outcome: RunOutcome) -> Iterator[str]:
+    measurement = outcome.measurement
+    yield from outcome.warnings
+    errors = sum(part.errors for part in measurement.directions.values())
     if errors:
         yield f"{errors} I/Os failed"
-    if measured.result:
-        yield from measured.result.warnings
-    yield from map(str, measured.inconsistencies())
-    yield from done.telemetry.warnings
+    if measurement.result:
+        yield from measurement.result.warnings
+    yield from map(str, measurement.inconsistencies())
+    yield from outcome.telemetry.warnings

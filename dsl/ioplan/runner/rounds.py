@@ -28,7 +28,7 @@ class RoundTracker:
         return self.assessment()
 
     def add_failure(self, run: Run) -> None:
-        """A round whose tracked cell failed has no value, and none is made up."""
+        """A round whose tracked cell failed has no value."""
         if not self.rounds.when or self.rounds.when.holds(run.cell):
             self.values[run.round] = Figure(None, f"round {run.round} failed")
 

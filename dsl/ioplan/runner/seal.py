@@ -1,9 +1,9 @@
-"""Tells whether it was this user, on this host, who began a session.
+"""The signature of a session: whether this user, on this host, started it.
 
 To resume a session is to do again what its store says: which target may be
 overwritten, which programs and which lab are used. Stores are passed on, and a
 stranger's must not decide that. The key never leaves the user's state folder, which
-several hosts may share; so what names the machine is sealed as well.
+several hosts may share; so the machine's id is signed as well.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ NO_ID = ("", "uninitialized")
 
 
 def sign(session: str, backend: str, args: dict[str, Any]) -> str:
-    """What only this user, on this host, can make of what a session was begun with.
+    """The HMAC of what a session was started with, by a key that only this user has.
 
     Raises StoreError where there is no key and none can be kept.
     """
-    told = json.dumps([_machine(), session, backend, _unsigned(args)], sort_keys=True)
-    return hmac.new(_key(), told.encode(), "sha256").hexdigest()
+    signed = [_machine(), session, backend, _unsigned(args)]
+    text = json.dumps(signed, sort_keys=True)
+    return hmac.new(_key(), text.encode(), "sha256").hexdigest()
 
 
 def is_signed(session: str, backend: str, args: dict[str, Any]) -> bool:
-    """Whether `args["seal"]` was made so here, and nothing was changed since."""
+    """Whether `args["seal"]` is the signature of all the rest."""
     found = args.get("seal")
-    made = sign(session, backend, args)
-    return isinstance(found, str) and hmac.compare_digest(found.encode(), made.encode())
+    wanted = sign(session, backend, args)
+    if not isinstance(found, str):
+        return False
+    return hmac.compare_digest(found.encode(), wanted.encode())
 
 
 def _unsigned(args: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +50,7 @@ def _unsigned(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _machine() -> str:
-    """What names this host: its machine-id, else its name."""
+    """The machine-id of this host, else its name."""
     try:
         id = MACHINE_ID.read_text().strip()
     except OSError:
@@ -72,7 +75,7 @@ def _key() -> bytes:
 
 
 def _make(path: Path) -> None:
-    """All of it appears at once, whoever else makes one at the same time."""
+    """Write a key so that others see none or all of it."""
     if path.exists():
         return
     part = path.with_name(f"key.{secrets.token_hex(8)}")

@@ -1,8 +1,7 @@
 """Which state the target is in, across sessions, and what proves it.
 
-A state is written down only once it is reached, and crossed out before anything
-writes: whatever is killed, and whenever, the book never claims a state that is
-not there.
+A state is stored once it is reached, and removed before anything writes: whatever
+is killed, and whenever, the ledger never claims a state that is not there.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from ioplan.store.store import Store
 
 UNKNOWN = TargetState()
 LASTING = {"serial", "wwid", "backing_file", "inode"}
-"""What names a target by itself, without its path."""
+"""What identifies a target without its path."""
 
 
 def target_key(facts: TargetFacts) -> str:
-    """Names a target by what it is; by its path, too, where nothing else is lasting."""
+    """Identifies a target by what it is; by its path, too, where nothing else lasts."""
     path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
     return f"{facts.kind} {_described(facts.identity | path)} {facts.capacity_bytes}"
 
 
 def is_session_target(session: Session, facts: TargetFacts) -> bool:
-    """Whether it is the session's target, as far as both know it."""
+    """Whether these are facts of the target that a session began on."""
     known = session.args.get("target_key")
     return known == target_key(facts) or (
         known == _legacy_key(facts) and session.target == facts.path
@@ -34,7 +33,7 @@ def is_session_target(session: Session, facts: TargetFacts) -> bool:
 
 
 def _legacy_key(facts: TargetFacts) -> str:
-    """As of versions that knew no birth, and no path beside other facts."""
+    """The key of versions without `born`, and without a path beside other facts."""
     known = {name: text for name, text in facts.identity.items() if name != "born"}
     return f"{facts.kind} {_described(known) or facts.path} {facts.capacity_bytes}"
 
@@ -44,7 +43,7 @@ def _described(facts: dict[str, str]) -> str:
 
 
 def forget_state(store: Store, facts: TargetFacts, session: str) -> None:
-    """Whatever state the target is in, it is to be prepared again."""
+    """Have the target prepared again, whatever state it is in."""
     StateLedger(store, facts, session).invalidate()
 
 
@@ -79,14 +78,14 @@ class StateLedger:
         self.cleared = False
 
     def invalidate(self) -> None:
-        """Something is about to be written; the state, if any, ends here."""
+        """Something is about to be written: forget the state, if any."""
         self.state = UNKNOWN
         if not self.cleared:
             self._save((), "", {})
             self.cleared = True
 
     def reached(self, path: tuple[str, ...], name: str) -> None:
-        """One more step of a precondition is done."""
+        """One more step of a precondition is done: store the state that it leads to."""
         self.state = TargetState(path)
         self._save(path, name, evidence_of(self.facts))
         self.cleared = False

@@ -1,4 +1,4 @@
-"""What goes wrong with a store, in words that say what to do."""
+"""Errors of the store, with texts that say what to do."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _fault(error: DBAPIError) -> StoreFault:
 
 
 def _is_unreachable(error: DBAPIError) -> bool:
-    """A server's own errors have an SQL state; without one it said nothing."""
+    """A server's own errors have an SQL state; without one it did not answer."""
     return isinstance(error, OperationalError) and not getattr(
         error.orig, "sqlstate", None
     )

@@ -1,4 +1,4 @@
-"""From a host's own store to one that a lab shares: what is missing there, as it is.
+"""Copies what is missing from a host's own store to one that a lab shares.
 
     for pushed in push(local, shared): ...
 
@@ -45,7 +45,7 @@ class Pushed(NamedTuple):
 
 
 class SessionExtent(NamedTuple):
-    """How far a session is, as far as it can be told without reading all of it."""
+    """How much there is of a session, by counts."""
 
     status: str
     ended_at: str | None

@@ -1,4 +1,4 @@
-"""Room kept on the disk of the store, so that a run which has ended can be stored."""
+"""Disk space held in reserve, so that a run which has ended can be stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reserve:
         self.path = store.with_name(f"{store.name}-reserve")
 
     def acquire(self) -> None:
-        """Take the room where it is not taken yet. Raises StoreFullError."""
+        """Allocate the room if it is not there yet. Raises StoreFullError."""
         try:
             if not self._is_allocated():
                 self._allocate()
@@ -61,7 +61,7 @@ class Reserve:
 
 
 class Reserved(Protocol):
-    """What has a reserve, or none where others look after the disk."""
+    """A store with a reserve, or with none where others look after the disk."""
 
     where: str
     reserve: Reserve | None
@@ -74,13 +74,13 @@ Write = Callable[Concatenate[Store, Args], Result]
 
 
 def with_reserve(write: Write[Store, Args, Result]) -> Write[Store, Args, Result]:
-    """A write for which the disk is full is done again in the room kept for it.
+    """Decorate a write: where the disk is full, it is repeated in the reserve.
 
-    It then raises LastRoomError: it is stored, but what follows will not be.
+    It then raises ReserveUsedError: this is stored, but what follows will not be.
     """
 
     @wraps(write)
-    def spare(store: Store, /, *args: Args.args, **more: Args.kwargs) -> Result:
+    def guarded(store: Store, /, *args: Args.args, **more: Args.kwargs) -> Result:
         try:
             return write(store, *args, **more)
         except StoreFullError:
@@ -92,4 +92,4 @@ def with_reserve(write: Write[Store, Args, Result]) -> Write[Store, Args, Result
             f"in the room that was kept for it; free some space before you go on"
         )
 
-    return spare
+    return guarded

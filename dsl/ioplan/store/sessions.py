@@ -1,4 +1,4 @@
-"""The sessions of a store: how each was begun, what happened to it, how it ended."""
+"""The sessions of a store: how each began, what happened to it, how it ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SessionStore(Database):
         self._envs: set[str] = set()
 
     def begin(self, session: Session) -> None:
-        """Write a session down. One that is there already takes the status given.
+        """Store a session. One that is there already takes this status.
 
         So an interrupted session is resumed, and a session copied twice. From now
         on there is room for one more run, however full the disk becomes.
@@ -56,7 +56,7 @@ class SessionStore(Database):
             connection.execute(change.values(plan=plan, plan_text=plan_text))
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
-        """Write down how a session ended; `ended_at` is UTC, ISO 8601."""
+        """Store how a session ended; `ended_at` is UTC, ISO 8601."""
         with suppress(ReserveUsedError):  # there is nothing to come
             self._set_status(session_id, status, ended_at)
 
@@ -115,7 +115,7 @@ class SessionStore(Database):
 
     @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
-        """Write down what happened to a session."""
+        """Store what happened to a session."""
         key = tables.event.c
         last = select(func.max(key.position)).where(key.session == session_id)
         with self.writing() as connection:

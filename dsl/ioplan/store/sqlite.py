@@ -20,7 +20,7 @@ LOGS = ("-wal", "-journal")
 def sqlite_engine(path: Path, busy_s: float = 0.0, immutable: bool = False) -> Engine:
     """An engine for a file, which need not exist yet, but whose folder must.
 
-    One that is frozen is read without a lock, and nothing is made beside it.
+    One that is immutable is read without a lock, and nothing is made beside it.
     """
     engine = create_engine(_url(path, immutable), connect_args={"timeout": busy_s})
 
@@ -53,7 +53,7 @@ def _url(path: Path, immutable: bool) -> URL:
 
 
 def is_immutable(path: Path) -> bool:
-    """Whether nobody here can write to it, and all that was written is in it."""
+    """Whether we cannot write to it, and no log holds what is not in it yet."""
     logs = (path.with_name(path.name + log) for log in LOGS)
     try:
         if any(log.stat().st_size for log in logs if log.exists()):
@@ -67,7 +67,7 @@ def is_immutable(path: Path) -> bool:
 def _use_wal(connection: Connection, busy_s: float) -> None:
     """Switch to WAL. SQLite's busy timeout does not cover this, so wait here.
 
-    The file remembers it, so it is done by who writes, and never to read.
+    The file remembers it, so only writers do it.
     """
     deadline_s = time.monotonic() + busy_s
     while True:

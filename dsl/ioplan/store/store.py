@@ -172,7 +172,7 @@ class Store(SessionStore):
 
     @with_reserve
     def save_state(self, state: KnownState) -> None:
-        """Write down which state a target is in; durable when it returns."""
+        """Store which state a target is in; durable when it returns."""
         known = tables.target_state
         with self.writing() as connection:
             connection.execute(delete(known).where(known.c.target == state.target))

@@ -47,7 +47,7 @@ def domains(tree: Tree) -> list[Domain]:
 
 
 def non_overlapping(names: list[str]) -> list[str]:
-    """Those that add up to the most, and hold nothing twice: `psys` is all of it."""
+    """Domains that cover the most without counting anything twice; `psys` is all."""
     if WHOLE in names:
         return [WHOLE]
     return [

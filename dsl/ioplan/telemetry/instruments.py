@@ -1,4 +1,4 @@
-"""Telemetry of a session: what watches its runs, and what a run's watching gives."""
+"""Telemetry of a session: what can be read here, and what was read during a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NVME = "nvme"
 
 @dataclass(frozen=True)
 class RunTelemetry:
-    """What is known of one run."""
+    """What was read during one run."""
 
     means: Telemetry | None = None
     points: tuple[TelemetryPoint, ...] = ()
@@ -44,7 +44,7 @@ class Instruments:
         self.smart = _smart(self.disk)
 
     def unavailable(self) -> tuple[str, ...]:
-        """What this machine cannot tell, each with a reason."""
+        """What cannot be measured here, each with a reason."""
         found = self.sensors.unavailable()
         if self.smart and not self.smart.logs().smart:
             found += (f"SMART ({self.smart.problem})",)
@@ -81,7 +81,7 @@ class InstrumentedRun:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.instruments:
             self.sampler.close()
-            if kind is None:  # else nobody waits for what a drive logs
+            if kind is None:  # after an error, do not wait for the drive's logs
                 self.telemetry = self._telemetry_or_warning(self.instruments)
 
     def _telemetry_or_warning(self, instruments: Instruments) -> RunTelemetry:

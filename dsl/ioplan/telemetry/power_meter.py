@@ -1,4 +1,4 @@
-"""A meter outside the machine, asked by a command that the lab names."""
+"""A meter outside the machine, read by a command that the lab names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_SHOWN, MAX_BYTES = 100, 4096
 
 
 class Meter:
-    """Asked again and again, never waited for.
+    """Polled again and again, never waited for.
 
-    A command that is started in one interval is heard in a later one. `trouble` says
-    what went wrong first, if anything did.
+    The answer of a command that is started in one interval is read in a later one.
+    `problem` says what went wrong first, if anything did.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -29,14 +29,14 @@ class Meter:
         self.problem = ""
 
     def now(self) -> float | None:
-        """Watts, if an answer has come since; asks for the next one."""
+        """Watts, if an answer has come since; starts the next command."""
         answer = self._poll()
         if self.process is None:
             self._start()
         return answer
 
     def close(self) -> None:
-        """End what is still asked, and what that has started."""
+        """End the command that still runs, and its children."""
         if self.process:
             with suppress(OSError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -67,24 +67,26 @@ class Meter:
                 self._failed(f"did not answer within {TIMEOUT_S:.0f} s")
                 self.close()
             return None
-        said, told = (
+        stdout, stderr = (
             _read_available(self.process.stdout),
             _read_available(self.process.stderr),
         )
         code, self.process = self.process.returncode, None
-        return self._watts(code, said, told)
+        return self._watts(code, stdout, stderr)
 
-    def _watts(self, code: int, said: str, told: str) -> float | None:
+    def _watts(self, code: int, stdout: str, stderr: str) -> float | None:
         if code:
-            self._failed(f"ended with {code}: {(told or said).strip()[:MAX_SHOWN]!r}")
+            self._failed(
+                f"ended with {code}: {(stderr or stdout).strip()[:MAX_SHOWN]!r}"
+            )
             return None
         try:
-            watts = float(said)
+            watts = float(stdout)
         except ValueError:
             watts = -1.0
         if not isfinite(watts) or watts < 0:
             self._failed(
-                f"printed {said.strip()[:MAX_SHOWN]!r}, which is no number of watts"
+                f"printed {stdout.strip()[:MAX_SHOWN]!r}, which is no number of watts"
             )
             return None
         return watts
@@ -95,7 +97,7 @@ class Meter:
 
 
 def _read_available(pipe: IO[bytes] | None) -> str:
-    """What is in a pipe; what a program's own programs still hold is not waited for."""
+    """What is in a pipe now; its other writers are not waited for."""
     assert pipe
     with pipe:
         os.set_blocking(pipe.fileno(), False)

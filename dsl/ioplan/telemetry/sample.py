@@ -1,4 +1,4 @@
-"""All that is read at one moment, and what can be said of two of them."""
+"""All that is read at one moment, and the rates between two of them."""
 
 from __future__ import annotations
 

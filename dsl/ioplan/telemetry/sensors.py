@@ -57,7 +57,7 @@ class Sensors:
             yield METER, watts
 
     def unavailable(self) -> tuple[str, ...]:
-        """What this machine cannot tell, each with a reason."""
+        """What cannot be measured here, each with a reason."""
         return tuple(self._unavailable())
 
     def _unavailable(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What an NVMe drive logs of itself, by nvme-cli."""
+"""The logs of an NVMe drive, read by nvme-cli."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Logs:
 
 
 class Smart:
-    """The logs of one drive. What it refuses once is not asked for again."""
+    """The logs of one drive. What it refuses once is not requested again."""
 
     def __init__(self, node: str) -> None:
         self.node = node
@@ -50,7 +50,7 @@ class Smart:
         return Logs(dict(_numbers(smart)), dict(_numbers(ocp)), state)
 
     def max_state_watts(self, state: int | None) -> float | None:
-        """What the drive says that it uses at most in a power state."""
+        """The maximum power of a power state, as the drive reports it."""
         if self.max_watts is None:
             self.max_watts = dict(_power_states(self._json(CONTROLLER)))
         return self.max_watts.get(state) if state is not None else None
@@ -80,15 +80,15 @@ class Smart:
             self.refused[words] = f"nvme cannot be started: {error.strerror}"
             return ""
         try:
-            said, told = process.communicate(timeout=TIMEOUT_S)
+            stdout, stderr = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             _abandon(process)
             self.refused[words] = f"nvme did not end within {TIMEOUT_S:.0f} s"
             return ""
         if process.returncode:
-            self.refused[words] = _line(told) or f"nvme exited {process.returncode}"
+            self.refused[words] = _line(stderr) or f"nvme exited {process.returncode}"
             return ""
-        return said.decode(errors="replace")
+        return stdout.decode(errors="replace")
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes]:

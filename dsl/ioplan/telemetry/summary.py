@@ -15,7 +15,7 @@ from ioplan.telemetry.sample import Figures, Sample, levels, rates
 LATE, LATE_S = 1.25, 0.02
 """The time from one sample to the next may be so much longer than their interval."""
 SHORT = 0.2
-"""Samples that are closer than this share of it were told late, all at once."""
+"""Samples that are closer than this share of it were reported late, all at once."""
 
 Domains = Mapping[str, Domain]
 
@@ -23,14 +23,14 @@ Domains = Mapping[str, Domain]
 def covering(samples: Sequence[Sample]) -> list[Sample]:
     """Those of the measured part, the first of which is its start.
 
-    A program may have been loading for a while when it was first heard of: a first
+    A program may have been loading for a while before its first event: a first
     interval that took longer than it says is left out, if there are others.
     """
     found = _apart(samples)
     if len(found) > 2:
         length_s = found[1].at_s - found[0].at_s
-        said_s = found[1].t_s - found[0].t_s
-        if length_s > LATE * said_s + LATE_S:
+        stated_s = found[1].t_s - found[0].t_s
+        if length_s > LATE * stated_s + LATE_S:
             return found[1:]
     return found
 

@@ -34,10 +34,10 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
-from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
+from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit import misfits, shortfalls
 from ioplan.runner.host_facts import host_facts

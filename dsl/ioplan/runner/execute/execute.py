@@ -139,7 +139,7 @@ class _Run:
         return self.enough or self.errors > 0
 
     def verdict(self) -> tuple[Status, str, str]:
-        """Whether the run is what was asked; if not, why, in a word and a sentence."""
+        """Status, cause and message: whether it is the run that was asked for."""
         self.measurement = _sanitized(self.measurement)
         failure = self._failure()
         if failure and self.interrupt.signals and _is_conditional(failure):
@@ -165,17 +165,17 @@ def format_error(error: Exception) -> str:
 
 
 def _sanitized(measurement: Measurement) -> Measurement:
-    """The measurement, or what is left of one that no figures can be made of."""
+    """The measurement, or an empty one if no figures can be made of it."""
     try:
         _ = (measurement.streams, measurement.directions, measurement.total)
         _ = (measurement.detail, measurement.cpu_percent, to_json(measurement.facts))
         measurement.inconsistencies()
         return measurement
     except (ArithmeticError, TypeError, ValueError) as error:
-        left = Measurement()
+        empty = Measurement()
         message = f"no figures can be made of what the backend gave: {error}"
-        left.add(Failure(cause=Cause.BACKEND_GARBAGE, message=message))
-        return left
+        empty.add(Failure(cause=Cause.BACKEND_GARBAGE, message=message))
+        return empty
 
 
 def _is_conditional(failure: Failure) -> bool:
@@ -190,9 +190,9 @@ def _missing_result(measurement: Measurement) -> Failure | None:
 
 
 def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> Failure | None:
-    """How a run that nobody ended came to its end too early, if it did.
+    """Whether a run that nobody ended was over too early.
 
-    What counts is how long it went on, `lasted_ns` by our own clock: a slow device
+    What counts is how long it lasted, `lasted_ns` by our own clock: a slow device
     may complete nothing in the last part of the time that is measured.
     """
     moved_bytes = sum(part.bytes for part in measurement.directions.values())

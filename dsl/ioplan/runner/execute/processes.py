@@ -108,7 +108,7 @@ def _threads(pid: int) -> list[Path]:
 
 
 def _stuck(pid: int) -> StuckProcess:
-    """What it waits for: the thread that no signal reaches tells more than others."""
+    """What it waits for: preferably of a thread that no signal reaches."""
     threads = _threads(pid) or [PROC / str(pid)]
     hung = [one for one in threads if _state(one) == UNINTERRUPTIBLE]
     thread = (hung or threads)[0]

@@ -1,8 +1,8 @@
-"""Sees to it that a run ends: by itself, by TERM, by KILL, or by being given up.
+"""Makes sure that a run ends: by itself, by SIGTERM, by SIGKILL, or abandoned.
 
-The events of an execution are taken in a thread, one when it is asked for, so that
-whatever the backend hangs in, the runner does not. What survives SIGKILL hangs in
-the kernel; it is left behind, and said so.
+The events of an execution are read in a thread, one on request, so that whatever
+the backend hangs in, the runner does not. What survives SIGKILL hangs in the
+kernel; it is left behind, and reported.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ioplan.runner.execute.processes import (
 )
 
 POLL_S = 0.25
-"""How often it is looked whether time is over."""
+"""How often the limits are checked."""
 MAX_POLL_S = 4 * POLL_S
-"""A look that took longer was none: ioplan itself was stopped or starved."""
+"""A longer wait counts as this much: ioplan itself was stopped or starved."""
 SILENT_GAPS = 20
-"""Arrivals of a slow rate are due; so many of their mean gaps may pass without."""
+"""How many mean gaps of a slow rate may pass without an I/O."""
 SILENT_INTERVALS = 5
 
 
@@ -59,7 +59,7 @@ class Phase(IntEnum):
 
 
 class Watchdog:
-    """An execution whose events come, or it ends. `stuck` is what it left behind."""
+    """An execution that gives events or is ended. `stuck` is what it left behind."""
 
     def __init__(
         self, start: Callable[[], Execution], job: Job, limits: Limits
@@ -106,7 +106,7 @@ class Watchdog:
             self._advance_to(Phase.ENDING)
 
     def _on_elapsed(self, waited_s: float) -> None:
-        """So much time has gone by; see what is to be done."""
+        """Time has passed: end the run if a limit is exceeded."""
         self.silent_s += waited_s
         self.phase_s += waited_s
         if self.phase is Phase.RUNNING:
