@@ -17,9 +17,9 @@ class FileDrive:
         self.target = target
         self.facts: TargetFacts = target.facts
 
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Discard the device, or punch out the file. Raises BackendError."""
-        return purge(self.target, tell)
+        return purge(self.target, on_progress)
 
     def idle(self, pause_ns: int) -> None:
         """Wait."""

@@ -10,9 +10,9 @@ from ioplan.backends import (
     Availability,
     BackendError,
     Gap,
+    ProgressCallback,
     TargetFacts,
     TargetRequest,
-    ProgressCallback,
     ignore_progress,
 )
 from ioplan.core.text import did_you_mean

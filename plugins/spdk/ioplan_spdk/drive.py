@@ -6,7 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError, Gap, TargetFacts, TargetRequest, ProgressCallback, ignore_progress
+from ioplan.backends import (
+    BackendError,
+    Gap,
+    ProgressCallback,
+    TargetFacts,
+    TargetRequest,
+    ignore_progress,
+)
 from ioplan.guard.bare_drive import check_drive, check_lab
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target, TargetError, open_target
@@ -64,10 +71,10 @@ class SpdkDrive:
         if refused := refusal(job, self.facts, gaps):
             raise BackendError(refused.message)
 
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Discard what the kernel has; memory is new in each run."""
         if self.target:
-            return purge(self.target, tell)
+            return purge(self.target, on_progress)
         if self.spec.in_memory:
             return "memory, new in each run"
         raise BackendError(
