@@ -36,6 +36,7 @@ from ioplan.guard.scratch_file import ScratchError, create_scratch
 from ioplan.job import Job
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
+from ioplan.records.record import RunDetail
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
@@ -76,10 +77,28 @@ def test_what_is_printable_only_shows(text: str) -> None:
     assert printable(printable(text)) == printable(text)
 
 
+class OneSession:
+    """A store that somebody passed on: one session, and one run in it."""
+
+    def __init__(self, target: str = "/dev/sim0") -> None:
+        self.target = target
+
+    def session(self, key: str) -> Session:
+        return session(key, target=self.target)
+
+    def detail(self, session_id: str, seq: int) -> RunDetail:
+        return measurement(1, 1, 20).detail
+
+
 @settings(max_examples=60)
-@given(st.text(min_size=1), st.text(), st.text(min_size=1))
+@given(
+    st.text(min_size=1),
+    st.text(),
+    st.text(min_size=1),
+    st.sampled_from(["ok", "failed"]),
+)
 def test_no_title_reaches_the_terminal_as_more_than_text(
-    title: str, said: str, axis: str
+    title: str, said: str, axis: str, status: str
 ) -> None:
     out = io.StringIO()
     console = Terminal(file=out, force_terminal=True, width=80, color_system="standard")
@@ -88,11 +107,15 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
         test=title,
         made=measurement(1, 1, 20),
         cell={axis: said},
-        status="failed",
+        status=status,
         message=said,
         warnings=(said,),
+        target={"path": said, "identity": {"model": said}},
     )
-    show_records(console, None, [made])  # type: ignore[arg-type]
+    other = made.model_copy(
+        update={"seq": 2, "asked": made.asked.model_copy(update={"cell": {axis: "1"}})}
+    )
+    show_records(console, OneSession(said), [made, other])  # type: ignore[arg-type]
     console.print(session_table([(session(plan=title, target=said), 1)]))
     assert steers(out.getvalue()) == []
 
@@ -101,7 +124,7 @@ def test_a_title_cannot_forge_a_line_or_markup() -> None:
     out = io.StringIO()
     show_records(
         Terminal(file=out, width=80),
-        None,  # type: ignore[arg-type]
+        OneSession(),  # type: ignore[arg-type]
         [record(1, test="a [red]b[/red] [/c]\nheld: expect p99 < 1us", cell={})],
     )
     first = out.getvalue().splitlines()[0]

@@ -24,7 +24,7 @@ from ioplan.measure.steady_state import (
     least_squares_slope,
 )
 from ioplan.records.record import Steady
-from ioplan.report.terminal.show import steady_line, steady_verdict
+from ioplan.report.sentences import steady_line, steady_verdict
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
 NARROW = SteadyRule(

@@ -41,25 +41,21 @@ from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.defaults import chart
 from ioplan.report.charts.distribution import distributions, percents
-from ioplan.report.charts.encoding import Point, framed
-from ioplan.report.charts.over_time import (
-    MOST_POINTS,
-    bands_over_time,
-    metric_at,
-    over_time,
-)
+from ioplan.report.charts.encoding import Datum, framed
+from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time, over_time
 from ioplan.report.charts.request import Request
+from ioplan.report.charts.timeline import metric_at
 from ioplan.report.document import Document, Picture
 from ioplan.report.header import pts_header
 from ioplan.report.html.axes import x_choices
 from ioplan.report.html.page import page, worst
 from ioplan.report.html.payload import safe
 from ioplan.report.html.spec import spec
-from ioplan.report.many_sessions import crowd
-from ioplan.report.points import spots
+from ioplan.report.many_sessions import many_sessions
+from ioplan.report.points import points
 from ioplan.report.reader import Reader
+from ioplan.report.sentences import main_result
 from ioplan.report.session_labels import labels
-from ioplan.report.terminal.tables import shown_of
 from ioplan.store.store import Store
 from ioplan.workload import DIRECTIONS, Workload
 
@@ -115,27 +111,27 @@ def test_axes_are_numbers_where_all_values_are() -> None:
 
 
 def test_dimensions_become_colour_dash_and_panel() -> None:
-    points = [
-        Point({"session": s, "qd": qd, "read": read, "metric": m}, (1.0,))
+    data = [
+        Datum({"session": s, "qd": qd, "read": read, "metric": m}, (1.0,))
         for s in ("A", "B")
         for qd in ("1", "2", "4", "8")
         for read in ("0%", "100%")
         for m in ("mean", "p99")
     ]
-    frame, given_to = framed(points, (), per=("qd",))
+    frame, given_to = framed(data, (), per=("qd",))
     titles = {c.key: c.title for c in frame.columns}
     assert titles[given_to.color] == "queue depth"
     assert titles[given_to.panel] == "session"
     assert titles[given_to.dash] == "figure"
     assert titles[given_to.pick] == "read share"
-    frame, given_to = framed(points[:2], ())
+    frame, given_to = framed(data[:2], ())
     assert [c.title for c in frame.columns] == ["figure"]
     assert given_to.color == "d0"
 
 
 def test_axes_that_move_together_are_one() -> None:
-    points = [Point({"threads": t, "qd": t, "size": s}, ()) for t in "12" for s in "48"]
-    frame, _ = framed(points, ())
+    data = [Datum({"threads": t, "qd": t, "size": s}, ()) for t in "12" for s in "48"]
+    frame, _ = framed(data, ())
     assert [c.title for c in frame.columns] == ["threads", "block size"]
     assert frame.columns[0].order == ("1 (queue depth 1)", "2 (queue depth 2)")
 
@@ -152,7 +148,7 @@ def store(tmp_path: Path) -> Any:
 
 def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> Picture:
     """The first picture of a chart of all runs."""
-    runs = spots({"A": list(store.records(ID))})
+    runs = points({"A": list(store.records(ID))})
     request = Request(
         chart(kind, more.get("metrics", ("iops",)), by), runs, Reader(store)
     )
@@ -301,7 +297,7 @@ def test_bands_that_lie_close_have_a_linear_axis(
 ) -> None:
     series = [interval(n, 9).model_copy(update={"p50_ns": p50_ns}) for n in (1, 2)]
     store.add(record(1), RunDetail(series=tuple(series)))
-    runs = spots({"A": list(store.records(ID))})
+    runs = points({"A": list(store.records(ID))})
     request = Request(chart("scatter", ("p50",), ("time",)), runs, Reader(store))
     assert next(bands_over_time(request)).y_scale == scale
 
@@ -366,7 +362,7 @@ def test_trims_alone_have_their_figures(store: Store) -> None:
     assert reader.figure(parse_metric("trim.p99"), records).value == pytest.approx(
         3980, rel=0.01
     )
-    assert shown_of(only)[0].ios == 2000 and shown_of(only)[1] == "trim "
+    assert main_result(only)[0].ios == 2000 and main_result(only)[1] == "trim "
     (section,) = composed(store).sections
     assert [p.kind for p in section.pictures] == ["scatter", "percentiles"]
     assert all(p.frame.rows for p in section.pictures)
@@ -394,7 +390,7 @@ def test_convergence_shows_window_limits_and_fit() -> None:
         runs.append(
             record(number).model_copy(update={"asked": asked, "steady": steady})
         )
-    (found,) = convergence(spots({"A": runs}), [])
+    (found,) = convergence(points({"A": runs}), [])
     assert column(found, "y") == list(values)
     assert found.overlay
     (window,) = found.overlay.rows
@@ -545,8 +541,8 @@ def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(
 def asked_for(store: Store, one: Chart) -> list[Picture]:
     """The pictures of one chart of all runs."""
     test = Test.model_construct(title="demo", charts=(one,), axes=())
-    runs = spots({"A": list(store.records(ID))})
-    return list(pictures(test, runs, Reader(store), 1))
+    runs = points({"A": list(store.records(ID))})
+    return list(pictures(test, runs, Reader(store)))
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars"])
@@ -626,12 +622,15 @@ def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
 
 
 def test_many_sessions_share_one_card(store: Store) -> None:
-    assert crowd(many(store, 8).sessions) is None
-    found = crowd(many(store, 9).sessions)
+    assert many_sessions(many(store, 8).sessions) is None
+    found = many_sessions(many(store, 9).sessions)
     assert found
     assert dict(found.shared.pairs)["Backend"] == "sim 1"
-    assert [column.title for column in found.apart.columns] == ["session", "Session"]
-    assert len(found.apart.rows) == 9
+    assert [column.title for column in found.differing.columns] == [
+        "session",
+        "Session",
+    ]
+    assert len(found.differing.rows) == 9
 
 
 def test_what_many_drives_ran_is_checked_once(

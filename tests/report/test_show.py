@@ -13,11 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ioplan.language.metric import Metric
+from ioplan.core.units import iops_text
 from ioplan.records.record import Interval, RunRecord
 from ioplan.records.session import Session
-from ioplan.report.terminal.charts import CIVIDIS, Heat, heat_table
-from ioplan.report.terminal.show import BARS, WIDTH, show_records, sparkline
+from ioplan.report.document import FAILED, STATUS, Column, Frame, Picture
+from ioplan.report.terminal.charts import drawn
+from ioplan.report.terminal.heatmap import CIVIDIS
+from ioplan.report.terminal.show import show_records
+from ioplan.report.terminal.sparkline import BARS, WIDTH, sparkline
 from ioplan.report.terminal.tables import session_table
 from ioplan.report.verdicts import remarks, remarks_of
 from ioplan.store.store import Store
@@ -28,7 +31,6 @@ TWO = """test "Two axes" {
   vary size in 4KiB, 64KiB, 8KiB
 }
 """
-IOPS = Metric(name="iops")
 
 
 def shown(folder: Path, text: str) -> str:
@@ -55,12 +57,31 @@ def point(ios: int) -> Interval:
     )
 
 
-def rendered(heat: Heat, terminal: bool) -> str:
+def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> Picture:
+    """Values by their place across and down; one without a value has failed."""
+    across, down = (tuple(dict.fromkeys(place[n] for place in cells)) for n in (0, 1))
+    columns = (
+        Column("x", "queue depth", "text", across),
+        Column("row", "name", "text", down),
+        Column("y", "IOPS", unit),
+        STATUS,
+    )
+    rows = [(*p, v, "failed" if v is None else "ok") for p, v in cells.items()]
+    frame = Frame(columns, rows)
+    return Picture("heatmap", "IOPS", "", frame, "x", "row")
+
+
+def rendered(picture: Picture, terminal: bool, width: int = 80) -> str:
     out = io.StringIO()
     color = "truecolor" if terminal else None
-    Console(file=out, width=80, force_terminal=terminal, color_system=color).print(  # type: ignore[arg-type]
-        heat_table(heat)
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=terminal,
+        color_system=color,  # type: ignore[arg-type]
     )
+    for part in drawn(picture, console):
+        console.print(part)
     return out.getvalue()
 
 
@@ -68,16 +89,16 @@ def rendered(heat: Heat, terminal: bool) -> str:
 
 
 def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
-    """Values in numeric order on both axes, whatever the plan's order."""
-    found = shown(tmp_path, TWO)
-    lines = found[found.index("iops by size and qd") :].splitlines()
+    """Values in numeric order on both axes, upwards as in the page."""
+    found = shown(tmp_path, TWO.replace("\n}", "\n  chart heatmap iops by size, qd\n}"))
+    lines = found[found.index("IOPS by block size and queue depth") :].splitlines()
     assert re.split(r" {2,}", lines[2].strip()) == [
-        "qd \\ size",
+        "queue depth \\ block size",
         "4KiB",
         "8KiB",
         "64KiB",
     ]
-    assert [line.split()[0] for line in lines[4:7]] == ["1", "2", "16"]
+    assert [line.split()[0] for line in lines[4:7]] == ["16", "2", "1"]
     table = ioplan("export", "--format", "jsonl").lines
     cells = {
         (r["asked"]["cell"]["qd"], r["asked"]["cell"]["size"]): r["total"]["iops"]
@@ -90,48 +111,65 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
             assert iops == pytest.approx(cells[qd, size], rel=0.006)
 
 
-def test_a_plan_chooses_its_heatmap(tmp_path: Path, store_path: Path) -> None:
-    text = TWO.replace("\n}", "\n  chart heatmap read.p99 by qd, size\n}")
-    found = shown(tmp_path, text)
-    assert "read.p99 by qd and size" in found and "iops by" not in found
-    bandwidth = shown(tmp_path, text.replace("read.p99", "bandwidth"))
-    after = bandwidth[bandwidth.index("bandwidth in MB/s by qd and size") :]
-    assert "MB/s" not in after.partition("\n")[2]
+def test_each_metric_has_its_heatmap(tmp_path: Path, store_path: Path) -> None:
+    chart = "chart heatmap read.p99, bandwidth by qd, size"
+    found = shown(tmp_path, TWO.replace("\n}", f"\n  {chart}\n}}"))
+    assert "Read p99 latency by queue depth and block size" in found
+    title = "Throughput by queue depth and block size, MB/s"
+    assert "MB/s" not in found[found.index(title) + len(title) :]
 
 
 def test_what_was_left_out_is_empty(tmp_path: Path, store_path: Path) -> None:
-    found = shown(
-        tmp_path, TWO.replace("\n}", "\n  skip when qd == 2 and size == 8KiB\n}")
-    )
-    after = found[found.index("iops by size and qd") :].splitlines()
+    skip = "skip when qd == 2 and size == 8KiB\n  chart heatmap iops by size, qd"
+    found = shown(tmp_path, TWO.replace("\n}", f"\n  {skip}\n}}"))
+    after = found[found.index("IOPS by block size and queue depth") :].splitlines()
     assert [len(line.split()) for line in after[4:7]] == [4, 3, 4]
 
 
-def test_one_that_is_too_wide_is_turned(tmp_path: Path, store_path: Path) -> None:
-    wide = TWO.replace("in 1, 2, 16", "in 1..20 step 1").replace(
-        ", 64KiB, 8KiB", ", 8KiB"
-    )
-    found = shown(
-        tmp_path, wide.replace("\n}", "\n  chart heatmap iops by qd, size\n}")
-    )
-    assert "iops by size and qd" in found
+def test_a_condition_leaves_cells_out(tmp_path: Path, store_path: Path) -> None:
+    """What `when` excludes is in no figure of the chart."""
+    chart = "chart bars iops by qd when size == 8KiB"
+    found = shown(tmp_path, TWO.replace("\n}", f"\n  {chart}\n}}"))
+    lines = found[found.index("IOPS by queue depth (size == 8KiB)") :].splitlines()[1:]
+    cells = {
+        r["asked"]["cell"]["qd"]: r["total"]["iops"]
+        for r in ioplan("export", "--format", "jsonl").lines
+        if r["asked"]["cell"]["size"] == "8KiB"
+    }
+    bars = {line.split()[0]: line.split()[-1] for line in lines if "█" in line}
+    assert bars == {qd: iops_text(iops) for qd, iops in cells.items()}
 
 
-def test_lines_where_no_table_has_room(tmp_path: Path, store_path: Path) -> None:
-    wide = TWO.replace("in 1, 2, 16", "in 1..13 step 1")
-    sizes = ", ".join(f"{4 * n}KiB" for n in range(1, 14))
-    found = shown(tmp_path, re.sub(r"size in .*", f"size in {sizes}", wide))
-    assert "iops by size per qd" in found
+def test_one_that_is_too_wide_is_turned() -> None:
+    """Twenty columns have no room; as twenty rows they have."""
+    cells = {(f"{n}", name): float(n) for n in range(1, 21) for name in ("a", "b")}
+    found = rendered(heatmap(cells), False).splitlines()
+    assert "queue depth \\ name" in found[3]
+    assert [line.split()[0] for line in found[5:25]] == [
+        str(n) for n in range(20, 0, -1)
+    ]
+
+
+def test_one_that_has_no_room_at_all_goes_on_below() -> None:
+    places = [(n, m) for n in range(15) for m in range(14)]
+    cells = {(f"{n}", f"row{m}"): 1000.0 * (20 * n + m) for n, m in places}
+    lines = rendered(heatmap(cells), False).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line.split()[4:] for line in lines if "queue depth" in line]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head] == [str(n) for n in range(15)]
+    rows = [line.split()[1:] for line in lines if line.split()[:1] == ["row13"]]
+    texts = [iops_text(1000.0 * (20 * n + 13)) for n in range(15)]
+    assert [text for row in rows for text in row] == texts
 
 
 def test_colours_are_in_a_terminal_only() -> None:
     values = {("1", "a"): 1.0, ("2", "a"): 50.0, ("1", "b"): 100.0, ("2", "b"): None}
-    heat = Heat(IOPS, ("qd", "name"), values)
-    styled = rendered(heat, True)
+    styled = rendered(heatmap(values), True)
     for color in (CIVIDIS[0], CIVIDIS[-1]):
         assert "48;2;{};{};{}".format(*color) in styled
-    bare = rendered(heat, False)
-    assert "\x1b" not in bare and "–" in bare
+    bare = rendered(heatmap(values), False)
+    assert "\x1b" not in bare and FAILED in bare
     assert [
         line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines()
     ] == [line.rstrip() for line in bare.splitlines()]
@@ -150,7 +188,7 @@ def luminance(rgb: tuple[float, ...]) -> float:
 def test_letters_can_be_read_on_every_colour(share: float) -> None:
     """A contrast of 4.5 is what WCAG asks of text; brighter is more, for any eye."""
     values = {("1", "a"): 0.0, ("2", "a"): share, ("3", "a"): 1.0}
-    styled = rendered(Heat(IOPS, ("x", "y"), values), True)
+    styled = rendered(heatmap(values, ""), True)
     found = re.findall(r"\x1b\[38;2;(\d+);\d+;\d+;48;2;(\d+);(\d+);(\d+)m", styled)
     assert len(found) == 3
     for letters, *rgb in found:
@@ -292,8 +330,9 @@ def test_a_stopped_run_names_its_cell_and_the_mark_is_explained(
     update = {"status": "interrupted", "message": "stopped by the user"}
     found = printed([*three[:2], three[2].model_copy(update=update)], store_path)
     assert "interrupted at qd=4: stopped by the user" in found
-    assert " ! " in found and "! failed or stopped: the figures" in found
-    assert "!" not in printed(three, store_path)
+    assert f" {FAILED} " in found
+    assert f"{FAILED} failed or stopped: the figures are of what was done" in found
+    assert FAILED not in printed(three, store_path)
 
 
 def test_a_report_folds_them_alike(three: list[RunRecord]) -> None:

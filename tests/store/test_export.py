@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from run_data import record, run, session
 
-from ioplan.export.columns import run_rows, series_rows
+from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.export.export import ExportError, export
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.store.store import Store
@@ -61,14 +61,16 @@ def as_csv(row: dict[str, Any]) -> dict[str, str]:
 
 
 def expected_runs(store: Store) -> list[dict[str, Any]]:
-    return [row for r in store.records(ID) for row in run_rows(r)]
+    counted = counted_of(store.records(ID))
+    return [row for r in store.records(ID) for row in run_rows(r, counted)]
 
 
 def expected_series(store: Store) -> list[dict[str, Any]]:
+    counted = counted_of(store.records(ID))
     return [
         row
         for r in store.records(ID)
-        for row in series_rows(r, store.detail(ID, r.seq).series)
+        for row in series_rows(r, counted, store.detail(ID, r.seq).series)
     ]
 
 

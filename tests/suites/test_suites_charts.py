@@ -18,7 +18,7 @@ from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.defaults import chart
 from ioplan.report.document import Picture
 from ioplan.report.html.spec import spec
-from ioplan.report.points import spots
+from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
@@ -28,7 +28,7 @@ def suite_test(suite: str, title: str) -> Test:
 
 
 def drawn(store: Store, id: str, test: Test) -> list[Picture]:
-    return list(pictures(test, spots({"A": list(store.records(id))}), Reader(store), 1))
+    return list(pictures(test, points({"A": list(store.records(id))}), Reader(store)))
 
 
 def test_saturation_shows_latency_over_bytes_written(store_path: Path) -> None:

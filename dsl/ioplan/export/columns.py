@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ioplan.records.record import (
@@ -17,7 +18,9 @@ from ioplan.records.record import (
     RunRecord,
 )
 from ioplan.records.session import Session
+from ioplan.records.superseded import standing
 from ioplan.records.telemetry import Readings, TelemetryPoint
+from ioplan.records.window import Window, window_of
 from ioplan.store.store import Store
 from ioplan.workload import DIRECTIONS
 
@@ -32,6 +35,8 @@ PLACE: Columns = {
     "kind": str,
     "step": int,
     "round": int,
+    "in_window": bool,
+    "current": bool,
     "iteration": int,
     "status": str,
     "cause": str,
@@ -39,6 +44,8 @@ PLACE: Columns = {
     "started_at": str,
     "run_s": float,
 }
+"""Of rounds, `in_window` says whether the figures of reports are of this one too; a
+run that `resume` did once more is `current` only the last time."""
 FIGURES: Columns = {
     "scope": str,
     "ios": int,
@@ -85,9 +92,9 @@ def _place_columns(axes: Iterable[str]) -> Columns:
     return PLACE | {f"cell.{axis}": str for axis in axes}
 
 
-def run_rows(record: RunRecord) -> Iterator[Row]:
+def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     """A row for the total, and one for each direction that did something."""
-    place = _place(record)
+    place = _place(record, counted)
     yield place | _figures("total", record.total) | _readings(record.telemetry)
     for direction in DIRECTIONS:
         if direction in record.directions:
@@ -96,16 +103,17 @@ def run_rows(record: RunRecord) -> Iterator[Row]:
 
 def series_rows(
     record: RunRecord,
+    counted: Counted,
     series: Iterable[Interval],
     telemetry: Iterable[TelemetryPoint] = (),
 ) -> Iterator[Row]:
     """A row for each interval, with the telemetry of the same time."""
-    place, beside = _place(record), {point.t_s: point for point in telemetry}
+    place, beside = _place(record, counted), {point.t_s: point for point in telemetry}
     for point in series:
         yield place | _point(point) | _readings(beside.get(point.t_s))
 
 
-def _place(record: RunRecord) -> Row:
+def _place(record: RunRecord, counted: Counted) -> Row:
     """Which run it is: the part that all of its rows share."""
     asked = record.asked
     names = ("session", "seq", "run_id", "status", "cause", "started_at", "run_s")
@@ -113,6 +121,7 @@ def _place(record: RunRecord) -> Row:
     return {
         **{name: getattr(record, name) for name in names},
         **{name: getattr(asked, name) for name in asked_names},
+        **counted.row(record),
         "backend": record.backend.name,
         **{f"cell.{axis}": value for axis, value in asked.cell.items()},
     }
@@ -147,6 +156,40 @@ def _readings(readings: Readings | None) -> Row:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """Which runs of a session its figures are of: the window of each test in rounds,
+    and the numbers of the runs that no later one replaces."""
+
+    windows: dict[str, Window]
+    current: frozenset[int]
+
+    def row(self, record: RunRecord) -> Row:
+        """Columns of this record; outside of rounds there is no window."""
+        row: Row = {"current": record.seq in self.current}
+        if record.asked.round:
+            row["in_window"] = record.asked.round in self.windows[record.asked.test]
+        return row
+
+
+def counted_of(records: Iterable[RunRecord]) -> Counted:
+    """Of all records of one session. Keeps the small part of each in memory."""
+    current = standing([_outline(record) for record in records])
+    by_test: dict[str, list[RunRecord]] = {}
+    for record in current:
+        if record.asked.round:
+            by_test.setdefault(record.asked.test, []).append(record)
+    found = {test: window_of(runs) for test, runs in by_test.items()}
+    windows = {test: window for test, window in found.items() if window}
+    return Counted(windows, frozenset(record.seq for record in current))
+
+
+def _outline(record: RunRecord) -> RunRecord:
+    """What tells where in the plan a run is, and how it ended."""
+    names = ("session", "seq", "run_id", "status", "asked", "steady")
+    return RunRecord.model_construct(**{name: getattr(record, name) for name in names})
+
+
+@dataclass(frozen=True)
 class Source:
     """A session, as records and as flat rows: of runs, or of their intervals."""
 
@@ -164,11 +207,17 @@ class Source:
         axes = dict.fromkeys(a for r in self.records() for a in r.asked.cell)
         return series_columns(axes) if self.series else run_columns(axes)
 
+    @cached_property
+    def counted(self) -> Counted:
+        """Which runs the figures of reports are of. Reads all records once."""
+        return counted_of(self.records())
+
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""
         for record in self.records():
             if self.series:
                 detail = self.store.detail(record.session, record.seq)
-                yield from series_rows(record, detail.series, detail.telemetry)
+                series, telemetry = detail.series, detail.telemetry
+                yield from series_rows(record, self.counted, series, telemetry)
             else:
-                yield from run_rows(record)
+                yield from run_rows(record, self.counted)

@@ -1,8 +1,9 @@
 """A session for other tools: JSON, JSON lines, CSV or Parquet.
 
-JSON and JSON lines give whole records (`ioplan.records.record`); CSV and Parquet
-give flat rows (`ioplan.export.columns`). With `series`, every format gives a row
-for each interval. All is written as it is read: a session may be large.
+JSON and JSON lines give whole records (`ioplan.records.schema`), JSON also the window
+of each test in rounds; CSV and Parquet give flat rows (`ioplan.export.columns`). With
+`series`, every format gives a row for each interval. All is written as it is read: a
+session may be large.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from importlib import import_module
 from itertools import chain, islice, repeat
 from os import PathLike
@@ -83,6 +85,8 @@ def _writer(format: str) -> Writer:
 
 def _write_json(source: Source, out: BinaryIO) -> None:
     out.write(b'{"session":' + source.session.model_dump_json().encode())
+    windows = {test: asdict(one) for test, one in source.counted.windows.items()}
+    out.write(f',\n"windows":{_json(windows)}'.encode())
     if source.series:
         _write_array(out, "series", map(_json, source.rows()))
     else:
@@ -122,7 +126,8 @@ def _json(row: Row) -> str:
 class _Lines:
     """Ends lines as Unix tools want it.
 
-    Told so itself, the csv module would leave a lone carriage return unquoted.
+    With such a line end of its own, the csv module leaves a lone carriage return
+    unquoted.
     """
 
     def __init__(self, out: io.TextIOBase) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ioplan.core.text import counted
@@ -16,15 +16,13 @@ from ioplan.report.charts.power import absent
 from ioplan.report.charts.tables import run_frame
 from ioplan.report.document import Document, Facts, Section
 from ioplan.report.header import pts_header, session_facts
-from ioplan.report.many_sessions import MOST_CARDS, some
-from ioplan.report.points import Spot, spots
+from ioplan.report.many_sessions import MOST_CARDS, first_lines
+from ioplan.report.points import Point, figures_of, points
 from ioplan.report.reader import Reader
+from ioplan.report.sentences import prepare_line
 from ioplan.report.session_labels import labels
-from ioplan.report.terminal.tables import prepare_line
 from ioplan.report.verdicts import judged_lines, remarks, verdict
 from ioplan.store.store import Store
-
-DEFAULT_WINDOW = 5
 
 
 @dataclass(frozen=True)
@@ -53,18 +51,26 @@ def document(
     `made` says when and by what. Raises StoreError.
     """
     parts = _reported(store, sessions, plans)
-    reader = Reader(store)
-    titles = dict.fromkeys(r.asked.test for part in parts for r in part.records)
-    made_of = [_section(n, t, parts, reader) for n, t in enumerate(titles, start=1)]
     everything = [record for part in parts for record in part.records]
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
         verdict=verdict([p.label for p in parts], sessions, everything),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
-        sections=tuple(made_of),
+        sections=tuple(_sections(parts, Reader(store))),
         absent=absent(everything),
     )
+
+
+def session_sections(
+    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None
+) -> Iterator[Section]:
+    """The sections of some records of one session, as its own report has them."""
+    if records:
+        session = store.session(records[0].session)
+        found = standing(records)
+        (label,) = labels([session], [found[0].target])
+        yield from _sections([Reported(session, label, found, plan)], Reader(store))
 
 
 def _reported(
@@ -82,12 +88,19 @@ def _reported(
     ]
 
 
+def _sections(parts: list[Reported], reader: Reader) -> Iterator[Section]:
+    """A section for each test, in the order of the runs."""
+    titles = dict.fromkeys(r.asked.test for part in parts for r in part.records)
+    for number, title in enumerate(titles, start=1):
+        yield _section(number, title, parts, reader)
+
+
 def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> Section:
     test = _test(title, parts)
     runs = _by_label(title, parts, ("run",))
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
-    at, window = spots(runs), _window(test, runs)
+    found = points(runs)
     return Section(
         id=f"test-{number}",
         title=title,
@@ -97,11 +110,12 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(
-            *pictures(test, at, reader, window),
-            *convergence(at, _preparation_spots(prepared)),
+            *pictures(test, found, reader),
+            *convergence(found, _preparation_points(prepared)),
         ),
-        runs=run_frame(at, reader, window),
-        counted=_counted(at, runs, window),
+        runs=run_frame(found, reader),
+        counted=_counted(found, runs),
+        figures_of=_figures_of(found),
     )
 
 
@@ -119,14 +133,6 @@ def _by_label(
     return {label: records for label, records in found.items() if records}
 
 
-def _window(test: Test | None, runs: Mapping[str, Sequence[RunRecord]]) -> int:
-    """How many of the last rounds count: the window of the steady rule."""
-    if test and test.rounds:
-        return test.rounds.rule.window
-    steady = (r.steady.window for found in runs.values() for r in found if r.steady)
-    return next(steady, DEFAULT_WINDOW)
-
-
 def _preparations(prepared: Mapping[str, Sequence[RunRecord]]) -> tuple[str, ...]:
     several = len(prepared) > 1
     lines = [
@@ -134,13 +140,15 @@ def _preparations(prepared: Mapping[str, Sequence[RunRecord]]) -> tuple[str, ...
         for label, records in prepared.items()
         for record in records
     ]
-    return some(lines) if len(prepared) > MOST_CARDS else tuple(lines)
+    return first_lines(lines) if len(prepared) > MOST_CARDS else tuple(lines)
 
 
-def _preparation_spots(prepared: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
+def _preparation_points(
+    prepared: Mapping[str, Sequence[RunRecord]],
+) -> list[Point]:
     """Each write that was to become steady stands by itself."""
     return [
-        Spot({"session": label, "preparation": _name(record, number)}, [record])
+        Point({"session": label, "preparation": _name(record, number)}, [record])
         for label, records in prepared.items()
         for number, record in enumerate(r for r in records if r.steady)
     ]
@@ -159,17 +167,24 @@ def _headers(title: str, parts: list[Reported]) -> list[Facts]:
     return [header for header in found if header][:MOST_CARDS]
 
 
-def _counted(
-    at: list[Spot], runs: Mapping[str, Sequence[RunRecord]], window: int
-) -> str:
+def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str:
+    """`22 runs of 7 cells, 3 rounds`."""
     apart = {"session", "step"}
-    cells = {tuple((n, t) for n, t in s.place.items() if n not in apart) for s in at}
-    last = max((r.asked.round for found in runs.values() for r in found), default=0)
+    cells = {
+        tuple((n, t) for n, t in point.dimensions.items() if n not in apart)
+        for point in found
+    }
     text = f"{counted(sum(map(len, runs.values())), 'run')} of "
     text += counted(len(cells), "cell")
     if len(runs) > 1:
         text += f" in {len(runs)} sessions"
-    if last:
-        rounds = f"{counted(last, 'round')}; figures are of the last"
-        text += f", {rounds} {min(window, last)}"
+    if last := max((p.window.last for p in found if p.window), default=0):
+        text += f", {counted(last, 'round')}"
     return text
+
+
+def _figures_of(found: list[Point]) -> str:
+    rounds = figures_of(found)
+    return f"Figures are of {rounds}: rates are means, latencies of all I/Os" * bool(
+        rounds
+    )

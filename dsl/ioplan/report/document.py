@@ -5,7 +5,7 @@ Values stand in the base units of the records: ns, B/s, 1/s, percent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +41,12 @@ class Column:
     order: tuple[str, ...] = ()
 
 
+STATUS = Column("status", "status")
+"""A frame has it where something failed; a row that is not `ok` has no `y`."""
+FAILED = "✕"
+"""Marks what failed, in charts and tables."""
+
+
 @dataclass(frozen=True)
 class Frame:
     """Rows in the long form: a row a point."""
@@ -51,6 +57,16 @@ class Frame:
     def column(self, key: str) -> Column:
         """The column of a key. Raises KeyError."""
         return {column.key: column for column in self.columns}[key]
+
+    @property
+    def marks_failures(self) -> bool:
+        """Whether the rows have a status."""
+        return STATUS in self.columns
+
+    def records(self) -> Iterator[dict[str, Value]]:
+        """The rows by the keys of their columns."""
+        keys = [column.key for column in self.columns]
+        return (dict(zip(keys, row, strict=True)) for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Section:
-    """One test, over all sessions of the report."""
+    """One test, over all sessions of the report.
+
+    `figures_of` says which rounds the figures are of; it is empty without rounds.
+    """
 
     id: str
     title: str
@@ -113,6 +132,7 @@ class Section:
     pictures: tuple[Picture, ...]
     runs: Frame
     counted: str
+    figures_of: str
 
 
 @dataclass(frozen=True)

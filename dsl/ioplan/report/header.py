@@ -10,6 +10,7 @@ from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.records.window import window_of
 from ioplan.report.document import Facts
 from ioplan.report.session_labels import drive
 from ioplan.workload import Stream
@@ -19,10 +20,11 @@ Pairs = Iterator[tuple[str, str]]
 
 def session_facts(label: str, session: Session, records: Sequence[RunRecord]) -> Facts:
     """What ran, on what, by what, when."""
-    return Facts(label, tuple(_given(_session(session, records))))
+    return Facts(label, tuple(_present(_session(session, records))))
 
 
-def _given(pairs: Pairs) -> Pairs:
+def _present(pairs: Pairs) -> Pairs:
+    """Without those that nobody knows."""
     return ((name, text) for name, text in pairs if text)
 
 
@@ -89,7 +91,7 @@ def pts_header(
     tracked = [r for r in runs if r.steady and r.asked.round]
     if not tracked:
         return None
-    pairs = _given(_pts(session, runs, prepared, tracked))
+    pairs = _present(_pts(session, runs, prepared, tracked))
     return Facts(f"Test conditions: {label}", tuple(pairs))
 
 
@@ -101,7 +103,8 @@ def _pts(
 ) -> Pairs:
     steady = tracked[-1].steady
     assert steady
-    rounds = max(r.asked.round for r in runs)
+    window = window_of(runs)
+    assert window
     yield "Test", runs[0].asked.test
     yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
     yield from _target(session, runs[0])
@@ -110,8 +113,8 @@ def _pts(
     yield from _stimulus(runs[0].asked.workload.streams[0])
     yield "Preconditioning", "; ".join(dict.fromkeys(map(_prepared, prepared)))
     yield "Tracked", f"{steady.metric}, {_cell(tracked[-1])}"
-    first = rounds - len(steady.values) + 1
-    yield "Rounds", f"{rounds}; measurement window {first} to {rounds}"
+    rounds = f"measurement window {window.first} to {window.last}"
+    yield "Rounds", f"{window.last}; {rounds}"
     unit = parse_metric(steady.metric).unit
     yield "Window values", ", ".join(metric_text(v, unit) for v in steady.values)
     yield "Window mean", metric_text(steady.mean, unit)

@@ -12,15 +12,15 @@ MOST_CARDS = 8
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """`shared` holds for all sessions; `apart` has a row for each."""
+class ManySessions:
+    """`shared` holds for all sessions; `differing` has a row for each."""
 
     shared: Facts
-    apart: Frame
+    differing: Frame
 
 
-def crowd(sessions: Sequence[Facts]) -> Crowd | None:
-    """None for sessions that are few."""
+def many_sessions(sessions: Sequence[Facts]) -> ManySessions | None:
+    """None where each session can have a card of its own."""
     if len(sessions) <= MOST_CARDS:
         return None
     found = [dict(one.pairs) for one in sessions]
@@ -34,10 +34,10 @@ def crowd(sessions: Sequence[Facts]) -> Crowd | None:
         for one, pairs in zip(sessions, found, strict=True)
     ]
     shared = Facts(f"What all {len(sessions)} sessions share", same)
-    return Crowd(shared, Frame(tuple(columns), rows))
+    return ManySessions(shared, Frame(tuple(columns), rows))
 
 
-def some(lines: Sequence[str]) -> tuple[str, ...]:
+def first_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """As many lines as sessions have cards; of the others the number."""
     rest = len(lines) - MOST_CARDS
     return (*lines[:MOST_CARDS], f"and {rest} more") if rest > 0 else tuple(lines)

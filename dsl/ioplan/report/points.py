@@ -1,4 +1,4 @@
-"""The runs of a test by the place they were made at: session, cell and step."""
+"""The runs of a test by the points of its charts: a cell and step in one session."""
 
 from __future__ import annotations
 
@@ -7,49 +7,79 @@ from dataclasses import dataclass, field
 
 from ioplan.language.plan import CellValue, Chart, Test
 from ioplan.records.record import RunRecord
-from ioplan.report.charts.encoding import Place
+from ioplan.records.window import Window, counted, window_of
+
+Dimensions = dict[str, str]
+"""Session, axes, step: names and values as texts."""
 
 
 @dataclass(frozen=True)
-class Spot:
+class Point:
     """All runs of one cell and step in one session, in order."""
 
-    place: Place
-    records: list[RunRecord] = field(default_factory=list)
+    dimensions: Dimensions
+    runs: list[RunRecord] = field(default_factory=list)
+    window: Window | None = None
 
-    def last_window(self, window: int) -> list[RunRecord]:
-        """The runs that count: of rounds, the last `window` ones."""
-        last = max(record.asked.round for record in self.records)
-        return [r for r in self.records if not last or r.asked.round > last - window]
+    @property
+    def counted(self) -> list[RunRecord]:
+        """The runs that its figures are of: of rounds, those of the window."""
+        return counted(self.runs, self.window)
+
+    @property
+    def status(self) -> str:
+        """`ok`, or what became of the first of these runs that is not."""
+        return status_of(self.counted)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is marked, in place of a figure in a chart."""
+        return self.status != "ok"
 
 
-def spots(runs: Mapping[str, Sequence[RunRecord]]) -> list[Spot]:
+def status_of(runs: Iterable[RunRecord]) -> str:
+    """`ok`, or the status of the first run that is not."""
+    return next((run.status for run in runs if run.status != "ok"), "ok")
+
+
+def points(runs: Mapping[str, Sequence[RunRecord]]) -> list[Point]:
     """The runs of a test, by the labels of their sessions."""
     several = len({r.asked.step for found in runs.values() for r in found}) > 1
-    by_place: dict[tuple[tuple[str, str], ...], Spot] = {}
+    made: dict[tuple[tuple[str, str], ...], Point] = {}
     for label, records in runs.items():
+        window = window_of(records)
         for record in records:
-            place = {"session": label, **record.asked.cell}
+            dimensions = {"session": label, **record.asked.cell}
             if several:
-                place["step"] = str(record.asked.step + 1)
-            spot = by_place.setdefault(tuple(place.items()), Spot(place))
-            spot.records.append(record)
-    return list(by_place.values())
+                dimensions["step"] = str(record.asked.step + 1)
+            key = tuple(dimensions.items())
+            made.setdefault(key, Point(dimensions, [], window)).runs.append(record)
+    return list(made.values())
 
 
-def only_trims(spots: Sequence[Spot]) -> bool:
+def figures_of(found: Iterable[Point]) -> str:
+    """Which rounds the figures of these points are of; empty without rounds."""
+    windows = dict.fromkeys(str(point.window) for point in found if point.window)
+    if len(windows) > 1:
+        return "the steady window, or else the last rounds, of each session"
+    return next(iter(windows), "")
+
+
+def only_trims(found: Iterable[RunRecord]) -> bool:
     """Whether there is nothing but trims to show."""
-    totals = [r.total.ios for spot in spots for r in spot.records]
-    trims = (r.directions.get("trim") for spot in spots for r in spot.records)
-    return not any(totals) and any(trims)
+    runs = list(found)
+    trims = (run.directions.get("trim") for run in runs)
+    return not any(run.total.ios for run in runs) and any(trims)
 
 
-def chosen(all_spots: Iterable[Spot], chart: Chart, test: Test | None) -> list[Spot]:
-    """The spots that a chart's condition names."""
+def meeting(
+    all_points: Iterable[Point], chart: Chart, test: Test | None
+) -> list[Point]:
+    """The points that meet a chart's `when`."""
     if chart.when is None or test is None:
-        return list(all_spots)
+        return list(all_points)
     values = _values(test)
-    return [s for s in all_spots if _holds(chart, s.place, values)]
+    return [one for one in all_points if _holds(chart, one.dimensions, values)]
 
 
 def _values(test: Test) -> dict[tuple[str, str], CellValue]:
@@ -63,11 +93,11 @@ def _values(test: Test) -> dict[tuple[str, str], CellValue]:
 
 
 def _holds(
-    chart: Chart, place: Place, values: dict[tuple[str, str], CellValue]
+    chart: Chart, dimensions: Dimensions, values: dict[tuple[str, str], CellValue]
 ) -> bool:
     """A cell that the plan no longer has is not drawn."""
     assert chart.when
-    cell = {n: values[n, t] for n, t in place.items() if (n, t) in values}
+    cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
     try:
         return chart.when.holds(cell)
     except KeyError:

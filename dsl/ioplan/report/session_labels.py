@@ -19,16 +19,16 @@ def labels(sessions: Sequence[Session], targets: Sequence[Target]) -> list[str]:
     """
     pairs = list(zip(sessions, targets, strict=True))
     texts = [drive(session, target) for session, target in pairs]
-    for way in WAYS:
-        added = [way(session, target) for session, target in pairs]
+    for addition in ADDITIONS:
+        added = [addition(session, target) for session, target in pairs]
         texts = [
-            f"{text}, {more}" if more and _told_apart(text, texts, added) else text
+            f"{text}, {more}" if more and _distinguishes(text, texts, added) else text
             for text, more in zip(texts, added, strict=True)
         ]
     return texts
 
 
-def _told_apart(text: str, texts: list[str], added: list[str]) -> bool:
+def _distinguishes(text: str, texts: list[str], added: list[str]) -> bool:
     """Whether what is added differs between those that have the text in common."""
     same = [more for one, more in zip(texts, added, strict=True) if one == text]
     return len(set(same)) > 1
@@ -38,7 +38,7 @@ def _identity(name: str) -> Callable[[Session, Target], str]:
     return lambda _, target: str(target.get("identity", {}).get(name, ""))
 
 
-WAYS: tuple[Callable[[Session, Target], str], ...] = (
+ADDITIONS: tuple[Callable[[Session, Target], str], ...] = (
     _identity("firmware"),
     lambda session, _: session.backend,
     _identity("serial"),

@@ -13,8 +13,8 @@ from ioplan.core.units import time_text
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import Judged, Verdict
-from ioplan.report.many_sessions import MOST_CARDS, some
-from ioplan.report.terminal.tables import places_of, told_apart, verdict_lines
+from ioplan.report.many_sessions import MOST_CARDS, first_lines
+from ioplan.report.sentences import verdict_lines
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
@@ -36,16 +36,16 @@ def remarks_of(records: Sequence[RunRecord]) -> list[Remark]:
     """Each with its runs; those that differ in numbers only, at their worst."""
     alike: dict[tuple[str, str], Found] = {}
     for record in records:
-        for word, text in _said(record):
+        for word, text in _noteworthy(record):
             kind = text if word == record.status else NUMBER.sub("0", text)
             alike.setdefault((word, kind), []).append((record, text))
-    extra = told_apart([r for r in records if r.asked.kind == "run"])
+    extra = distinguishing_columns([r for r in records if r.asked.kind == "run"])
     return [
         _remark(word, found, len(records), extra) for (word, _), found in alike.items()
     ]
 
 
-def _said(record: RunRecord) -> Iterator[tuple[str, str]]:
+def _noteworthy(record: RunRecord) -> Iterator[tuple[str, str]]:
     if record.status != "ok":
         yield record.status, record.message or record.cause
     for warning in record.warnings:
@@ -63,8 +63,20 @@ def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
     if runs == 1:
         return Remark(word, f" at {place}", text)
     where = f" in {runs} of {total} runs"
-    differ = len({said for _, said in found}) > 1
+    differ = len({text for _, text in found}) > 1
     return Remark(word, where + f", worst at {place}" * differ, text)
+
+
+def distinguishing_columns(runs: Sequence[RunRecord]) -> list[str]:
+    """What tells runs of one cell apart: step, repeat, round."""
+    found = []
+    if len({run.asked.step for run in runs}) > 1:
+        found.append("step")
+    if any(run.asked.iteration for run in runs):
+        found.append("repeat")
+    if any(run.asked.round for run in runs):
+        found.append("round")
+    return found
 
 
 def _numbers(text: str) -> list[float]:
@@ -77,8 +89,8 @@ def _place(record: RunRecord, extra: list[str]) -> str:
     if asked.kind == "prepare":
         return f"preparation {asked.after.name}" if asked.after else "preparation"
     cell = [f"{axis}={value}" for axis, value in asked.cell.items()]
-    places = zip(extra, places_of(record, extra), strict=True)
-    return " ".join([*cell, *(f"{name} {value}" for name, value in places)])
+    values = {"step": asked.step + 1, "repeat": asked.iteration, "round": asked.round}
+    return " ".join([*cell, *(f"{name} {values[name]}" for name in extra)])
 
 
 BAD_FIRST = ("failed", "undecided", "no baseline", "warning")
@@ -149,7 +161,7 @@ def verdict(
     unmet = outcomes["failed"]
     open_ = outcomes["undecided"] + outcomes["no baseline"]
     points = (
-        Judged("none", f"On {', '.join(some(subjects))}"),
+        Judged("none", f"On {', '.join(first_lines(subjects))}"),
         _measured(sessions, records, broken),
         *_steadiness(records),
         *_warned(records),

@@ -17,11 +17,11 @@ from ioplan.measure.tally import moved
 from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
-from ioplan.report.terminal.show import steady_line
-from ioplan.report.terminal.tables import (
+from ioplan.report.sentences import (
     latencies,
+    main_result,
     prepare_line,
-    shown_of,
+    steady_line,
     verdict_line,
 )
 from ioplan.runner.observer import SessionObserver
@@ -68,7 +68,7 @@ class Lines(SessionObserver):
             self.say(f"       {prepare_line(record)}", "dim")
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
-        shown, what = shown_of(record)
+        shown, what = main_result(record)
         mean, p99, *_ = latencies(shown)
         self.say(
             f"  {self.number:>3}  {what + cell or 'run':<22}"

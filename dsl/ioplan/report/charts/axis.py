@@ -70,3 +70,16 @@ def _geometric(values: list[float]) -> bool:
     """Whether each value is the same multiple of the one before."""
     ratios = [after / before for before, after in pairwise(values)]
     return len(ratios) > 1 and max(ratios) <= 1.01 * min(ratios)
+
+
+TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
+LONG_S = 300
+"""A time axis of at least so much has minutes or hours."""
+MOST_TIMES = 7
+
+
+def time_ticks(end_s: float) -> list[int]:
+    """Whole minutes or hours, where powers of ten would be odd ones."""
+    steps = (step for step in TIME_STEPS_S if end_s / step < MOST_TIMES)
+    step = next(steps, TIME_STEPS_S[-1])
+    return list(range(0, int(end_s) + step, step))

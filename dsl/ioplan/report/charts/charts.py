@@ -20,7 +20,7 @@ from ioplan.report.charts.sweep_summary import (
 )
 from ioplan.report.charts.tables import listed
 from ioplan.report.document import Picture
-from ioplan.report.points import Spot, chosen
+from ioplan.report.points import Point, figures_of, meeting
 from ioplan.report.reader import Reader
 
 Draw = Callable[[Request], Iterable[Picture]]
@@ -32,6 +32,8 @@ BY_KIND: dict[str, Draw] = {
     "histogram": distributions,
     "bands": bands_over_time,
 }
+OF_INTERVALS = (bands_over_time, over_time, over_rounds)
+"""These draw all rounds, not the window that figures are of."""
 BY_AXIS: dict[str, Draw] = {
     "time": over_time,
     "bytes": over_time,
@@ -42,25 +44,27 @@ BY_AXIS: dict[str, Draw] = {
 
 
 def pictures(
-    test: Test | None, spots: list[Spot], reader: Reader, window: int
+    test: Test | None, points: list[Point], reader: Reader
 ) -> Iterator[Picture]:
-    """A picture or several for each chart; one without points says why."""
-    for chart in (*charts_of(test, spots), *power_charts(test, spots)):
-        request = Request(chart, chosen(spots, chart, test), reader, window)
-        if request.spots:
+    """A picture or several for each chart that has points."""
+    for chart in (*charts_of(test, points), *power_charts(test, points)):
+        request = Request(chart, meeting(points, chart, test), reader)
+        if request.points:
             yield from _drawn(request)
 
 
 def _drawn(request: Request) -> Iterator[Picture]:
     chart = request.chart
-    draw, told = _draw(chart), set[str]()
+    draw, used = _draw(chart), set[str]()
     for picture in draw(request):
         if without_power(picture):
             continue
         found = _notes(request, picture) if draw is over_axis else ()
-        notes = [note for note in found if note not in told]
-        told.update(notes)
+        notes = [note for note in found if note not in used]
+        used.update(notes)
         notes += meanings(_metrics(chart, picture))
+        if draw not in OF_INTERVALS and (rounds := figures_of(request.points)):
+            notes.append(f"of {rounds}")
         yield replace(picture, notes=(*picture.notes, *notes))
     yield from largest_over_sweep(request)
 

@@ -2,87 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from ioplan.core.units import metric_text
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.measure.steady_state import least_squares_slope
 from ioplan.records.record import RunRecord, Steady
-from ioplan.report.charts.encoding import Point, framed
+from ioplan.report.charts.encoding import Datum, framed, same_dimensions
+from ioplan.report.charts.over_axis import failed_note
 from ioplan.report.charts.request import metric_name
-from ioplan.report.document import Column, Frame, Picture
-from ioplan.report.many_sessions import some
-from ioplan.report.points import Spot
+from ioplan.report.document import Column, Picture
+from ioplan.report.many_sessions import first_lines
+from ioplan.report.points import Dimensions, Point
+from ioplan.report.sentences import steady_window_line
 
-Curve = tuple[dict[str, str], list[tuple[int, float]], Steady]
+LIMITS = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
 
 
-def convergence(runs: Sequence[Spot], prepared: Sequence[Spot]) -> Iterator[Picture]:
+@dataclass(frozen=True)
+class Curve:
+    """The value of each round or window by its number, and the last assessment."""
+
+    dimensions: Dimensions
+    values: dict[int, float]
+    steady: Steady
+    failed: Mapping[int, str]
+
+    @property
+    def data(self) -> Iterator[Datum]:
+        """A row a round; one that failed has its status only."""
+        for number in sorted({*self.values, *self.failed}):
+            value, status = self.values.get(number), self.failed.get(number, "ok")
+            yield Datum(self.dimensions, (float(number), value), status)
+
+
+def convergence(runs: Sequence[Point], prepared: Sequence[Point]) -> Iterator[Picture]:
     """A picture of the rounds, and one of the writes that were to become steady."""
     yield from _pictures(list(_round_curves(runs)), "round", "rounds", _metrics(runs))
     found = list(_window_curves(prepared))
     yield from _pictures(found, "window", "preparation", _metrics(prepared))
 
 
-def _metrics(spots: Sequence[Spot]) -> dict[str, Metric]:
+def _metrics(points: Sequence[Point]) -> dict[str, Metric]:
     """What the tracked metrics are, by their text."""
     return {
-        record.steady.metric: parse_metric(
-            record.steady.metric, [stream.name for stream in record.streams]
+        run.steady.metric: parse_metric(
+            run.steady.metric, [stream.name for stream in run.streams]
         )
-        for spot in spots
-        for record in spot.records
-        if record.steady
+        for point in points
+        for run in point.runs
+        if run.steady
     }
 
 
 def _pictures(
     curves: list[Curve], x: str, what: str, metrics: dict[str, Metric]
 ) -> Iterator[Picture]:
-    for name in dict.fromkeys(steady.metric for _, _, steady in curves):
-        found = [curve for curve in curves if curve[2].metric == name]
+    for name in dict.fromkeys(curve.steady.metric for curve in curves):
+        found = [curve for curve in curves if curve.steady.metric == name]
         yield _picture(found, x, what, metrics[name])
 
 
-def _round_curves(spots: Sequence[Spot]) -> Iterator[Curve]:
+def _round_curves(points: Sequence[Point]) -> Iterator[Curve]:
     """The tracked cells: the last assessment of each round has its value."""
     tracked: dict[str, list[RunRecord]] = {}
-    for spot in spots:
-        for record in spot.records:
-            if record.steady and record.asked.round:
-                tracked.setdefault(spot.place["session"], []).append(record)
-    for label, records in tracked.items():
-        by_round = {r.asked.round: r.steady for r in records if r.steady}
-        values = [(n, s.values[-1]) for n, s in sorted(by_round.items()) if s.values]
+    for point in points:
+        if any(run.steady and run.asked.round for run in point.runs):
+            tracked.setdefault(point.dimensions["session"], []).extend(point.runs)
+    for label, runs in tracked.items():
+        judged = {run.asked.round: run.steady for run in runs if run.steady}
+        values = {n: s.values[-1] for n, s in judged.items() if s.values}
+        failed = {r.asked.round: r.status for r in runs if r.status != "ok"}
+        values = {n: value for n, value in values.items() if n not in failed}
         if values:
-            yield {"session": label}, values, by_round[max(by_round)]
+            yield Curve({"session": label}, values, judged[max(judged)], failed)
 
 
-def _window_curves(spots: Sequence[Spot]) -> Iterator[Curve]:
+def _window_curves(points: Sequence[Point]) -> Iterator[Curve]:
     """A preparation keeps its last window."""
-    for spot in spots:
-        steady = spot.records[-1].steady
+    for point in points:
+        steady = point.runs[-1].steady
         if steady and len(steady.values) > 1:
-            values = list(enumerate(steady.values, start=1))
-            yield spot.place, values, steady
+            values = dict(enumerate(steady.values, start=1))
+            yield Curve(point.dimensions, values, steady, {})
 
 
 def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
     unit = metric.unit
     y = Column("y", metric_name(metric), unit)
-    points = [
-        Point(place, (float(number), value))
-        for place, values, _ in curves
-        for number, value in values
-    ]
-    frame, channels = framed(points, (Column("x", x, ""), y), colored=False)
-    unsteady_first = sorted(curves, key=lambda curve: curve[2].reached)
-    windows = [Point(place, _window(values, s)) for place, values, s in curves]
-    drawn = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
+    data = [datum for curve in curves for datum in curve.data]
+    frame, channels = framed(data, (Column("x", x, ""), y), colored=False)
+    windows = [Datum(curve.dimensions, _window(curve)) for curve in curves]
     columns = tuple(
-        Column(key, key, "" if key.startswith("x") else unit) for key in drawn
+        Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
     )
     overlay, _ = framed(windows, columns, colored=False)
+    unsteady_first = sorted(curves, key=lambda curve: curve.steady.reached)
+    failed = failed_note(sum(len(curve.failed) for curve in curves))
     return Picture(
         kind="convergence",
         title=f"Steady state of the {what}: {metric_name(metric)}",
@@ -91,24 +107,21 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
         x="x",
         y="y",
         channels=channels,
-        overlay=overlay if _same(frame, overlay) else None,
-        notes=some([steady_line(place, s, unit) for place, _, s in unsteady_first]),
+        overlay=overlay if same_dimensions(frame, overlay) else None,
+        notes=(*first_lines([_note(curve, unit) for curve in unsteady_first]), *failed),
     )
 
 
-def _same(frame: Frame, overlay: Frame) -> bool:
-    return [c.key for c in frame.columns[:-2]] == [c.key for c in overlay.columns[:-9]]
-
-
-def _window(values: list[tuple[int, float]], steady: Steady) -> tuple[float, ...]:
+def _window(curve: Curve) -> tuple[float, ...]:
     """The window, its limits as the standard draws them, and its straight line."""
-    last = values[-len(steady.values) :]
+    steady, last = curve.steady, max(curve.values)
+    count = len(steady.values)
     mean, half = steady.mean, steady.range_limit_percent / 200
-    slope = least_squares_slope(steady.values) if len(steady.values) > 1 else 0.0
-    rise = slope * (len(steady.values) - 1) / 2
+    slope = least_squares_slope(steady.values) if count > 1 else 0.0
+    rise = slope * (count - 1) / 2
     return (
-        float(last[0][0]),
-        float(last[-1][0]),
+        float(last - count + 1),
+        float(last),
         mean,
         mean * (1 - half),
         mean * (1 + half),
@@ -119,15 +132,6 @@ def _window(values: list[tuple[int, float]], steady: Steady) -> tuple[float, ...
     )
 
 
-def steady_line(place: dict[str, str], steady: Steady, unit: str) -> str:
-    """What was judged, in one sentence."""
-    state = "steady" if steady.reached else f"not steady ({steady.why})"
-    where = ", ".join(place.values())
-    return (
-        f"{where}: {state}; window of {steady.window}: mean "
-        f"{metric_text(steady.mean, unit)}, "
-        f"range {steady.range_percent:.1f} % of at most "
-        f"{steady.range_limit_percent:g} %, "
-        f"slope {steady.slope_percent:.1f} % of at most "
-        f"{steady.slope_limit_percent:g} %"
-    )
+def _note(curve: Curve, unit: str) -> str:
+    where = ", ".join(curve.dimensions.values())
+    return f"{where}: {steady_window_line(curve.steady, unit)}"

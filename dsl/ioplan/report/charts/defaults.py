@@ -7,26 +7,24 @@ from collections.abc import Sequence
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Chart, Test
 from ioplan.report.charts.axis import numbers
-from ioplan.report.points import Spot, only_trims
-
-BEHIND = {"time", "round", "iops", "bytes"}
-"""What a chart may be drawn over beside the axes of the matrix."""
+from ioplan.report.points import Point, only_trims
 
 
-def charts_of(test: Test | None, spots: Sequence[Spot]) -> tuple[Chart, ...]:
+def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
     """The charts to draw."""
-    return test.charts if test and test.charts else suggested(spots)
+    return test.charts if test and test.charts else suggested(points)
 
 
-def suggested(spots: Sequence[Spot]) -> tuple[Chart, ...]:
+def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
     """IOPS and latency over the last axis, a line for each value of the one before.
 
     Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
     is what is looked at.
     """
-    axes, rate = _axes(spots), "bandwidth" if _sequential(spots) else "iops"
+    axes, rate = _axes(points), "bandwidth" if _sequential(points) else "iops"
     mean, p99 = "mean", "p99"
-    if trims := only_trims(spots):
+    trims = only_trims(run for point in points for run in point.runs)
+    if trims:
         rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
     if not axes:
         bands = () if trims else (chart("bands", ("p99",), ("time",)),)
@@ -36,7 +34,8 @@ def suggested(spots: Sequence[Spot]) -> tuple[Chart, ...]:
             chart("percentiles", (p99,), ()),
         )
     by, per = axes[-1:], axes[-2:-1]
-    texts = {s.place[by[0]] for s in spots if by[0] in s.place}
+    found = (point.dimensions for point in points)
+    texts = {dimensions[by[0]] for dimensions in found if by[0] in dimensions}
     kind = "lines" if numbers(texts) else "bars"
     return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
 
@@ -56,20 +55,20 @@ def chart(
     )
 
 
-def _sequential(spots: Sequence[Spot]) -> bool:
+def _sequential(points: Sequence[Point]) -> bool:
     """Whether all I/O was in order."""
     return all(
         stream.pattern == "sequential"
-        for spot in spots
-        for record in spot.records
-        for stream in record.asked.workload.streams
+        for point in points
+        for run in point.runs
+        for stream in run.asked.workload.streams
     )
 
 
-def _axes(spots: Sequence[Spot]) -> list[str]:
+def _axes(points: Sequence[Point]) -> list[str]:
     """The axes with more than one value, in the plan's order."""
     values: dict[str, set[str]] = {}
-    for spot in spots:
-        for name, text in spot.place.items():
+    for point in points:
+        for name, text in point.dimensions.items():
             values.setdefault(name, set()).add(text)
     return [n for n, found in values.items() if len(found) > 1 and n != "session"]

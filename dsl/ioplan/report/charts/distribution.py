@@ -15,10 +15,13 @@ from ioplan.measure.histogram import (
 )
 from ioplan.measure.metrics import merged
 from ioplan.records.record import BEYOND, PERCENTILES
-from ioplan.report.charts.encoding import MOST_DASHES, Place, Point, framed
-from ioplan.report.charts.over_axis import FAR
+from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed
+from ioplan.report.charts.over_axis import FAR, failed_note
 from ioplan.report.charts.request import Request, left_out
 from ioplan.report.document import Column, Kind, Picture, Scale
+from ioplan.report.points import Dimensions
+
+Curve = tuple[Dimensions, Histogram]
 
 MOST_CURVES = 120
 STEPS = 20
@@ -32,26 +35,26 @@ OF_IOS, OF_TIME = "of I/Os", "of time"
 
 
 def distributions(request: Request) -> Iterator[Picture]:
-    """What the kind of the chart says, of the first MOST_CURVES spots."""
+    """What the kind of the chart says, of the first MOST_CURVES points."""
     draw = {
         "percentiles": _percentiles,
         "cumulative": _cumulative,
         "histogram": _histogram,
     }
     curves = list(_histograms(request))
-    if curves:
+    if curves or any(point.failed for point in request.points):
         yield draw[request.chart.kind](request, curves)
 
 
-def _histograms(request: Request) -> Iterator[tuple[Place, Histogram]]:
-    """A histogram for each spot and each scope that the metrics name."""
+def _histograms(request: Request) -> Iterator[Curve]:
+    """A histogram for each point and each scope that the metrics name."""
     scopes = {(m.stream, m.direction): m for m in request.chart.metrics}
-    for spot in request.spots[:MOST_CURVES]:
-        samples = request.reader.samples(spot.last_window(request.window))
+    for point in request.points[:MOST_CURVES]:
+        samples = [] if point.failed else request.reader.samples(point.counted)
         for metric in scopes.values():
             found = merged(metric, samples)
             if found.total:
-                yield {**spot.place, "I/Os": _scope(metric)}, found
+                yield {**point.dimensions, "I/Os": _scope(metric)}, found
 
 
 def _scope(metric: Metric) -> str:
@@ -68,28 +71,28 @@ def percents(total: int) -> list[float]:
     return sorted({round(p, 9) for p in (*even, *known)})
 
 
-def _percentiles(request: Request, curves: list[tuple[Place, Histogram]]) -> Picture:
-    points = []
-    for place, histogram in curves:
+def _percentiles(request: Request, curves: list[Curve]) -> Picture:
+    data = []
+    for dimensions, histogram in curves:
         asked = percents(histogram.total)
         for percent, latency_ns in zip(
             asked, histogram.percentiles_ns(asked), strict=True
         ):
             nines = -log10(1 - percent / 100)
-            points.append(Point(place, (round(nines, 6), latency_ns, percent)))
+            data.append(Datum(dimensions, (round(nines, 6), latency_ns, percent)))
     columns = (
         Column("x", "percentile", "nines"),
         Column("y", "latency", "ns"),
         Column("percent", "percentile", "percentile"),
     )
     note = f"each curve ends where fewer than {BEYOND} I/Os lie beyond"
-    return _drawn(request, "percentiles", points, columns, "nines", note)
+    return _drawn(request, "percentiles", data, columns, "nines", note)
 
 
-def _cumulative(request: Request, curves: list[tuple[Place, Histogram]]) -> Picture:
+def _cumulative(request: Request, curves: list[Curve]) -> Picture:
     """The share of the I/Os, and the share of the time that all of them took."""
-    points = []
-    for place, histogram in curves:
+    data = []
+    for dimensions, histogram in curves:
         middles = [bucket_middle(i, histogram.bits) for i in histogram.index.tolist()]
         counts = histogram.count.tolist()
         times = [m * c for m, c in zip(middles, counts, strict=True)]
@@ -97,10 +100,10 @@ def _cumulative(request: Request, curves: list[tuple[Place, Histogram]]) -> Pict
             whole = sum(amounts)
             shares = [100 * part / whole for part in accumulate(amounts)]
             drawn = _thin(list(zip(middles, shares, strict=True)))
-            points += [Point({**place, "metric": weight}, pair) for pair in drawn]
+            data += [Datum({**dimensions, "metric": weight}, pair) for pair in drawn]
     columns = (Column("x", "latency", "ns"), Column("y", "share", "%"))
     note = "of time: each I/O counts as long as it took"
-    return _drawn(request, "cumulative", points, columns, "log", note)
+    return _drawn(request, "cumulative", data, columns, "log", note)
 
 
 def _thin(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -109,22 +112,22 @@ def _thin(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return pairs if step <= 1 else [*pairs[:-1:step], pairs[-1]]
 
 
-def _histogram(request: Request, curves: list[tuple[Place, Histogram]]) -> Picture:
-    points = []
-    for place, histogram in curves:
+def _histogram(request: Request, curves: list[Curve]) -> Picture:
+    data = []
+    for dimensions, histogram in curves:
         coarse = _coarse(histogram)
         for wide in range(min(coarse), max(coarse) + 1):
             low, high = bucket_range(wide, COARSE_BITS)
             count = coarse.get(wide, 0)
             share = 100 * count / histogram.total
-            points.append(Point(place, (low, share, high, count)))
+            data.append(Datum(dimensions, (low, share, high, count)))
     columns = (
         Column("x", "latency", "ns"),
         SHARE,
         Column("x2", "up to", "ns"),
         Column("count", "I/Os", ""),
     )
-    return _drawn(request, "histogram", points, columns, "log", "")
+    return _drawn(request, "histogram", data, columns, "log", "")
 
 
 def _coarse(histogram: Histogram) -> dict[int, int]:
@@ -141,21 +144,22 @@ def _coarse(histogram: Histogram) -> dict[int, int]:
 def _drawn(
     request: Request,
     kind: Kind,
-    points: list[Point],
+    data: list[Datum],
     columns: tuple[Column, ...],
     x_scale: Scale,
     note: str,
 ) -> Picture:
     dashes = 0 if kind == "histogram" else MOST_DASHES  # areas have none
     per = (*request.per, *request.chart.by)
-    frame, channels = framed(points, columns, per, dashes=dashes)
+    frame, channels = framed(data, columns, per, dashes=dashes)
     titles: dict[Kind, str] = {
         "percentiles": "Latency percentiles",
         "cumulative": "Cumulative latency",
         "histogram": "Latency histogram",
     }
-    more = left_out(len(request.spots), MOST_CURVES)
-    far = kind == "percentiles" and _far(points)
+    failed = failed_note(sum(point.failed for point in request.points))
+    more = left_out(len(request.points), MOST_CURVES)
+    far = kind == "percentiles" and _far(data)
     return Picture(
         kind=kind,
         title=f"{titles[kind]}{request.when}",
@@ -166,10 +170,10 @@ def _drawn(
         channels=channels,
         x_scale=x_scale,
         y_scale=request.y_scale("log" if far else "linear"),
-        notes=tuple(text for text in (note, more) if text),
+        notes=tuple(text for text in (*failed, note, more) if text),
     )
 
 
-def _far(points: list[Point]) -> bool:
-    values = [v for p in points if isinstance(v := p.values[1], float) and v > 0]
+def _far(data: list[Datum]) -> bool:
+    values = [v for d in data if isinstance(v := d.values[1], float) and v > 0]
     return bool(values) and max(values) / min(values) >= FAR / 4

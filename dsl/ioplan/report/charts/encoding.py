@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ioplan.report.charts.axis import axis_title, in_order
-from ioplan.report.document import Channels, Column, Frame, Value
+from ioplan.report.document import STATUS, Channels, Column, Frame, Value
+from ioplan.report.points import Dimensions
 
 MOST_COLORS = 20
 MOST_DASHES = 4
@@ -14,148 +15,161 @@ MOST_PANELS = 12
 FEW = 3
 TOGETHER = "where"
 
-Place = dict[str, str]
-
 
 @dataclass(frozen=True)
-class Point:
-    """One row before it has columns: where it is, and its values."""
+class Datum:
+    """One row before it has columns: where it is, and its values.
 
-    place: Place
+    One of a cell that failed has no value on its y axis, and says so by its status.
+    """
+
+    dimensions: Dimensions
     values: tuple[Value, ...]
+    status: str = "ok"
 
 
 @dataclass
-class _Free:
-    """Dimensions that vary, and what they were given to."""
+class _Channels:
+    """Dimensions that vary, and the channels that some of them were assigned."""
 
     sizes: dict[str, int]
-    given: dict[str, str] = field(default_factory=dict)
+    assigned: dict[str, str] = field(default_factory=dict)
 
-    def give(self, channel: str, name: str, most: int) -> bool:
-        """Give a dimension to a channel, if both are free and it has the room."""
-        if channel in self.given or not 1 < self.sizes.get(name, 0) <= most:
-            return False
+    def assign(self, channel: str, name: str, most: int) -> None:
+        """Assign a dimension, if both are free and the channel has room for it."""
+        if channel in self.assigned or not 1 < self.sizes.get(name, 0) <= most:
+            return
         del self.sizes[name]
-        self.given[channel] = name
-        return True
+        self.assigned[channel] = name
 
 
 def framed(
-    points: Sequence[Point],
+    data: Sequence[Datum],
     values: tuple[Column, ...],
     per: Sequence[str] = (),
     colored: bool = True,
     dashes: int = MOST_DASHES,
 ) -> tuple[Frame, Channels]:
-    """Points as rows: a column for each dimension that varies, then the values.
+    """Rows with a column for each dimension that varies, then the values.
 
     `per` is what the plan wants a line for each of. Without `colored`, curves
-    cannot share a panel; `dashes` is how many kinds of line there are.
+    cannot share a panel; `dashes` is how many kinds of line there are. The status
+    has a column where something failed.
     """
-    points = _untied(points)
-    texts = _varying(points)
+    data = _untied(data)
+    texts = _varying(data)
     sizes = {name: len(found) for name, found in texts.items()}
-    given = _given(sizes, per, colored, dashes)
+    assigned = _assigned(sizes, per, colored, dashes)
     keys = {name: f"d{number}" for number, name in enumerate(texts)}
     columns = [
         Column(keys[name], axis_title(name), "text", in_order(found))
         for name, found in texts.items()
     ]
-    rows = [(*(p.place[n] for n in texts), *p.values) for p in points]
-    rest = [name for name in texts if name not in given.values()]
-    channel = "pick" if "panel" in given or _many(points, rest) else "panel"
+    heads = [tuple(one.dimensions[n] for n in texts) for one in data]
+    rest = [name for name in texts if name not in assigned.values()]
+    channel = "pick" if "panel" in assigned or _many(data, rest) else "panel"
     if len(rest) == 1:
-        given[channel] = rest[0]
+        assigned[channel] = rest[0]
     elif rest:
-        keys[TOGETHER], given[channel] = TOGETHER, TOGETHER
-        joined = [together({name: p.place[name] for name in rest}) for p in points]
+        keys[TOGETHER], assigned[channel] = TOGETHER, TOGETHER
+        joined = [together({n: one.dimensions[n] for n in rest}) for one in data]
         columns.append(Column(TOGETHER, "", "text", tuple(dict.fromkeys(joined))))
-        at = len(texts)
-        rows = [
-            (*row[:at], text, *row[at:]) for row, text in zip(rows, joined, strict=True)
-        ]
-    frame = Frame((*columns, *values), rows)
-    return frame, Channels(**{c: keys[name] for c, name in given.items()})
+        heads = [(*head, text) for head, text in zip(heads, joined, strict=True)]
+    failed = any(one.status != "ok" for one in data)
+    tails = [(*one.values, one.status) if failed else one.values for one in data]
+    rows = [(*head, *tail) for head, tail in zip(heads, tails, strict=True)]
+    last = (STATUS,) if failed else ()
+    frame = Frame((*columns, *values, *last), rows)
+    return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
 
 
-def together(place: Place) -> str:
+def same_dimensions(one: Frame, other: Frame) -> bool:
+    """Whether both have the same columns before their values."""
+    return _dimension_keys(one) == _dimension_keys(other)
+
+
+def _dimension_keys(frame: Frame) -> list[str]:
+    keys = [column.key for column in frame.columns]
+    return [key for key in keys if key == TOGETHER or key[:1] == "d"]
+
+
+def together(dimensions: Dimensions) -> str:
     """Several dimensions in one text."""
-    return ", ".join(f"{name} {value}" for name, value in place.items())
+    return ", ".join(f"{name} {value}" for name, value in dimensions.items())
 
 
-def tied(places: Sequence[Place]) -> dict[str, str]:
+def tied(places: Sequence[Dimensions]) -> dict[str, str]:
     """Axes that move together: each later one to the first that it goes with."""
     everywhere = set.intersection(*(set(p) for p in places)) if places else set()
     names = [n for n in (places[0] if places else ()) if n in everywhere - {"session"}]
     found: dict[str, str] = {}
     for number, name in enumerate(names):
         for first in names[:number]:
-            if first not in found and _together(places, first, name):
+            if first not in found and _move_together(places, first, name):
                 found[name] = first
                 break
     return found
 
 
-def _together(places: Sequence[Place], one: str, other: str) -> bool:
+def _move_together(places: Sequence[Dimensions], one: str, other: str) -> bool:
     """Whether each value of either always comes with one value of the other."""
     pairs = {(p[one], p[other]) for p in places}
     ones, others = {a for a, _ in pairs}, {b for _, b in pairs}
     return 1 < len(pairs) == len(ones) == len(others)
 
 
-def _untied(points: Sequence[Point]) -> list[Point]:
-    """Points with the values of axes that move together in one text."""
-    ties = tied([point.place for point in points])
+def _untied(data: Sequence[Datum]) -> list[Datum]:
+    """Rows with the values of axes that move together in one text."""
+    ties = tied([one.dimensions for one in data])
     if not ties:
-        return list(points)
+        return list(data)
     made = []
-    for point in points:
-        place = {n: t for n, t in point.place.items() if n not in ties}
+    for one in data:
+        joined = {n: t for n, t in one.dimensions.items() if n not in ties}
         for name, first in ties.items():
-            place[first] += f" ({axis_title(name)} {point.place[name]})"
-        made.append(Point(place, point.values))
+            joined[first] += f" ({axis_title(name)} {one.dimensions[name]})"
+        made.append(Datum(joined, one.values, one.status))
     return made
 
 
-def _varying(points: Sequence[Point]) -> dict[str, list[str]]:
-    """Dimensions that all points have, with more than one value."""
-    if not points:
+def _varying(data: Sequence[Datum]) -> dict[str, list[str]]:
+    """Dimensions that all rows have, with more than one value."""
+    if not data:
         return {}
-    found: dict[str, dict[str, None]] = {name: {} for name in points[0].place}
-    for point in points:
+    found: dict[str, dict[str, None]] = {name: {} for name in data[0].dimensions}
+    for one in data:
         for name in list(found):
-            if name in point.place:
-                found[name][point.place[name]] = None
+            if name in one.dimensions:
+                found[name][one.dimensions[name]] = None
             else:
                 del found[name]
     return {name: list(texts) for name, texts in found.items() if len(texts) > 1}
 
 
-def _many(points: Sequence[Point], names: list[str]) -> bool:
-    return len({tuple(p.place[n] for n in names) for p in points}) > MOST_PANELS
+def _many(data: Sequence[Datum], names: list[str]) -> bool:
+    return len({tuple(one.dimensions[n] for n in names) for one in data}) > MOST_PANELS
 
 
-def _given(
+def _assigned(
     sizes: dict[str, int], per: Sequence[str], colored: bool, dashes: int
 ) -> dict[str, str]:
     """Channel to dimension: sessions and what the plan names come first."""
-    free = _Free(dict(sizes))
+    channels = _Channels(dict(sizes))
     wanted = next((name for name in per if name in sizes), "")
     if not colored:
-        free.give("panel", "session", MOST_PANELS)
-        return free.given
+        channels.assign("panel", "session", MOST_PANELS)
+        return channels.assigned
     if "session" in sizes and wanted and sizes[wanted] > min(FEW, dashes):
-        free.give("color", wanted, MOST_COLORS)
-        free.give("panel", "session", MOST_PANELS)
-    free.give("color", "session", MOST_COLORS)
+        channels.assign("color", wanted, MOST_COLORS)
+        channels.assign("panel", "session", MOST_PANELS)
+    channels.assign("color", "session", MOST_COLORS)
     for channel, most in (("color", MOST_COLORS), ("dash", dashes)):
-        if wanted not in free.given.values():
-            free.give(channel, wanted, most)
+        if wanted not in channels.assigned.values():
+            channels.assign(channel, wanted, most)
     for channel, most in (("color", MOST_COLORS), ("dash", dashes)):
-        free.give(channel, "metric", most)
-    if "color" not in free.given:
-        fitting = [n for n, size in free.sizes.items() if size <= MOST_COLORS]
-        free.give("color", fitting[0] if fitting else "", MOST_COLORS)
-    free.give("dash", "step", dashes)
-    return free.given
+        channels.assign(channel, "metric", most)
+    if "color" not in channels.assigned:
+        fitting = [n for n, size in channels.sizes.items() if size <= MOST_COLORS]
+        channels.assign("color", fitting[0] if fitting else "", MOST_COLORS)
+    channels.assign("dash", "step", dashes)
+    return channels.assigned

@@ -4,92 +4,107 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ioplan.core.text import counted
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
-from ioplan.report.charts.encoding import MOST_DASHES, Place, Point, framed, tied
+from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
 from ioplan.report.charts.request import Request, metrics_title, y_column
-from ioplan.report.document import Column, Kind, Picture, Scale, Value
-from ioplan.report.points import Spot
+from ioplan.report.document import FAILED, Column, Kind, Picture, Scale, Value
+from ioplan.report.points import Dimensions, Point
 
 FAR = 40
 """Latencies that lie this far apart start on a logarithmic axis."""
 
 
-@dataclass
 class Missing:
-    """Counts the points that cannot be drawn, by their reason and metric."""
+    """Counts the figures that cannot be drawn, by their reason and metric."""
 
-    reasons: dict[str, Counter[str]]
+    def __init__(self) -> None:
+        self.reasons: dict[str, Counter[str]] = {}
+        self.failed: set[tuple[str, int]] = set()
 
     def add(self, metric: Metric, why: str) -> None:
-        """One more."""
+        """One more that has no value."""
         self.reasons.setdefault(why, Counter())[str(metric)] += 1
 
     def notes(self) -> tuple[str, ...]:
-        """A line for each reason."""
-        return tuple(
+        """A line for each reason, and what the mark of a failed cell means."""
+        lines = [
             f"{counted(metrics.total(), 'point')} left out: {', '.join(metrics)}: {why}"
             for why, metrics in self.reasons.items()
-        )
+        ]
+        return (*failed_note(len(self.failed)), *lines)
+
+
+def failed_note(count: int) -> tuple[str, ...]:
+    """What the mark means, where so many have it."""
+    if not count:
+        return ()
+    return (
+        f"{FAILED} failed or stopped, so without a figure: {counted(count, 'run')}",
+    )
 
 
 def over_axis(request: Request) -> Iterator[Picture]:
     """Lines or bars over the values of an axis, a picture for each unit."""
-    by = request.chart.by[0] if request.chart.by else ""
-    spots = _along(by, [s for s in request.spots if not by or by in s.place])
+    by = request.by
+    points = _along(by, [p for p in request.points if not by or by in p.dimensions])
     for _, metrics in request.by_unit():
-        missing = Missing({})
-        points = [
-            Point(_placed(spot, metric, metrics, by), (spot.place.get(by, ""), value))
-            for spot in spots
+        missing = Missing()
+        data = [
+            _datum(point, metric, metrics, by, (point.dimensions.get(by, ""), value))
+            for point in points
             for metric in metrics
-            for value in values_of(request, metric, spot, missing)
+            for value in values_of(request, metric, point, missing)
         ]
         kind: Kind = "bars" if request.chart.kind == "bars" or not by else "lines"
-        yield _picture(request, kind, by, metrics, points, missing)
+        yield _picture(request, kind, by, metrics, data, missing)
 
 
-def _along(by: str, spots: list[Spot]) -> list[Spot]:
+def _along(by: str, points: list[Point]) -> list[Point]:
     """Without the axes that move together with the one that is drawn over."""
-    ties = tied([spot.place for spot in spots])
+    ties = tied([point.dimensions for point in points])
     group = {by, ties.get(by, by)}
     mates = {n for pair in ties.items() if group & set(pair) for n in pair} - {by}
-    return [Spot(_without(s.place, *mates), s.records) for s in spots]
+    return [
+        replace(point, dimensions=_without(point.dimensions, *mates))
+        for point in points
+    ]
 
 
 def over_rounds(request: Request) -> Iterator[Picture]:
     """A point a round."""
     for _, metrics in request.by_unit():
-        missing = Missing({})
-        points = [
-            Point(_placed(Spot(spot.place), metric, metrics, ""), (str(number), value))
-            for spot in request.spots
-            for number, records in _rounds(spot).items()
+        missing = Missing()
+        data = [
+            _datum(one, metric, metrics, "", (str(number), value))
+            for point in request.points
+            for number, runs in _rounds(point).items()
+            for one in (replace(point, runs=runs, window=None),)
             for metric in metrics
-            for value in _value(request, metric, records, missing)
+            for value in values_of(request, metric, one, missing)
         ]
-        yield _picture(request, "lines", "round", metrics, points, missing)
+        yield _picture(request, "lines", "round", metrics, data, missing)
 
 
 def over_iops(request: Request) -> Iterator[Picture]:
     """A figure against the IOPS that it was measured at; the swept axis links."""
     swept = _swept(request)
     for _, metrics in request.by_unit():
-        missing = Missing({})
-        points = []
-        for number, spot in enumerate(_in_order(request.spots, swept)):
-            records = spot.last_window(request.window)
-            iops = request.reader.figure(Metric(name="iops"), records).value
+        missing = Missing()
+        data = []
+        for number, point in enumerate(_in_order(request.points, swept)):
+            iops = request.reader.figure(Metric(name="iops"), point.counted).value
             for metric in metrics:
-                for value in _value(request, metric, records, missing):
-                    place = _placed(spot, metric, metrics, swept)
-                    at = spot.place.get(swept, "")
+                for value in values_of(request, metric, point, missing):
+                    at = point.dimensions.get(swept, "")
                     label = at if metric is metrics[-1] else ""
-                    points.append(Point(place, (iops, value, at, label, number)))
+                    values = (iops, value, at, label, number)
+                    if value is not None:  # one that failed has no IOPS to stand at
+                        data.append(_datum(point, metric, metrics, swept, values))
         columns = (
             Column("x", "IOPS", "1/s"),
             y_column(metrics),
@@ -97,7 +112,7 @@ def over_iops(request: Request) -> Iterator[Picture]:
             Column("label", "", "hidden"),
             Column("number", "", "hidden"),
         )
-        frame, channels = framed(points, columns, request.per)
+        frame, channels = framed(data, columns, request.per)
         yield Picture(
             kind="hockey",
             title=f"{metrics_title(metrics)} against IOPS{request.when}",
@@ -107,7 +122,7 @@ def over_iops(request: Request) -> Iterator[Picture]:
             y="y",
             channels=channels,
             x_scale=request.x_scale("linear"),
-            y_scale=request.y_scale(_scale(metrics, points)),
+            y_scale=request.y_scale(_scale(metrics, data)),
             notes=missing.notes(),
         )
 
@@ -115,25 +130,27 @@ def over_iops(request: Request) -> Iterator[Picture]:
 def over_two(request: Request) -> Iterator[Picture]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
     across, down = (*request.chart.by, "", "")[:2]
-    spots = [s for s in request.spots if across in s.place]
-    columns = {
-        name: in_order(s.place.get(name, "") for s in spots) for name in (across, down)
+    points = [p for p in request.points if across in p.dimensions]
+    texts = {
+        name: in_order(p.dimensions.get(name, "") for p in points)
+        for name in (across, down)
     }
     for metric in request.chart.metrics:
-        missing = Missing({})
-        points = [
-            Point(
-                _without(spot.place, across, down),
-                (spot.place[across], spot.place.get(down, ""), value),
+        missing = Missing()
+        data = [
+            Datum(
+                _without(point.dimensions, across, down),
+                (point.dimensions[across], point.dimensions.get(down, ""), value),
+                point.status,
             )
-            for spot in spots
-            for value in values_of(request, metric, spot, missing)
+            for point in points
+            for value in values_of(request, metric, point, missing)
         ]
         frame, channels = framed(
-            points,
+            data,
             (
-                Column("x", axis_title(across), "text", columns[across]),
-                Column("row", axis_title(down), "text", columns[down]),
+                Column("x", axis_title(across), "text", texts[across]),
+                Column("row", axis_title(down), "text", texts[down]),
                 y_column([metric]),
             ),
             colored=False,
@@ -158,12 +175,12 @@ def _picture(
     kind: Kind,
     by: str,
     metrics: list[Metric],
-    points: list[Point],
+    data: list[Datum],
     missing: Missing,
 ) -> Picture:
-    x, points, scale = _x_axis(kind, by, points)
+    x, data, scale = _x_axis(kind, by, data)
     dashes = 0 if kind == "bars" else MOST_DASHES
-    frame, channels = framed(points, (x, y_column(metrics)), request.per, dashes=dashes)
+    frame, channels = framed(data, (x, y_column(metrics)), request.per, dashes=dashes)
     over = f" by {axis_title(by)}" if by else ""
     return Picture(
         kind=kind,
@@ -174,81 +191,84 @@ def _picture(
         y="y",
         channels=channels,
         x_scale=request.x_scale(scale) if scale != "names" else scale,
-        y_scale=request.y_scale(_scale(metrics, points)),
+        y_scale=request.y_scale(_scale(metrics, data)),
         notes=missing.notes(),
     )
 
 
-def _x_axis(
-    kind: str, by: str, points: list[Point]
-) -> tuple[Column, list[Point], Scale]:
+def _x_axis(kind: str, by: str, data: list[Datum]) -> tuple[Column, list[Datum], Scale]:
     """Numbers where the axis has them; bars stand side by side under their names."""
-    texts = [str(point.values[0]) for point in points]
+    texts = [str(one.values[0]) for one in data]
     known = numbers(texts)
     if kind == "bars" or known is None:
-        return Column("x", axis_title(by), "text", in_order(texts)), points, "names"
+        return Column("x", axis_title(by), "text", in_order(texts)), data, "names"
     values, unit = known
     numbered = [
-        Point(p.place, (values[str(p.values[0])], *p.values[1:])) for p in points
+        replace(one, values=(values[str(one.values[0])], *one.values[1:]))
+        for one in data
     ]
     scale: Scale = "linear" if by == "round" else scale_of(values.values())
     return Column("x", axis_title(by), unit), numbered, scale
 
 
-def _scale(metrics: list[Metric], points: Sequence[Point]) -> Scale:
+def _scale(metrics: list[Metric], data: Sequence[Datum]) -> Scale:
     """Latencies that lie far apart are seen on a logarithmic axis only."""
-    values = [v for p in points if isinstance(v := p.values[1], (int, float)) and v > 0]
-    wide = len(values) > 1 and max(values) / min(values) >= FAR
+    found = [v for d in data if isinstance(v := d.values[1], (int, float)) and v > 0]
+    wide = len(found) > 1 and max(found) / min(found) >= FAR
     return "log" if wide and metrics[0].unit == "ns" else "linear"
 
 
-def _placed(spot: Spot, metric: Metric, metrics: list[Metric], by: str) -> Place:
-    place = _without(spot.place, by)
-    return {**place, "metric": str(metric)} if len(metrics) > 1 else place
+def _datum(
+    point: Point,
+    metric: Metric,
+    metrics: list[Metric],
+    by: str,
+    values: tuple[Value, ...],
+) -> Datum:
+    """A row; the metric is a dimension where there are several."""
+    several = {"metric": str(metric)} if len(metrics) > 1 else {}
+    return Datum(_without(point.dimensions, by) | several, values, point.status)
 
 
-def _without(place: Place, *names: str) -> Place:
-    return {name: text for name, text in place.items() if name not in names}
+def _without(dimensions: Dimensions, *names: str) -> Dimensions:
+    return {name: text for name, text in dimensions.items() if name not in names}
 
 
 def values_of(
-    request: Request, metric: Metric, spot: Spot, missing: Missing
+    request: Request, metric: Metric, point: Point, missing: Missing
 ) -> Iterable[Value]:
-    """The figure that counts of a spot, or none and its reason."""
-    return _value(request, metric, spot.last_window(request.window), missing)
-
-
-def _value(
-    request: Request, metric: Metric, records: Sequence[RunRecord], missing: Missing
-) -> Iterable[Value]:
-    """One value, or none and its reason."""
-    found = request.reader.figure(metric, records)
+    """The figure of a point, None for one that failed, nothing for one without."""
+    if point.failed:
+        failed = (run for run in point.counted if run.status != "ok")
+        missing.failed.update((run.session, run.seq) for run in failed)
+        return (None,)
+    found = request.reader.figure(metric, point.counted)
     if found.value is None:
         missing.add(metric, found.why.partition(", had ")[0])
         return ()
     return (found.value,)
 
 
-def _rounds(spot: Spot) -> dict[int, list[RunRecord]]:
+def _rounds(point: Point) -> dict[int, list[RunRecord]]:
     rounds: dict[int, list[RunRecord]] = {}
-    for record in spot.records:
-        rounds.setdefault(record.asked.round, []).append(record)
+    for run in point.runs:
+        rounds.setdefault(run.asked.round, []).append(run)
     return rounds
 
 
 def _swept(request: Request) -> str:
     """The axis whose values are linked to a line: the last one that is left."""
     values: dict[str, set[str]] = {}
-    for spot in request.spots:
-        for name, text in spot.place.items():
+    for point in request.points:
+        for name, text in point.dimensions.items():
             values.setdefault(name, set()).add(text)
     taken = {"session", "step", *request.chart.per, *request.chart.by[1:]}
     left = [n for n, found in values.items() if len(found) > 1 and n not in taken]
     return left[-1] if left else ""
 
 
-def _in_order(spots: Sequence[Spot], swept: str) -> list[Spot]:
+def _in_order(points: Sequence[Point], swept: str) -> list[Point]:
     """By their value of the swept axis."""
-    texts = in_order(spot.place.get(swept, "") for spot in spots)
+    texts = in_order(point.dimensions.get(swept, "") for point in points)
     order = {text: number for number, text in enumerate(texts)}
-    return sorted(spots, key=lambda spot: order[spot.place.get(swept, "")])
+    return sorted(points, key=lambda point: order[point.dimensions.get(swept, "")])

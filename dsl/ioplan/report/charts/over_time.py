@@ -1,19 +1,21 @@
-"""Runs over time, or over the bytes written: intervals one after the other."""
+"""Charts of runs over time, or over the bytes written: a point an interval."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from statistics import fmean, median, pstdev
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, pstdev
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric, parse_metric
-from ioplan.measure.metrics import RATIO_METRICS
-from ioplan.measure.tally import READ_WRITE, moved
-from ioplan.records.record import Interval
-from ioplan.records.telemetry import TelemetryPoint
-from ioplan.report.charts.encoding import MOST_DASHES, Point, framed, together
+from ioplan.report.charts.encoding import (
+    MOST_DASHES,
+    Datum,
+    framed,
+    same_dimensions,
+    together,
+)
+from ioplan.report.charts.over_axis import failed_note
 from ioplan.report.charts.request import (
     Request,
     left_out,
@@ -21,71 +23,23 @@ from ioplan.report.charts.request import (
     metrics_title,
     y_column,
 )
+from ioplan.report.charts.timeline import (
+    MOST_CELLS,
+    Instant,
+    Timeline,
+    joined,
+    metric_at,
+    timelines,
+)
 from ioplan.report.document import Column, Frame, Picture, Scale, Value
-from ioplan.report.points import Spot
-from ioplan.report.reader import Reader
+from ioplan.report.points import Dimensions
 
-READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
-    "system_cpu": lambda found: found.system_cpu_percent,
-    "stack_cpu": lambda found: found.stack_cpu_percent,
-    "cpu": lambda found: found.generator_cpu_percent,
-    "watts": lambda found: found.watts,
-    "temperature": lambda found: found.temperature_celsius,
-}
-"""What the telemetry has of an interval."""
-
-
-def metric_at(
-    metric: Metric, point: Interval, readings: TelemetryPoint | None = None
-) -> float | None:
-    """The metric, or None where the series does not have it.
-
-    As in the record, I/Os and bytes are those of reads and writes; trims count only
-    where they are asked for.
-    """
-    if metric.stream:
-        return None  # the series is of all streams together
-    if metric.name in READ:
-        return READ[metric.name](readings) if readings else None
-    if metric.name in RATIO_METRICS:
-        return _per(metric, point, readings)
-    amounts = {"iops": point.ios, "bandwidth": point.bytes}
-    if metric.name in amounts:
-        asked = (metric.direction,) if metric.direction else READ_WRITE
-        amount = moved(amounts[metric.name], asked)
-        return amount / point.length_s if point.length_s else None
-    if metric.direction:
-        return None  # latencies are of reads and writes together
-    kept = {
-        "errors": float(point.errors),
-        "mean": point.mean_ns,
-        "max": float(point.max_ns),
-        "p50": point.p50_ns,
-        "p99": point.p99_ns,
-        "p99.9": point.p99_9_ns,
-    }
-    return kept.get(metric.name)
-
-
-def _per(
-    metric: Metric, point: Interval, readings: TelemetryPoint | None
-) -> float | None:
-    """What is done for each percent of one CPU, or for each watt."""
-    rate, used = (
-        metric_at(Metric(name=n), point, readings) for n in RATIO_METRICS[metric.name]
-    )
-    return rate / used if used and rate is not None else None
-
-
-MOST_CURVES = 60
 MOST_POINTS = 3000
 """Of one curve; longer ones are drawn in coarser intervals."""
 WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 LEAST_FOR_SPREAD = 20
-SHORT = 0.25
-"""A last interval of less than this share of the usual one says little."""
-MOST_TOLD = 6
+MOST_SPREADS = 6
 FAR = 4
 """Latencies that lie this far apart are drawn on a logarithmic axis."""
 BANDS = ("p50", "p99", "p99.9", "max")
@@ -93,101 +47,35 @@ WRITTEN = Column("x", "written", "B")
 ELAPSED = Column("x", "time", "s")
 
 
-@dataclass(frozen=True)
-class Instant:
-    """An interval, and where in its curve it lies."""
+@dataclass
+class _Drawn:
+    """What a chart has been given so far; `coarse` intervals became one point."""
 
-    t_s: float
-    written_bytes: int
-    interval: Interval
-    readings: TelemetryPoint | None
-
-
-Curve = tuple[Spot, list[Instant]]
-
-
-def curves_of(spots: Sequence[Spot], reader: Reader) -> Iterator[Curve]:
-    """The intervals of each spot; the steps of one cell share their time.
-
-    A run begins when it began; on a simulated clock, which runs ahead of ours, when
-    the one before has ended.
-    """
-    cells: dict[tuple[tuple[str, str], ...], list[Spot]] = {}
-    for spot in spots:
-        cell = tuple((n, t) for n, t in spot.place.items() if n != "step")
-        cells.setdefault(cell, []).append(spot)
-    for found in list(cells.values())[:MOST_CURVES]:
-        yield from _steps(found, reader)
-
-
-def _steps(spots: Sequence[Spot], reader: Reader) -> Iterator[Curve]:
-    """The steps of one cell, in the order of their runs."""
-    runs = [(record, at) for at, spot in enumerate(spots) for record in spot.records]
-    runs.sort(key=lambda run: run[0].seq)
-    curves: list[list[Instant]] = [[] for _ in spots]
-    begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
-    for record, at in runs:
-        start_s = max(end_s, (_moment(record.started_at) - begun).total_seconds())
-        series = list(reader.series(record))
-        for interval, readings in series:
-            written += interval.bytes.get("write", 0)
-            t_s = start_s + interval.t_s
-            curves[at].append(Instant(t_s, written, interval, readings))
-        if _is_cut_short([interval for interval, _ in series]):
-            curves[at].pop()
-        end_s = start_s + record.run_s
-    yield from zip(spots, curves, strict=True)
-
-
-def _is_cut_short(series: Sequence[Interval]) -> bool:
-    """Whether the end of the run has left too little of the last interval."""
-    lengths_s = [interval.length_s for interval in series]
-    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
-
-
-def _joined(curves: Sequence[Curve]) -> Iterator[Curve]:
-    """The steps of a cell as one curve, the last fifth of which is that of them all."""
-    cells: dict[tuple[tuple[str, str], ...], list[Curve]] = {}
-    for spot, curve in curves:
-        cell = tuple((n, t) for n, t in spot.place.items() if n != "step")
-        cells.setdefault(cell, []).append((spot, curve))
-    for cell, found in cells.items():
-        instants = [instant for _, curve in found for instant in curve]
-        instants.sort(key=lambda instant: instant.t_s)
-        yield replace(found[0][0], place=dict(cell)), instants
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    data: list[Datum] = field(default_factory=list)
+    windows: list[Datum] = field(default_factory=list)
+    coarse: int = 1
+    failures: int = 0
 
 
 def over_time(request: Request) -> Iterator[Picture]:
     """Points over time or bytes, a picture for each unit."""
-    curves = list(curves_of(request.spots, request.reader))
+    lines = list(timelines(request.points, request.reader))
     if request.chart.kind == "scatter":
-        curves = list(_joined(curves))
+        lines = list(joined(lines))
     for _, metrics in request.by_unit():
-        yield _scatter(request, curves, metrics)
+        yield _scatter(request, lines, metrics)
 
 
-def _scatter(
-    request: Request,
-    curves: list[Curve],
-    metrics: list[Metric],
-) -> Picture:
-    x = WRITTEN if request.chart.by[0] == "bytes" else ELAPSED
-    points, windows, coarse = [], [], 1
-    for spot, curve in curves:
+def _scatter(request: Request, lines: list[Timeline], metrics: list[Metric]) -> Picture:
+    x, drawn = WRITTEN if request.by == "bytes" else ELAPSED, _Drawn()
+    for line in lines:
+        drawn.failures += len(line.failures)
         for metric in metrics:
-            place = {**spot.place, "metric": str(metric)}
-            measured = _valued(curve, metric, x)
-            drawn, step = _thinned(measured, metric)
-            coarse = max(coarse, step)
-            points += [Point(place, values) for values in drawn]
-            windows += [Point(place, w) for w in _window(measured)]
+            _add(drawn, line, metric, x)
     dashes = MOST_DASHES if request.chart.kind == "lines" else 0  # points have none
-    frame, channels = framed(points, (x, y_column(metrics)), request.per, True, dashes)
-    overlay = _overlay(windows, frame, request, dashes)
+    columns = (x, y_column(metrics))
+    frame, channels = framed(drawn.data, columns, request.per, True, dashes)
+    overlay = _overlay(drawn.windows, frame, request, dashes)
     over = "bytes written" if x is WRITTEN else "time"
     return Picture(
         kind="lines" if request.chart.kind == "lines" else "scatter",
@@ -200,16 +88,38 @@ def _scatter(
         x_scale=request.x_scale("linear"),
         y_scale=request.y_scale(),
         overlay=overlay,
-        notes=_notes(request, coarse, windows),
+        notes=_notes(request, drawn, overlay),
     )
 
 
-def _valued(
-    curve: Sequence[Instant], metric: Metric, x: Column
+def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
+    """The measured intervals, where the line ends early, and its last fifth."""
+    dimensions = {**line.point.dimensions, "metric": str(metric)}
+    measured = _measured(line.instants, metric, x)
+    kept, step = _thinned(measured, metric)
+    drawn.coarse = max(drawn.coarse, step)
+    drawn.data += [Datum(dimensions, values) for values in kept]
+    drawn.data += _failures(line, dimensions, x, 1)
+    if not line.failures:
+        drawn.windows += [Datum(dimensions, w) for w in _window(measured)]
+
+
+def _failures(
+    line: Timeline, dimensions: Dimensions, x: Column, values: int
+) -> Iterator[Datum]:
+    """Where runs failed or were stopped."""
+    for one in line.failures:
+        at = one.written_bytes if x is WRITTEN else round(one.t_s, 6)
+        nothing = (None,) * values
+        yield Datum(dimensions, (float(at), *nothing), one.run.status)
+
+
+def _measured(
+    instants: Sequence[Instant], metric: Metric, x: Column
 ) -> list[tuple[float, float]]:
     """Where an interval lies, and what it measured."""
     found = []
-    for instant in curve:
+    for instant in instants:
         value = metric_at(metric, instant.interval, instant.readings)
         if value is not None:
             at = instant.written_bytes if x is WRITTEN else round(instant.t_s, 6)
@@ -248,7 +158,7 @@ def _window(measured: list[tuple[float, float]]) -> Iterator[tuple[Value, ...]]:
 
 
 def _overlay(
-    windows: list[Point], frame: Frame, request: Request, dashes: int
+    windows: list[Datum], frame: Frame, request: Request, dashes: int
 ) -> Frame | None:
     """The windows with the same dimensions as the points."""
     if not windows:
@@ -261,58 +171,62 @@ def _overlay(
         Column("high", "mean + deviation", frame.column("y").unit),
     )
     overlay, _ = framed(windows, columns, request.per, True, dashes)
-    same = [c.key for c in frame.columns[:-2]] == [c.key for c in overlay.columns[:-5]]
-    return overlay if same else None
+    return overlay if same_dimensions(frame, overlay) else None
 
 
-def _notes(request: Request, coarse: int, windows: list[Point]) -> tuple[str, ...]:
-    notes = []
-    if more := left_out(len(request.spots), MOST_CURVES):
+def _notes(
+    request: Request, drawn: _Drawn, overlay: Frame | None = None
+) -> tuple[str, ...]:
+    notes = [*failed_note(drawn.failures)]
+    if more := left_out(len(request.points), MOST_CELLS):
         notes.append(more)
-    if coarse > 1:
-        notes.append(f"each point stands for {coarse} intervals")
-    if windows:
+    if drawn.coarse > 1:
+        notes.append(f"each point stands for {drawn.coarse} intervals")
+    if overlay:
         notes.append("line and band: mean and standard deviation of the last fifth")
-    if len(windows) <= MOST_TOLD:
-        notes += [_spread(window, request) for window in windows]
+    if len(drawn.windows) <= MOST_SPREADS:
+        notes += [_spread(window, request) for window in drawn.windows]
     return tuple(notes)
 
 
-def _spread(window: Point, request: Request) -> str:
+def _spread(window: Datum, request: Request) -> str:
     """Mean and deviation in words."""
     start, end, mean, _, high = (float(value or 0) for value in window.values)
-    metric = parse_metric(window.place["metric"])
+    where = window.dimensions
+    metric = parse_metric(where["metric"])
     share = 100 * (high - mean) / mean if mean else 0.0
     from_to = (
         f"{bytes_text(start)} to {bytes_text(end)}"
-        if request.chart.by[0] == "bytes"
+        if request.by == "bytes"
         else f"{time_text(start)} to {time_text(end)}"
     )
     names = ("session", "metric")
-    rest = together({n: t for n, t in window.place.items() if n not in names})
-    where = f"{window.place['session']}, {rest}" if rest else window.place["session"]
+    rest = together({n: t for n, t in where.items() if n not in names})
+    place = f"{where['session']}, {rest}" if rest else where["session"]
     return (
-        f"{where}, {from_to}: {metric_name(metric)} "
+        f"{place}, {from_to}: {metric_name(metric)} "
         f"{metric_text(mean, metric.unit)}, deviation {digits(share)} %"
     )
 
 
 def bands_over_time(request: Request) -> Iterator[Picture]:
     """Percentiles of each interval, one above the other."""
-    metrics = [Metric(name=name) for name in BANDS]
-    points, coarse = [], 1
-    for spot, curve in curves_of(request.spots, request.reader):
+    metrics, drawn = [Metric(name=name) for name in BANDS], _Drawn()
+    for line in timelines(request.points, request.reader):
+        some = [one for one in line.instants if one.interval.p50_ns is not None]
         columns = []
         for metric in metrics:
-            drawn, step = _thinned(_valued(curve, metric, ELAPSED), metric)
-            columns.append(drawn)
-            coarse = max(coarse, step)
-        points += [
-            Point(spot.place, (rows[0][0], *(value for _, value in rows)))
-            for rows in zip(*columns, strict=False)
+            kept, step = _thinned(_measured(some, metric, ELAPSED), metric)
+            columns.append(kept)
+            drawn.coarse = max(drawn.coarse, step)
+        drawn.data += [
+            Datum(line.point.dimensions, (rows[0][0], *(value for _, value in rows)))
+            for rows in zip(*columns, strict=True)
         ]
+        drawn.failures += len(line.failures)
+        drawn.data += _failures(line, line.point.dimensions, ELAPSED, len(metrics))
     named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
-    frame, channels = framed(points, (ELAPSED, *named), colored=False)
+    frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
     yield Picture(
         kind="bands",
         title=f"Latency percentiles over time{request.when}",
@@ -321,12 +235,12 @@ def bands_over_time(request: Request) -> Iterator[Picture]:
         x="x",
         y="y0",
         channels=channels,
-        y_scale=_spread_scale(points),
-        notes=_notes(request, coarse, []),
+        y_scale=_spread_scale(drawn.data),
+        notes=_notes(request, drawn),
     )
 
 
-def _spread_scale(points: Sequence[Point]) -> Scale:
+def _spread_scale(data: Sequence[Datum]) -> Scale:
     """Logarithmic where the figures lie far apart; else it shows noise as a cliff."""
-    found = [v for p in points for v in p.values[1:] if isinstance(v, (int, float))]
+    found = [v for d in data for v in d.values[1:] if isinstance(v, (int, float))]
     return "log" if found and max(found) > FAR * min(found) else "linear"

@@ -10,7 +10,7 @@ from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.report.charts.defaults import chart, suggested
 from ioplan.report.document import Picture
-from ioplan.report.points import Spot
+from ioplan.report.points import Point
 
 ABSENT = {
     "watts": "Power was not measured: there are no charts of watts, or of IOPS or "
@@ -21,13 +21,13 @@ UNASKED = ("watts", "iops_per_watt", "temperature")
 METRICS = (*UNASKED, "bandwidth_per_watt")
 
 
-def power_charts(test: Test | None, spots: Sequence[Spot]) -> Iterable[Chart]:
+def power_charts(test: Test | None, points: Sequence[Point]) -> Iterable[Chart]:
     """A chart of each figure that was measured and that no chart line names."""
-    records = [record for spot in spots for record in spot.records]
+    records = [run for point in points for run in point.runs]
     named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
     for name in UNASKED:
         if name not in named and _measured(name, records):
-            like = suggested(spots)[0]
+            like = suggested(points)[0]
             over_time = like.by[:1] == ("time",)
             kind = "lines" if over_time else "bars"
             if not over_time or name != "iops_per_watt":
@@ -37,8 +37,9 @@ def power_charts(test: Test | None, spots: Sequence[Spot]) -> Iterable[Chart]:
 def without_power(picture: Picture) -> bool:
     """Whether nothing measured what the picture is of, which is said elsewhere."""
     units = {Metric(name=name).unit for name in METRICS}
-    columns = picture.frame.columns
-    return not picture.frame.rows and any(column.unit in units for column in columns)
+    keys = [column.key for column in picture.frame.columns if column.unit in units]
+    rows = picture.frame.records()
+    return bool(keys) and not any(row[k] is not None for row in rows for k in keys)
 
 
 def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:

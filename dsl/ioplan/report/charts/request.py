@@ -9,7 +9,7 @@ from ioplan.language.metric import PERCENTILE, Metric
 from ioplan.language.plan import Chart
 from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.report.document import Column, Scale
-from ioplan.report.points import Spot
+from ioplan.report.points import Point
 from ioplan.report.reader import Reader
 
 NAMES = {
@@ -49,12 +49,11 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Request:
-    """A chart line, its spots, and how many rounds count at the end."""
+    """A chart, and the points that meet its condition."""
 
     chart: Chart
-    spots: list[Spot]
+    points: list[Point]
     reader: Reader
-    window: int = 1
 
     @property
     def line(self) -> str:
@@ -62,10 +61,15 @@ class Request:
         return self.chart.text
 
     @property
+    def by(self) -> str:
+        """What it is drawn over; empty for points without an axis."""
+        return self.chart.by[0] if self.chart.by else ""
+
+    @property
     def per(self) -> tuple[str, ...]:
         """What is drawn as a line each."""
-        behind = self.chart.by[1:] if self.chart.kind in ("lines", "bars") else ()
-        return (*self.chart.per, *behind)
+        further = self.chart.by[1:] if self.chart.kind in ("lines", "bars") else ()
+        return (*self.chart.per, *further)
 
     def by_unit(self) -> Iterator[tuple[str, list[Metric]]]:
         """Metrics that can share an axis."""

@@ -7,9 +7,9 @@ from statistics import fmean
 
 from ioplan.core.units import latency_text
 from ioplan.report.charts.axis import numbers
-from ioplan.report.charts.encoding import Place, Point, framed, together
+from ioplan.report.charts.encoding import Datum, framed, together
 from ioplan.report.charts.request import Request
-from ioplan.report.document import Column, Picture, Value
+from ioplan.report.document import Column, Picture
 
 ENOUGH = 0.95
 """Throughput is saturated where it first reaches this share of its largest."""
@@ -22,14 +22,14 @@ Curves = dict[tuple[tuple[str, str], ...], dict[float, tuple[str, float]]]
 
 def largest_over_sweep(request: Request) -> Iterator[Picture]:
     """Bars of the largest latency, averaged over the sweep of the queue depth."""
-    points = _largest(request)
-    if len(points) < 2:
+    data = _largest(request)
+    if len(data) < 2:
         return
     columns = (
         Column("x", "", "text", ("",)),
         Column("y", "largest latency, averaged", "ns"),
     )
-    frame, channels = framed(points, columns, request.per, dashes=0)
+    frame, channels = framed(data, columns, request.per, dashes=0)
     yield Picture(
         kind="bars",
         title=f"Largest latency, averaged over the queue depths{request.when}",
@@ -45,20 +45,20 @@ def largest_over_sweep(request: Request) -> Iterator[Picture]:
 
 def largest_notes(request: Request) -> tuple[str, ...]:
     """The same as a line, where there is only one such figure."""
-    points = _largest(request)
-    if len(points) != 1:
+    data = _largest(request)
+    if len(data) != 1:
         return ()
-    text = latency_text(float(points[0].values[1] or 0))
+    text = latency_text(float(data[0].values[1] or 0))
     return (f"largest latency, averaged over the queue depths: {text}",)
 
 
-def _largest(request: Request) -> list[Point]:
-    by = request.chart.by[0] if request.chart.by else ""
+def _largest(request: Request) -> list[Datum]:
+    by = request.by
     metrics = [m for m in request.chart.metrics if m.name == "max"]
     if by != "qd" or request.chart.kind not in ("lines", "bars"):
         return []
     return [
-        Point(dict(place), ("", fmean(value for _, value in curve.values())))
+        Datum(dict(place), ("", fmean(value for _, value in curve.values())))
         for metric in metrics
         for place, curve in _curves(request, by, str(metric)).items()
         if len(curve) >= LEAST
@@ -67,7 +67,7 @@ def _largest(request: Request) -> list[Point]:
 
 def saturation_notes(request: Request, unit: str) -> tuple[str, ...]:
     """From which queue depth on throughput grows no more."""
-    by = request.chart.by[0] if request.chart.by else ""
+    by = request.by
     names = [m for m in request.chart.metrics if m.unit == unit and m.name in RATES]
     if by != "qd" or not names:
         return ()
@@ -87,16 +87,15 @@ def saturation_notes(request: Request, unit: str) -> tuple[str, ...]:
 
 def _curves(request: Request, by: str, metric: str) -> Curves:
     """Each place without the axis: number on it to its text and the figure."""
-    spots = [s for s in request.spots if by in s.place]
-    known = numbers(s.place[by] for s in spots)
+    wanted = next(m for m in request.chart.metrics if str(m) == metric)
+    points = [p for p in request.points if by in p.dimensions and not p.failed]
+    known = numbers(point.dimensions[by] for point in points)
     found: Curves = {}
-    for spot in spots if known else ():
-        wanted = next(m for m in request.chart.metrics if str(m) == metric)
-        records = spot.last_window(request.window)
-        value: Value = request.reader.figure(wanted, records).value
-        rest: Place = {n: t for n, t in spot.place.items() if n != by}
-        text = spot.place[by]
-        if isinstance(value, float) and known:
+    for point in points if known else ():
+        value = request.reader.figure(wanted, point.counted).value
+        rest = {n: t for n, t in point.dimensions.items() if n != by}
+        text = point.dimensions[by]
+        if value is not None and known:
             curve = found.setdefault(tuple(rest.items()), {})
             curve[known[0][text]] = (text, value)
     return found

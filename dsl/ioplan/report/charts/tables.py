@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import Metric
-from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.charts.over_axis import Missing, values_of
 from ioplan.report.charts.power import METRICS as POWER
@@ -17,72 +16,89 @@ from ioplan.report.charts.request import (
     metrics_title,
     unit_of,
 )
-from ioplan.report.document import Column, Frame, Picture, Value
-from ioplan.report.points import Spot, only_trims
+from ioplan.report.document import STATUS, Column, Frame, Picture, Value
+from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 from ioplan.workload import Direction
 
 SHOWN = ("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "cpu", "errors")
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
-USUAL = {"cpu": 0, "errors": 0, "runs": 1, "status": "ok"}
+TRIMS = "trims"
+USUAL = {"scope": "", "cpu": 0, "errors": 0, "rounds": "", "runs": 1, "status": "ok"}
 """A column that has this in every row is left out."""
 
 
-def run_frame(spots: Sequence[Spot], reader: Reader, window: int) -> Frame:
-    """Session, axes and figures; a percentile without support is absent."""
-    axes = list(dict.fromkeys(name for spot in spots for name in spot.place))
-    if len({spot.place["session"] for spot in spots}) < 2 and axes:
-        axes.remove("session")
-    direction: Direction | None = "trim" if only_trims(spots) else None
-    metrics = [Metric(name=name, direction=direction) for name in SHOWN]
+def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
+    """A row a point: session, axes, figures, and the rounds that these are of.
+
+    A percentile with too few I/Os beyond it is absent. Figures of a run that failed
+    are of what was done until then.
+    """
+    axes = axes_of(points)
     columns = [
-        *place_columns(spots, axes),
-        *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in metrics),
+        *dimension_columns(points, axes),
+        Column("scope", "I/Os"),
+        *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in _metrics()),
+        Column("rounds", "rounds"),
         Column("runs", "runs", ""),
-        Column("status", "status"),
+        STATUS,
     ]
-    rows = [_row(spot, axes, metrics, reader, window) for spot in spots]
-    return _telling(Frame(tuple(columns), rows))
+    rows = [_row(point, axes, reader) for point in points]
+    return _without_usual(Frame(tuple(columns), rows))
 
 
-def varying(spots: Sequence[Spot], always: str = "") -> list[str]:
-    """The names of what differs between places, and `always`."""
-    names = dict.fromkeys(name for spot in spots for name in spot.place)
-    texts = {name: {spot.place.get(name) for spot in spots} for name in names}
+def axes_of(points: Sequence[Point]) -> list[str]:
+    """What tells the rows apart; the session where there are several."""
+    axes = list(dict.fromkeys(name for point in points for name in point.dimensions))
+    if len({point.dimensions["session"] for point in points}) < 2 and axes:
+        axes.remove("session")
+    return axes
+
+
+def _metrics(direction: Direction | None = None) -> list[Metric]:
+    return [Metric(name=name, direction=direction) for name in SHOWN]
+
+
+def varying(points: Sequence[Point], always: str = "") -> list[str]:
+    """The dimensions in which the points differ, and `always`."""
+    names = dict.fromkeys(name for point in points for name in point.dimensions)
+    texts = {name: {p.dimensions.get(name) for p in points} for name in names}
     return [n for n in names if len(texts[n]) > 1 or n == always] or [*names][:1]
 
 
-def place_columns(spots: Sequence[Spot], axes: Sequence[str]) -> list[Column]:
+def dimension_columns(points: Sequence[Point], axes: Sequence[str]) -> list[Column]:
     """A column of texts for each axis."""
     return [
-        Column(f"d{n}", axis_title(axis), "text", in_order(_texts(spots, axis)))
+        Column(f"d{n}", axis_title(axis), "text", in_order(_texts(points, axis)))
         for n, axis in enumerate(axes)
     ]
 
 
-def place_values(spot: Spot, axes: Sequence[str]) -> list[Value]:
+def dimension_values(point: Point, axes: Sequence[str]) -> list[Value]:
     """The texts in these columns."""
-    return [spot.place.get(axis, "") for axis in axes]
+    return [point.dimensions.get(axis, "") for axis in axes]
 
 
-def _texts(spots: Sequence[Spot], axis: str) -> Iterator[str]:
-    return (spot.place[axis] for spot in spots if axis in spot.place)
+def _texts(points: Sequence[Point], axis: str) -> Iterator[str]:
+    return (p.dimensions[axis] for p in points if axis in p.dimensions)
 
 
-def _row(
-    spot: Spot, axes: list[str], metrics: list[Metric], reader: Reader, window: int
-) -> tuple[Value, ...]:
-    records = spot.last_window(window)
-    figures = [reader.figure(metric, records).value for metric in metrics]
-    return (*place_values(spot, axes), *figures, len(records), _status(records))
+def _row(point: Point, axes: list[str], reader: Reader) -> tuple[Value, ...]:
+    runs = point.counted
+    trims = only_trims(runs)
+    metrics = _metrics("trim" if trims else None)
+    return (
+        *dimension_values(point, axes),
+        TRIMS if trims else "",
+        *(reader.figure(metric, runs).value for metric in metrics),
+        point.window.label if point.window else "",
+        len(runs),
+        point.status,
+    )
 
 
-def _status(records: Sequence[RunRecord]) -> str:
-    return next((r.status for r in records if r.status != "ok"), "ok")
-
-
-def _telling(frame: Frame) -> Frame:
-    """Without the columns that say the usual in every row."""
+def _without_usual(frame: Frame) -> Frame:
+    """Without the columns that have the usual value in every row."""
     kept = [
         at
         for at, column in enumerate(frame.columns)
@@ -95,25 +111,35 @@ def _telling(frame: Frame) -> Frame:
 
 def listed(request: Request) -> Iterator[Picture]:
     """All figures in one table, each in its own unit; those without any left out."""
-    by = request.chart.by[0] if request.chart.by else ""
-    spots = [s for s in request.spots if not by or by in s.place]
-    found, notes = _found(request, spots)
-    axes = varying(spots, always=by)
+    by = request.by
+    points = [p for p in request.points if not by or by in p.dimensions]
+    found, notes = _found(request, points)
+    axes = varying(points, always=by)
     heads = [Column(f"m{n}", metric_name(m), unit_of(m)) for n, m in enumerate(found)]
-    figures = zip(*found.values(), strict=True)
+    shown = points if found else [point for point in points if point.failed]
+    figures = list(zip(*found.values(), strict=True)) or [()] * len(shown)
     rows = [
-        (*place_values(spot, axes), *values)
-        for spot, values in zip(spots, figures, strict=bool(found))
+        (*dimension_values(point, axes), *values)
+        for point, values in zip(shown, figures, strict=True)
     ]
+    frame = Frame((*dimension_columns(points, axes), *heads), rows)
     yield Picture(
         kind="table",
         title=f"{_title(list(found) or request.chart.metrics, by)}{request.when}",
         line=request.line,
-        frame=Frame((*place_columns(spots, axes), *heads), rows),
+        frame=_with_status(frame, shown),
         x="",
         y="",
         notes=notes,
     )
+
+
+def _with_status(frame: Frame, points: list[Point]) -> Frame:
+    """With what became of each row, where something failed."""
+    if not any(point.failed for point in points):
+        return frame
+    rows = [(*r, p.status) for r, p in zip(frame.rows, points, strict=True)]
+    return Frame((*frame.columns, STATUS), rows)
 
 
 def _title(metrics: Sequence[Metric], by: str) -> str:
@@ -126,15 +152,15 @@ def _title(metrics: Sequence[Metric], by: str) -> str:
 
 
 def _found(
-    request: Request, spots: list[Spot]
+    request: Request, points: list[Point]
 ) -> tuple[dict[Metric, list[Value]], tuple[str, ...]]:
     """The values of each metric that has any, and why others are missing."""
     found: dict[Metric, list[Value]] = {}
-    told = Missing({})
+    told = Missing()
     for metric in request.chart.metrics:
         power = metric.name in POWER  # the first screen tells that it was not measured
-        missing = Missing({}) if power else told
-        parts = [tuple(values_of(request, metric, spot, missing)) for spot in spots]
-        if any(parts):
+        missing = Missing() if power else told
+        parts = [tuple(values_of(request, metric, one, missing)) for one in points]
+        if any(part for part in parts if part != (None,)):
             found[metric] = [part[0] if part else None for part in parts]
     return found, told.notes()

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ioplan.report.charts.axis import LONG_S, time_ticks
 from ioplan.report.document import Column, Frame, Picture, Scale
 
 Spec = dict[str, Any]
 
 MOST_TICKS = 16
-LONG_S = 300
-"""A time axis of at least so much has minutes or hours."""
-TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
-MOST_TIMES = 7
 LOG_PADDING = 14
 """Pixels beyond the smallest and the largest value, in place of whole decades."""
 UNIT_TITLES = {
@@ -62,11 +59,8 @@ def _largest(picture: Picture) -> float:
 
 
 def _times(end_s: float) -> Spec:
-    """Whole minutes or hours, where powers of ten would be odd ones."""
-    steps = (step for step in TIME_STEPS_S if end_s / step < MOST_TIMES)
-    step = next(steps, TIME_STEPS_S[-1])
-    values = list(range(0, int(end_s) + step, step))
-    return {"values": values, "labelExpr": "tick(datum.value, 'duration')"}
+    label = "tick(datum.value, 'duration')"
+    return {"values": time_ticks(end_s), "labelExpr": label}
 
 
 def y_choices(picture: Picture) -> dict[str, Spec]:
@@ -140,7 +134,7 @@ def _numbers(
 
 
 def _fixed(ticks: Sequence[float], column: Column) -> Spec:
-    """Ticks at these values; Vega drops every other one unless told their number."""
+    """Ticks at these values; Vega drops every other one unless it has their number."""
     label = f"tick(datum.value, '{column.unit}')"
     return {"values": list(ticks), "tickCount": len(ticks), "labelExpr": label}
 

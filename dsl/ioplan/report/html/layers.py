@@ -1,7 +1,7 @@
 """The marks of each kind of chart, as Vega-Lite layers.
 
 All layers share the encoding of `spec`: x, y, colour. Colours come from the theme,
-but for the bands, whose four colours mean something.
+but for those of `overlays`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ioplan.report.document import Picture
-
-Spec = dict[str, Any]
+from ioplan.report.document import FAILED, Picture
+from ioplan.report.html.overlays import (
+    OVER,
+    TIP,
+    UNDER,
+    Spec,
+    bands,
+    last_part,
+    line_color,
+    steady_window,
+)
 
 FEW = 400
 """Up to so many points a mark of each is drawn, and a larger one to point at."""
@@ -19,36 +27,53 @@ FEW_OVER_TIME = 100
 """The same where one point follows the other closely."""
 MOST_LABELS = 48
 MOST_SHAPES = 8
-BAND_COLORS = {
-    "p50": "#0072B2",
-    "p50 to p99": "#56B4E9",
-    "p99 to p99.9": "#E69F00",
-    "max": "#D55E00",
-}
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
-SOLID: Spec = {"title": None, "symbolOpacity": 1}
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
 """Areas that lie over one another instead of upon one another."""
-OVER: Spec = {"filter": "datum.over === 1"}
-UNDER: Spec = {"filter": "datum.over !== 1"}
-TOLD: Spec = {"field": "i", "type": "quantitative", "format": "d"}
-"""A tooltip is the number of its row; the page tells the rest."""
+OK: Spec = {"filter": "!datum.status || datum.status === 'ok'"}
+NOT_OK: Spec = {"filter": "datum.status && datum.status !== 'ok'"}
 
 
 def layers(picture: Picture) -> list[Spec]:
-    """The marks of a picture, and the ring that the keyboard moves."""
+    """The marks of a picture, of what failed, and the ring that the keyboard moves."""
     marks = MARKS[picture.kind](picture)
+    if picture.frame.marks_failures:
+        marks = [*map(_without_failed, marks), _failed(picture)]
     if picture.kind != "heatmap":
         marks.append(_cursor(picture))
-    return [_apart(mark) for mark in marks] if picture.overlay else marks
+    return [_without_overlay(mark) for mark in marks] if picture.overlay else marks
 
 
-def _apart(mark: Spec) -> Spec:
-    """The overlay's rows stand among the others, so that panels split them too."""
-    found = mark.get("transform", [])
-    return mark if OVER in found else {**mark, "transform": [UNDER, *found]}
+def _filtered(mark: Spec, condition: Spec) -> Spec:
+    return {**mark, "transform": [condition, *mark.get("transform", [])]}
+
+
+def _without_overlay(mark: Spec) -> Spec:
+    return mark if OVER in mark.get("transform", []) else _filtered(mark, UNDER)
+
+
+def _without_failed(mark: Spec) -> Spec:
+    """A line keeps the rows that have no value: it is broken there."""
+    return mark if mark["mark"]["type"] == "line" else _filtered(mark, OK)
+
+
+def _failed(picture: Picture) -> Spec:
+    """A mark in its cell of a heatmap; else on the axis, where no value is read."""
+    down = {} if picture.kind == "heatmap" else {"y": {"value": "height"}}
+    baseline = "middle" if picture.kind == "heatmap" else "bottom"
+    mark = {"type": "text", "text": FAILED, "fontSize": 16, "fontWeight": "bold"}
+    return {
+        "transform": [NOT_OK],
+        "mark": {**mark, "baseline": baseline},
+        "encoding": {
+            **down,
+            "color": {"value": "#D55E00"},
+            "tooltip": TIP,
+            **_offset(picture),
+        },
+    }
 
 
 def _cursor(picture: Picture) -> Spec:
@@ -103,7 +128,7 @@ def _shown(picture: Picture) -> float:
 
 def _dots(size: int, opacity: float) -> Spec:
     mark = {"type": "circle", "size": size, "opacity": opacity}
-    return {"mark": mark, "encoding": {"tooltip": TOLD}}
+    return {"mark": mark, "encoding": {"tooltip": TIP}}
 
 
 def _hits(size: int = 380) -> Spec:
@@ -122,7 +147,7 @@ def _lines(picture: Picture) -> list[Spec]:
             _line(picture),
             {
                 "mark": {"type": "circle", "size": 14, "opacity": 0.6},
-                "encoding": {"tooltip": TOLD},
+                "encoding": {"tooltip": TIP},
             },
         ]
     points = {
@@ -153,8 +178,8 @@ def _offset(picture: Picture) -> Spec:
 
 def _bars(picture: Picture) -> list[Spec]:
     bar = {
-        "mark": "bar",
-        "encoding": {"y": PLAIN, "tooltip": TOLD, **_offset(picture)},
+        "mark": {"type": "bar"},
+        "encoding": {"y": PLAIN, "tooltip": TIP, **_offset(picture)},
     }
     if _shown(picture) > MOST_LABELS:
         return [bar]
@@ -183,59 +208,17 @@ def _heatmap(picture: Picture) -> list[Spec]:
             "color": {"condition": {"test": dark, "value": "white"}, "value": "black"},
         },
     }
-    return [{"mark": "rect", "encoding": {"tooltip": TOLD}}, text]
+    return [{"mark": {"type": "rect"}, "encoding": {"tooltip": TIP}}, text]
 
 
 def _scatter(picture: Picture) -> list[Spec]:
     """Points, and over them mean and spread of the last part."""
     points = _dots(26, 0.8) if _few(picture) else _dots(9, 0.45)
-    return [points, *_window(picture)]
-
-
-def _window(picture: Picture) -> list[Spec]:
-    if picture.overlay is None:
-        return []
-    ends = {"x2": {"field": "x2"}}
-    band = {
-        "transform": [OVER],
-        "mark": {"type": "rect", "opacity": 0.22},
-        "encoding": {**ends, "y": {"field": "low"}, "y2": {"field": "high"}},
-    }
-    mean = {
-        "transform": [OVER],
-        "mark": {"type": "rule", "strokeWidth": 2.5},
-        "encoding": {**ends, "y": {"field": "mean"}},
-    }
-    return [band, mean]
+    return [points, *last_part(picture)]
 
 
 def _time_lines(picture: Picture) -> list[Spec]:
-    return [*_lines(picture), *_window(picture)]
-
-
-def _band_color(name: str) -> Spec:
-    scale = {"domain": list(BAND_COLORS), "range": list(BAND_COLORS.values())}
-    return {"color": {"datum": name, "scale": scale, "legend": SOLID}}
-
-
-def _bands(picture: Picture) -> list[Spec]:
-    def area(low: str, high: str, name: str) -> Spec:
-        mark = {"type": "area", "opacity": 0.45, "line": False}
-        ends = {"y": {"field": low}, "y2": {"field": high}}
-        return {"mark": mark, "encoding": {**ends, **_band_color(name)}}
-
-    return [
-        area("y0", "y1", "p50 to p99"),
-        area("y1", "y2", "p99 to p99.9"),
-        {
-            "mark": {"type": "circle", "size": 10, "opacity": 0.6},
-            "encoding": {"y": {"field": "y3"}, **_band_color("max"), "tooltip": TOLD},
-        },
-        {
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {"y": {"field": "y0"}, **_band_color("p50")},
-        },
-    ]
+    return [*_lines(picture), *last_part(picture)]
 
 
 def _curves(picture: Picture) -> list[Spec]:
@@ -257,57 +240,14 @@ def _histogram(picture: Picture) -> list[Spec]:
 
 
 def _convergence(picture: Picture) -> list[Spec]:
-    """The window's range as a band, mean and limits as lines, the fit across."""
+    """The rounds over their window; the colours tell them apart."""
     if picture.overlay is None:
         return _lines(picture)
-
-    def rule(low: str, high: str, dash: list[int], color: str) -> Spec:
-        ends = {"x2": {"field": "x2"}, "y": {"field": low}}
-        far = {"y2": {"field": high}} if high != low else {}
-        mark = {"type": "rule", "strokeWidth": 2, "strokeDash": dash}
-        return {
-            "transform": [OVER],
-            "mark": mark,
-            "encoding": {**ends, **far, **_line_color(color)},
-        }
-
-    span = {
-        "transform": [OVER],
-        "mark": {"type": "rect", "opacity": 0.2},
-        "encoding": {
-            "x2": {"field": "x2"},
-            "y": {"field": "least"},
-            "y2": {"field": "most"},
-            **_line_color("range of the window"),
-        },
-    }
     measured = [
-        one | {"encoding": {**one["encoding"], **_line_color("measured")}}
+        one | {"encoding": {**one["encoding"], **line_color("measured")}}
         for one in _lines(picture)[:2]
     ]
-    return [
-        span,
-        rule("low", "low", [3, 3], "limits of the range"),
-        rule("high", "high", [3, 3], "limits of the range"),
-        rule("mean", "mean", [1, 0], "mean"),
-        rule("fit", "fit2", [7, 4], "least-squares fit"),
-        *measured,
-        _hits(),
-    ]
-
-
-LINE_COLORS = {
-    "measured": "#0072B2",
-    "mean": "#009E73",
-    "limits of the range": "#D55E00",
-    "least-squares fit": "#CC79A7",
-    "range of the window": "#56B4E9",
-}
-
-
-def _line_color(name: str) -> Spec:
-    scale = {"domain": list(LINE_COLORS), "range": list(LINE_COLORS.values())}
-    return {"color": {"datum": name, "scale": scale, "legend": SOLID}}
+    return [*steady_window(picture), *measured, _hits()]
 
 
 MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
@@ -315,7 +255,7 @@ MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
     "bars": _bars,
     "heatmap": _heatmap,
     "scatter": _scatter,
-    "bands": _bands,
+    "bands": bands,
     "percentiles": _curves,
     "cumulative": _curves,
     "histogram": _histogram,

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from ioplan.report.document import Document, Picture, Section
 from ioplan.report.html.payload import picture_json, runs_json
 from ioplan.report.html.spec import spec
-from ioplan.report.many_sessions import crowd
+from ioplan.report.many_sessions import many_sessions
 
 SCRIPTS = ("units", "rows", "theme", "draw", "tell", "save", "tables", "page")
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence")
@@ -60,7 +60,7 @@ def page(document: Document) -> str:
         charts={section.id: _charts(section) for section in document.sections},
         worst=worst,
         summed=summed,
-        crowd=crowd(document.sessions),
+        many=many_sessions(document.sessions),
         table=lambda frame: Markup(runs_json(frame)),
         **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
     )

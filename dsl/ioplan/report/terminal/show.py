@@ -1,136 +1,49 @@
-"""A session as text: tables, charts, verdicts."""
+"""A session in the terminal: tables, verdicts, charts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
-from ioplan.core.text import fits, line
-from ioplan.core.units import metric_text
-from ioplan.language.metric import Metric
+from ioplan.core.text import line
 from ioplan.language.plan import CheckedPlan
-from ioplan.measure.steady_state import TOLERANCE
-from ioplan.records.record import Interval, RunRecord, Steady
-from ioplan.records.superseded import current_records
-from ioplan.report.charts.over_time import metric_at
-from ioplan.report.terminal.charts import terminal_charts
-from ioplan.report.terminal.tables import (
-    MOST_ROWS,
-    final_rounds,
-    is_marked,
+from ioplan.records.record import BEYOND, RunRecord
+from ioplan.records.superseded import standing
+from ioplan.report.build import session_sections
+from ioplan.report.charts.tables import axes_of
+from ioplan.report.document import FAILED, STATUS, Section
+from ioplan.report.points import Point, points
+from ioplan.report.sentences import (
     prepare_line,
-    run_table,
+    steady_line,
+    steady_verdict,
     verdict_lines,
 )
+from ioplan.report.terminal.charts import drawn
+from ioplan.report.terminal.sparkline import sparkline
+from ioplan.report.terminal.tables import MOST_ROWS, run_table, steady_table
 from ioplan.report.verdicts import remarks_of
 from ioplan.store.store import Store
 
-MOST_ROUNDS = 25
-
-
-def steady_line(steady: Steady) -> str:
-    """The last value, then the window beside its limits; narrow enough for a line."""
-    last = f"{steady.metric} {_last(steady)}"
-    if len(steady.values) < steady.window or not steady.mean:
-        return f"{last}; {steady.why}"
-    spread = _beside(steady.range_percent, steady.range_limit_percent)
-    slope = _beside(steady.slope_percent, steady.slope_limit_percent)
-    how = "steady" if steady.reached else "not steady"
-    return f"{last}, range {spread}, slope {slope}: {how}"
-
-
-def _last(steady: Steady) -> str:
-    return metric_text(steady.values[-1] if steady.values else None, steady.unit)
-
-
-def _beside(percent: float, limit_percent: float) -> str:
-    sign = "<=" if percent <= limit_percent + TOLERANCE else ">"
-    return f"{percent:.1f} {sign} {limit_percent:g} %"
-
-
-def steady_verdict(steady: Steady, rounds: int) -> str:
-    """How it ended, and what was missing."""
-    if steady.reached:
-        first = rounds - steady.window + 1
-        return f"steady: rounds {first} to {rounds} are the window"
-    return f"not steady after {rounds} rounds: {steady.why}"
-
-
-def steady_table(runs: Sequence[RunRecord]) -> Table:
-    """The tracked cell round by round: its value, and the window that ends there."""
-    judged = list({r.asked.round: r for r in runs if r.steady}.values())
-    first = judged[0].steady
-    assert first
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in (
-        "round",
-        first.metric,
-        f"range (<= {first.range_limit_percent:g} %)",
-        f"slope (<= {first.slope_limit_percent:g} %)",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("why not yet", overflow="fold")
-    for record in judged[-MOST_ROUNDS:]:
-        assert record.steady
-        table.add_row(str(record.asked.round), *_cells(record.steady))
-    return table
-
-
-def _cells(steady: Steady) -> tuple[str, str, str, str]:
-    value = _last(steady)
-    if len(steady.values) < steady.window:
-        return value, "", "", steady.why
-    spread, slope = steady.range_percent, steady.slope_percent
-    return value, f"{spread:.1f} %", f"{slope:.1f} %", steady.why or "steady"
-
-
-BARS = " ▁▂▃▄▅▆▇█"
-WIDTH = 8
-LEAST = 3
-IOPS = Metric(name="iops")
-
-
-def sparkline(series: Sequence[Interval]) -> str:
-    """IOPS over time, from 0 to the largest; empty for fewer than three intervals."""
-    values = [metric_at(IOPS, point) or 0.0 for point in series]
-    if len(values) < LEAST:
-        return ""
-    shown = _shortened(values, min(WIDTH, len(values)))
-    top = max(shown)
-    return "".join(_bar(value / top) for value in shown) if top else ""
-
-
-def _shortened(values: Sequence[float], width: int) -> list[float]:
-    """The means of so many parts, as equal as can be."""
-    edges = [round(n * len(values) / width) for n in range(width + 1)]
-    parts = [values[a:b] for a, b in pairwise(edges)]
-    return [sum(part) / len(part) for part in parts]
-
-
-def _bar(share: float) -> str:
-    """Only nothing at all is shown as nothing."""
-    step = round(share * (len(BARS) - 1))
-    return BARS[step if step or not share else 1]
-
-
-TIGHT = (0, 1, 0, 0)
-"""Above, right, below, left: one blank between columns instead of three."""
 REMARKS = {"warning": "yellow", "done instead": "yellow"}
 STYLES = {"held": "green", "failed": "red", "undecided": "yellow"}
 
 
-class Shown(NamedTuple):
-    """Where records are shown, and what is known of them."""
+@dataclass(frozen=True)
+class _Test:
+    """A section of the report, the records that it is of, and where it is shown."""
 
-    console: Console
+    section: Section
+    records: list[RunRecord]
     store: Store
-    plan: CheckedPlan | None
+    console: Console
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """Without what prepared them."""
+        return [record for record in self.records if record.asked.kind == "run"]
 
 
 def show_records(
@@ -139,74 +52,68 @@ def show_records(
     records: Sequence[RunRecord],
     plan: CheckedPlan | None = None,
 ) -> None:
-    """Print each test with its table and, where the plan is known, its charts."""
-    for title, group in groupby(current_records(records), key=lambda r: r.asked.test):
-        part = list(group)
-        console.rule(line(title, style="bold"), align="left", characters="─")
-        shown = Shown(console, store, plan)
-        console.print(Group(*_test(part, shown)))
-        for chart in _charts(part, shown):
-            console.print(chart, soft_wrap=isinstance(chart, Text))
+    """Print each test of one session with its table and its charts.
+
+    Without its plan the axes decide on the charts. Raises StoreError.
+    """
+    current = standing(records)
+    for number, section in enumerate(session_sections(store, current, plan)):
+        part = [r for r in current if r.asked.test == section.title]
+        if number:
+            console.print()
+        console.rule(line(section.title, style="bold"), align="left", characters="─")
+        console.print(Group(*_test(_Test(section, part, store, console))))
+        for picture in section.pictures:
+            console.print(Group(*drawn(picture, console)))
 
 
-def _test(records: list[RunRecord], shown: Shown) -> Iterator[RenderableType]:
-    runs = [r for r in records if r.asked.kind == "run"]
-    for record in records:
+def _test(test: _Test) -> Iterator[RenderableType]:
+    for record in test.records:
         if record.asked.kind == "prepare":
             yield line(prepare_line(record), style="dim")
-    last = final_rounds(runs)
-    if last:
-        yield _table(last, shown)
-    if any(is_marked(record) for record in last[:MOST_ROWS]):
-        yield line(
-            "! failed or stopped: the figures are of what was done until then",
-            style="dim",
-        )
-    if len(last) > MOST_ROWS:
-        yield line(f"… and {len(last) - MOST_ROWS} more: ioplan export", style="dim")
-    yield from _steady(runs)
-    for remark in remarks_of(records):
+    if test.runs:
+        yield from _table(test)
+    yield from _steady(test.runs)
+    for remark in remarks_of(test.records):
         yield line(str(remark), style=REMARKS.get(remark.word, "red"))
-    for outcome, text in verdict_lines(records):
+    for outcome, text in verdict_lines(test.records):
         yield line(text, style=STYLES.get(outcome, ""))
 
 
-def _table(records: list[RunRecord], shown: Shown) -> Table:
-    """With the series, where it is to be drawn and there is room for it."""
-    if shown.plan:
-        sparks = [sparkline(series) for series in _series(records, shown.store)]
-        table = run_table(records, sparks)
-        if any(sparks) and fits(table, shown.console):
-            return table
-    table = run_table(records)
-    if not fits(table, shown.console):
-        table.padding = TIGHT
-    return table
+def _table(test: _Test) -> Iterator[RenderableType]:
+    """A row a cell, and what its signs mean."""
+    frame = test.section.runs
+    found = points({"": test.runs})
+    sparks = [_sparkline(point, test.store) for point in found[:MOST_ROWS]]
+    yield run_table(frame, axes_of(found), sparks, test.console)
+    yield from (line(text, style="dim") for text in _legend(test.section))
 
 
-def _series(records: list[RunRecord], store: Store) -> Iterator[tuple[Interval, ...]]:
-    for record in records[:MOST_ROWS]:
-        yield store.detail(record.session, record.seq).series
+def _sparkline(point: Point, store: Store) -> str:
+    """The runs that count, one after the other."""
+    details = (store.detail(run.session, run.seq) for run in point.counted)
+    return sparkline([interval for detail in details for interval in detail.series])
+
+
+def _legend(section: Section) -> Iterator[str]:
+    rows = list(section.runs.records())
+    if section.figures_of:
+        yield section.figures_of
+    if any(row.get(STATUS.key, "ok") != "ok" and row["iops"] for row in rows):
+        yield f"{FAILED} failed or stopped: the figures are of what was done until then"
+    if any(row["iops"] and None in (row["p99"], row["p99.9"]) for row in rows):
+        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile"
+    if len(rows) > MOST_ROWS:
+        yield f"… and {len(rows) - MOST_ROWS} more: ioplan export"
 
 
 def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
-    judged = [r for r in runs if r.steady]
+    judged = [run for run in runs if run.steady]
     if judged:
-        record = judged[-1]
-        assert record.steady
-        if record.asked.round:
+        steady, rounds = judged[-1].steady, judged[-1].asked.round
+        assert steady
+        if rounds:
             yield steady_table(runs)
-            yield line(steady_verdict(record.steady, record.asked.round))
+            yield line(steady_verdict(steady, rounds))
         else:
-            yield line(steady_line(record.steady))
-
-
-def _charts(records: list[RunRecord], shown: Shown) -> list[RenderableType]:
-    title, plan, store = records[0].asked.test, shown.plan, shown.store
-    tests = [test for test in (plan.tests if plan else ()) if test.title == title]
-    runs = final_rounds([r for r in records if r.asked.kind == "run"])
-    if not tests or not runs:
-        return []
-    return terminal_charts(
-        tests[0], runs, lambda r: store.detail(r.session, r.seq), shown.console
-    )
+            yield line(steady_line(steady))

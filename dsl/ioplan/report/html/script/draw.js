@@ -69,20 +69,21 @@ const sized = (chart, spec, width) => {
 // On a logarithmic axis a bar has no 0 to stand on: it stands on a power of ten.
 const based = (chart, spec) => {
   if (chart.kind !== "bars" || chart.state.y !== "log") return;
-  const least = Math.min(...shownRows(chart).map((row) => row.y));
+  const values = shownRows(chart).filter((row) => !failed(row)).map((row) => row.y);
+  const least = Math.min(...values);
   const foot = 10 ** Math.floor(Math.log10(least) - 0.05);
   const view = inner(spec);
   view.encoding.y.scale = { ...view.encoding.y.scale, domainMin: foot };
   view.layer[0].encoding.y2 = { datum: foot };
 };
 
-// Figures that would not fit are left to the table.
+// Figures that would not fit are left to the table; marks of what failed stay.
 const lettered = (chart, spec) => {
   const view = inner(spec);
   const cells = { heatmap: texts(chart, "x").length, bars: shownRows(chart).length };
   const width = (view.width - (chart.kind === "bars" ? AXIS : 0)) / cells[chart.kind];
   if (width < LEAST_CELL - 6) {
-    view.layer = view.layer.filter(({ mark }) => mark.type !== "text");
+    view.layer = view.layer.filter(({ mark }) => mark.type !== "text" || mark.text);
   }
 };
 

@@ -27,10 +27,15 @@ const wanted = (columns, pick) => {
     !(session && hidden.has(row[session])) && (!pick.key || row[pick.key] === pick.value);
 };
 
-// A logarithmic axis has no place for 0.
+// A logarithmic axis has no place for 0; what failed has no value, and a mark.
 const placed = (chart) => (row) =>
-  ["x", "y"].every((axis) =>
-    chart.state[axis] !== "log" || row[chart.axes[axis]] > 0);
+  ["x", "y"].every((axis) => {
+    const value = row[chart.axes[axis]];
+    return chart.state[axis] !== "log" || value === null || value > 0;
+  });
+
+const FAILED = "✕";
+const failed = (row) => row.status !== undefined && row.status !== "ok";
 
 // Panels are drawn by their number in the order of their texts.
 const numbered = (rows, columns, panel) => {

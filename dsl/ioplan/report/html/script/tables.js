@@ -12,7 +12,9 @@ const cell = (kind, text, isText) => {
 
 const rowOf = (columns, row) => {
   const line = document.createElement("tr");
-  line.append(...columns.map(({ key, unit }) => cell("td", plain(row[key], unit), unit === "text")));
+  const text = ({ key, unit }) =>
+    key === "status" && failed(row) ? `${FAILED} ${row.status}` : plain(row[key], unit);
+  line.append(...columns.map((column) => cell("td", text(column), column.unit === "text")));
   return line;
 };
 
@@ -52,17 +54,18 @@ const pivot = (caption, across, down, value, rows) => {
   const measured = TABLE_UNITS[value.unit] && value.unit !== "1/s" ? heading(value) : "";
   const said = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
   if (said) table.createCaption().textContent = said;
-  const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, row.y]));
+  const text = (row) => (failed(row) ? FAILED : round(row.y, value.unit));
+  const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();
   head.append(cell("th", `${down.title} \\ ${across.title}`, true));
   head.append(...across.order.map((text) => cell("th", text)));
   const body = table.createTBody();
-  for (const text of [...down.order].reverse()) {
+  for (const name of [...down.order].reverse()) {
     const line = body.insertRow();
-    const first = cell("th", text || heading(value), true);
+    const first = cell("th", name || heading(value), true);
     first.scope = "row";
     line.append(first);
-    line.append(...across.order.map((x) => cell("td", round(at.get(`${text}\n${x}`), value.unit))));
+    line.append(...across.order.map((x) => cell("td", at.get(`${name}\n${x}`) ?? "–")));
   }
   return table;
 };

@@ -1,0 +1,64 @@
+"""The measurement window of a test in rounds: the rounds that its figures are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ioplan.records.record import RunRecord
+
+DEFAULT_ROUNDS = 5
+"""The length of the window in SNIA's specification, where no record says another."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rounds `first` to `last`, both included; `steady` if they were judged so."""
+
+    first: int
+    last: int
+    steady: bool
+
+    def __contains__(self, round: object) -> bool:
+        return isinstance(round, int) and self.first <= round <= self.last
+
+    @property
+    def label(self) -> str:
+        """Short enough for a table: `3–7 steady`, `21–25 last`."""
+        return f"{self._rounds('–')} {'steady' if self.steady else 'last'}"
+
+    def __str__(self) -> str:
+        one = self.first == self.last
+        if self.steady:
+            rounds = "round" if one else "rounds"
+            return f"the steady window ({rounds} {self._rounds(' to ')})"
+        last = "round" if one else "rounds"
+        verb = "is" if one else "are"
+        return f"the last {last} ({self._rounds(' to ')}), which {verb} not steady"
+
+    def _rounds(self, to: str) -> str:
+        ends = dict.fromkeys((self.first, self.last))
+        return to.join(map(str, ends))
+
+
+def window_of(runs: Sequence[RunRecord]) -> Window | None:
+    """The window of the runs of one test in one session; None without rounds.
+
+    It ends with the last round. Its length is that of the rule that judged the rounds.
+    """
+    last = max((run.asked.round for run in runs), default=0)
+    if not last:
+        return None
+    judged = [run for run in runs if run.asked.round and run.steady]
+    steady = judged[-1].steady if judged else None
+    length = steady.window if steady else DEFAULT_ROUNDS
+    reached = bool(steady and steady.reached and judged[-1].asked.round == last)
+    return Window(max(1, last - length + 1), last, reached)
+
+
+def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]:
+    """Of the runs of one cell, those that its figures are of."""
+    if window is None:
+        return list(runs)
+    found = [run for run in runs if run.asked.round in window]
+    return found or [run for run in runs if run.asked.round == runs[-1].asked.round]

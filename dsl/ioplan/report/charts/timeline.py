@@ -1,0 +1,164 @@
+"""The intervals of runs, one after the other: what charts over time are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from statistics import median
+
+from ioplan.language.metric import Metric
+from ioplan.measure.metrics import PER
+from ioplan.measure.tally import READ_WRITE, moved
+from ioplan.records.record import Interval, RunRecord
+from ioplan.records.telemetry import TelemetryPoint
+from ioplan.report.points import Point
+from ioplan.report.reader import Reader
+
+READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
+    "system_cpu": lambda found: found.system_cpu_percent,
+    "stack_cpu": lambda found: found.stack_cpu_percent,
+    "cpu": lambda found: found.generator_cpu_percent,
+    "watts": lambda found: found.watts,
+    "temperature": lambda found: found.temperature_celsius,
+}
+"""What the telemetry has of an interval."""
+MOST_CELLS = 60
+SHORT = 0.25
+"""A last interval of less than this share of the usual one says little."""
+
+Cells = dict[tuple[tuple[str, str], ...], list[Point]]
+
+
+def metric_at(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
+) -> float | None:
+    """The metric, or None where the series does not have it.
+
+    As in the record, I/Os and bytes are those of reads and writes; trims count only
+    where they are asked for.
+    """
+    if metric.stream:
+        return None  # the series is of all streams together
+    if metric.name in READ:
+        return READ[metric.name](readings) if readings else None
+    if metric.name in PER:
+        return _ratio(metric, interval, readings)
+    amounts = {"iops": interval.ios, "bandwidth": interval.bytes}
+    if metric.name in amounts:
+        asked = (metric.direction,) if metric.direction else READ_WRITE
+        amount = moved(amounts[metric.name], asked)
+        return amount / interval.length_s if interval.length_s else None
+    if metric.direction:
+        return None  # latencies are of reads and writes together
+    kept = {
+        "errors": float(interval.errors),
+        "mean": interval.mean_ns,
+        "max": float(interval.max_ns),
+        "p50": interval.p50_ns,
+        "p99": interval.p99_ns,
+        "p99.9": interval.p99_9_ns,
+    }
+    return kept.get(metric.name)
+
+
+def _ratio(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None
+) -> float | None:
+    """What is done for each percent of one CPU, or for each watt."""
+    rate, used = (
+        metric_at(Metric(name=name), interval, readings) for name in PER[metric.name]
+    )
+    return rate / used if used and rate is not None else None
+
+
+@dataclass(frozen=True)
+class Instant:
+    """An interval, and where in its timeline it ends."""
+
+    t_s: float
+    written_bytes: int
+    interval: Interval
+    readings: TelemetryPoint | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Where in its timeline a run failed or was stopped."""
+
+    t_s: float
+    written_bytes: int
+    run: RunRecord
+
+
+@dataclass
+class Timeline:
+    """The runs of a point as one series; `t_s` is since the first of its cell began."""
+
+    point: Point
+    instants: list[Instant] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def timelines(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
+    """A timeline for each point of the first MOST_CELLS cells.
+
+    The steps of one cell share their time. A run begins when it began; on a simulated
+    clock, which runs ahead of ours, when the one before has ended.
+    """
+    for found in list(_cells(points).values())[:MOST_CELLS]:
+        yield from _steps(found, reader)
+
+
+def _cells(points: Sequence[Point]) -> Cells:
+    """Points by their cell, whatever the step."""
+    cells: Cells = {}
+    for point in points:
+        cell = tuple((n, t) for n, t in point.dimensions.items() if n != "step")
+        cells.setdefault(cell, []).append(point)
+    return cells
+
+
+def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
+    """The steps of one cell, in the order of their runs."""
+    lines = [Timeline(point) for point in points]
+    runs = [(run, line) for line in lines for run in line.point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
+    for run, line in runs:
+        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
+        series = list(reader.series(run))
+        for interval, readings in series:
+            written += interval.bytes.get("write", 0)
+            t_s = start_s + interval.t_s
+            line.instants.append(Instant(t_s, written, interval, readings))
+        if _is_cut_short([interval for interval, _ in series]):
+            line.instants.pop()
+        end_s = start_s + run.run_s
+        if run.status != "ok":
+            line.failures.append(Failure(end_s, written, run))
+    yield from lines
+
+
+def _is_cut_short(series: Sequence[Interval]) -> bool:
+    """Whether the end of the run has left too little of the last interval."""
+    lengths_s = [interval.length_s for interval in series]
+    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
+
+
+def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
+    """The steps of a cell as one timeline."""
+    by_cell: dict[tuple[tuple[str, str], ...], list[Timeline]] = {}
+    for line in lines:
+        (cell,) = _cells([line.point])
+        by_cell.setdefault(cell, []).append(line)
+    for cell, found in by_cell.items():
+        instants = [instant for line in found for instant in line.instants]
+        instants.sort(key=lambda instant: instant.t_s)
+        failures = [failure for line in found for failure in line.failures]
+        point = replace(found[0].point, dimensions=dict(cell))
+        yield Timeline(point, instants, failures)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,143 @@
+"""A run, a preparation, a steady state, an expectation: each in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.core.units import (
+    bandwidth_text,
+    bytes_text,
+    latency_text,
+    metric_text,
+    time_text,
+)
+from ioplan.language.quantity import size_text
+from ioplan.measure.steady_state import TOLERANCE
+from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
+
+PERCENTS = (99.0, 99.9)
+
+
+def main_result(run: RunRecord) -> tuple[DirectionResult, str]:
+    """Reads and writes; where nothing else was done, trims, and that word."""
+    trims = run.directions.get("trim")
+    return (trims, "trim ") if trims and not run.total.ios else (run.total, "")
+
+
+def latencies(result: DirectionResult) -> list[str]:
+    """Mean, p99, p99.9 and max; a percentile without support is in brackets."""
+    latency = result.latency
+    if latency is None:
+        return ["–"] * 4
+    by_percent = {p.percent: p for p in latency.percentiles}
+    shown = []
+    for percent in PERCENTS:
+        found = by_percent.get(percent)
+        text = latency_text(found.latency_ns if found else None)
+        shown.append(text if found is None or found.supported else f"({text})")
+    return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
+
+
+def prepare_line(run: RunRecord) -> str:
+    """What a preparation wrote, in what time, and whether it became steady."""
+    stream = run.asked.workload.streams[0]
+    size = stream.write_sizes[0].size_bytes
+    state = run.asked.after.name if run.asked.after else ""
+    text = (
+        f"{state}: {stream.pattern} {size_text(size)} writes, "
+        f"{bytes_text(run.total.bytes)} "
+        f"in {time_text(run.run_s)}, "
+        f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"
+    )
+    if run.steady:
+        why = f"not steady: {run.steady.why}"
+        text += ", steady" if run.steady.reached else f", {why}"
+    return text
+
+
+def steady_line(steady: Steady) -> str:
+    """The last value, then the window beside its limits; narrow enough for a line."""
+    value = steady.values[-1] if steady.values else None
+    last = f"{steady.metric} {metric_text(value, steady.unit)}"
+    if len(steady.values) < steady.window or not steady.mean:
+        return f"{last}; {steady.why}"
+    spread = _beside(steady.range_percent, steady.range_limit_percent)
+    slope = _beside(steady.slope_percent, steady.slope_limit_percent)
+    how = "steady" if steady.reached else "not steady"
+    return f"{last}, range {spread}, slope {slope}: {how}"
+
+
+def _beside(percent: float, limit_percent: float) -> str:
+    sign = "<=" if percent <= limit_percent + TOLERANCE else ">"
+    return f"{percent:.1f} {sign} {limit_percent:g} %"
+
+
+def steady_window_line(steady: Steady, unit: str) -> str:
+    """The mean of the window, and its range and slope beside their limits."""
+    state = "steady" if steady.reached else f"not steady ({steady.why})"
+    return (
+        f"{state}; window of {steady.window}: mean "
+        f"{metric_text(steady.mean, unit)}, "
+        f"range {steady.range_percent:.1f} % of at most "
+        f"{steady.range_limit_percent:g} %, "
+        f"slope {steady.slope_percent:.1f} % of at most "
+        f"{steady.slope_limit_percent:g} %"
+    )
+
+
+def steady_verdict(steady: Steady, rounds: int) -> str:
+    """How the rounds ended, and what was missing."""
+    if steady.reached:
+        first = rounds - steady.window + 1
+        return f"steady: rounds {first} to {rounds} are the window"
+    return f"not steady after {rounds} rounds: {steady.why}"
+
+
+def verdict_line(run: RunRecord, verdict: Verdict, limits: bool = False) -> str:
+    """One line on an expectation, with the cell it was judged on."""
+    cell = " ".join(f"{axis}={value}" for axis, value in run.asked.cell.items())
+    actual = (
+        measured([verdict]) if limits else metric_text(verdict.actual, verdict.unit)
+    )
+    why = f" ({verdict.why})" if verdict.why else ""
+    where = f" [{cell}]" if cell else ""
+    return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
+
+
+def measured(verdicts: Sequence[Verdict]) -> str:
+    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
+    unit = verdicts[0].unit
+    actual = sorted({v.actual for v in verdicts if v.actual is not None})
+    limits = {v.limit for v in verdicts if v.limit is not None}
+    ends = dict.fromkeys(metric_text(a, unit) for a in (*actual[:1], *actual[-1:]))
+    text = " to ".join(ends) or metric_text(None, unit)
+    if len(limits) != 1 or limits == set(actual):
+        return text
+    return f"{text}, limit {metric_text(limits.pop(), unit)}"
+
+
+def verdict_lines(
+    runs: Sequence[RunRecord], limits: bool = False
+) -> list[tuple[str, str]]:
+    """Outcome and line; an expectation that held everywhere takes one line.
+
+    With `limits`, each line has the figures and what they were held against.
+    """
+    by_line: dict[str, list[tuple[RunRecord, Verdict]]] = {}
+    for run in runs:
+        for verdict in run.verdicts:
+            by_line.setdefault(verdict.expectation, []).append((run, verdict))
+    lines: list[tuple[str, str]] = []
+    for expectation, judged in by_line.items():
+        held = [verdict for _, verdict in judged if verdict.outcome == "held"]
+        if held:
+            where = f" in {len(held)} of {len(judged)} cells" if len(judged) > 1 else ""
+            differ = limits and any(v.actual != v.limit for v in held)
+            figures = f": {measured(held)}" if differ else ""
+            lines.append(("held", f"held{where}: {expectation}{figures}"))
+        lines += [
+            (verdict.outcome, verdict_line(run, verdict, limits))
+            for run, verdict in judged
+            if verdict.outcome != "held"
+        ]
+    return lines

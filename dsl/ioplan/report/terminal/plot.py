@@ -1,0 +1,178 @@
+"""Curves and points as text, with axes, a legend, and marks of what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from string import ascii_lowercase, ascii_uppercase
+
+import plotext
+from rich.text import Text
+
+from ioplan.core.text import printable
+from ioplan.report.document import FAILED, Picture
+from ioplan.report.terminal.parts import Curve, Part, curves
+from ioplan.report.terminal.ticks import Axis, axis, x_ticks, y_ticks
+
+HEIGHT = 15
+WIDEST = 100
+MARKERS = ascii_lowercase + ascii_uppercase
+"""Each curve is drawn with its letter; more curves than letters take several plots."""
+GAP = "   "
+MOST_LABELS = 24
+POINTS = ("scatter",)
+WINDOW = {"mean": "─", "low": "╌", "high": "╌"}
+"""Of the last fifth over time: its mean, and the deviation below and above."""
+CONVERGENCE = {
+    ("low", "low"): "╌",
+    ("high", "high"): "╌",
+    ("fit", "fit2"): "·",
+    ("mean", "mean"): "─",
+}
+LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
+
+
+def plots(picture: Picture, part: Part, width: int) -> Iterator[Text]:
+    """The curves of a part, in as many plots as they need letters for."""
+    found = curves(picture, part)
+    for start in range(0, len(found), len(MARKERS)):
+        some = found[start : start + len(MARKERS)]
+        yield _plot(picture, part, some, min(width, WIDEST))
+
+
+def _plot(picture: Picture, part: Part, some: list[Curve], width: int) -> Text:
+    """One plot, and the legend below it, where it hides nothing."""
+    x, y = _axes(picture, part, some)
+    _begin(width, x, y)
+    for segment in _overlays(picture, part):
+        _segment(x, y, *segment)
+    for curve, letter in zip(some, MARKERS, strict=False):
+        _draw(picture, curve, x, y, letter if len(some) > 1 else "braille")
+    if picture.kind == "hockey" and len(part.rows) <= MOST_LABELS:
+        _label(part, x, y)
+    for curve in some:
+        _mark_failed(curve, x, y)
+    _set_ticks(some, x, y, width)
+    drawn = plotext.uncolorize(plotext.build())
+    lines = [text.rstrip() for text in drawn.splitlines()]
+    lines += legend(picture, some, width)
+    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
+
+
+def _axes(picture: Picture, part: Part, some: Sequence[Curve]) -> tuple[Axis, Axis]:
+    frame = picture.frame
+    xs = [x for curve in some for x in curve.xs]
+    ys = [y for curve in some for y in curve.ys if y is not None]
+    keys = [key for pair in CONVERGENCE for key in pair]
+    for row in part.overlay if picture.kind == "convergence" else ():
+        ys += [value for key in keys if isinstance(value := row[key], (int, float))]
+    if picture.kind == "histogram":
+        xs += [float(row["x2"] or 0) for row in part.rows]
+    zero = picture.kind != "convergence"
+    return (
+        axis(frame.column(picture.x), picture.x_scale, xs, zero=False),
+        axis(frame.column(picture.y), picture.y_scale, ys or [0.0], zero),
+    )
+
+
+def _begin(width: int, x: Axis, y: Axis) -> None:
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(width, HEIGHT)
+    plotext.xlim(x.at(x.low), x.at(x.high))
+    plotext.ylim(y.at(y.low), y.at(y.high))
+
+
+def _set_ticks(some: Sequence[Curve], x: Axis, y: Axis, width: int) -> None:
+    marks = y_ticks(y)
+    plotext.yticks([at for at, _ in marks], [text for _, text in marks])
+    room = width - max(len(text) for _, text in marks) - 3
+    ticks = x_ticks(x, [value for curve in some for value in curve.xs], room)
+    plotext.xticks([at for at, _ in ticks], [text for _, text in ticks])
+
+
+def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None:
+    """A line, broken where a point failed; or points."""
+    for xs, ys in unbroken(curve, x, y):
+        if picture.kind in POINTS:
+            plotext.scatter(xs, ys, marker=marker)
+        elif picture.kind == "histogram":
+            plotext.plot(*_steps(xs, ys, x.at(x.high)), marker=marker)
+        else:
+            plotext.plot(xs, ys, marker=marker)
+
+
+def unbroken(
+    curve: Curve, x: Axis, y: Axis
+) -> Iterator[tuple[list[float], list[float]]]:
+    """The places of the points between those that failed; 0 has none on a log axis."""
+    points = zip(curve.xs, curve.ys, strict=True)
+    for present, group in groupby(points, key=lambda point: point[1] is not None):
+        if present:
+            found = [(a, b) for a, b in group if b is not None and (b > 0 or not y.log)]
+            yield [x.at(a) for a, _ in found], [y.at(b) for _, b in found]
+
+
+def _steps(
+    xs: Sequence[float], ys: Sequence[float], end: float
+) -> tuple[list[float], list[float]]:
+    """The outline of bars that touch."""
+    ends = [*xs[1:], end]
+    corners = [
+        corner
+        for left, right, value in zip(xs, ends, ys, strict=True)
+        for corner in ((left, value), (right, value))
+    ]
+    return [a for a, _ in corners], [b for _, b in corners]
+
+
+def _overlays(
+    picture: Picture, part: Part
+) -> Iterator[tuple[float, float, float, float, str]]:
+    """From x and y, to x and y, and the sign of the line."""
+    for row in part.overlay:
+        found = {key: float(v) for key, v in row.items() if isinstance(v, (int, float))}
+        names = {(key, key): sign for key, sign in WINDOW.items()}
+        chosen = CONVERGENCE if picture.kind == "convergence" else names
+        for (start, end), sign in chosen.items():
+            yield found["x"], found[start], found["x2"], found[end], sign
+
+
+def _segment(
+    x: Axis, y: Axis, x1: float, y1: float, x2: float, y2: float, sign: str
+) -> None:
+    if min(y1, y2) > 0 or not y.log:
+        plotext.plot([x.at(x1), x.at(x2)], [y.at(y1), y.at(y2)], marker=sign)
+
+
+def _label(part: Part, x: Axis, y: Axis) -> None:
+    """The value of the swept axis beside its point."""
+    for row in part.rows:
+        if row["label"]:
+            at = x.at(float(row["x"] or 0)), y.at(float(row["y"] or 0))
+            plotext.text(printable(f" {row['label']}"), *at)
+
+
+def _mark_failed(curve: Curve, x: Axis, y: Axis) -> None:
+    """On the axis, where no value is read."""
+    for at, value in zip(curve.xs, curve.ys, strict=True):
+        if value is None:
+            plotext.scatter([x.at(at)], [y.at(y.low)], marker=FAILED)
+
+
+def legend(picture: Picture, some: Sequence[Curve], width: int) -> Iterator[str]:
+    """Letters with the names of their curves, in lines that fit."""
+    entries = []
+    if len(some) > 1:
+        pairs = zip(MARKERS, some, strict=False)
+        entries = [f"{letter} {curve.name}" for letter, curve in pairs]
+    if picture.kind == "convergence" and picture.overlay:
+        entries += [f"{sign} {name}" for sign, name in LINE_NAMES.items()]
+    line = ""
+    for entry in entries:
+        if line and len(line) + len(GAP) + len(entry) > width:
+            yield line
+            line = ""
+        line += GAP * bool(line) + entry
+    if line:
+        yield line

@@ -1,0 +1,38 @@
+"""A run over time in a few characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ioplan.language.metric import Metric
+from ioplan.records.record import Interval
+from ioplan.report.charts.timeline import metric_at
+
+BARS = " ▁▂▃▄▅▆▇█"
+WIDTH = 8
+LEAST = 3
+IOPS = Metric(name="iops")
+
+
+def sparkline(series: Sequence[Interval]) -> str:
+    """IOPS over time, from 0 to the largest; empty for fewer than three intervals."""
+    values = [metric_at(IOPS, interval) or 0.0 for interval in series]
+    if len(values) < LEAST:
+        return ""
+    means = _means(values, min(WIDTH, len(values)))
+    top = max(means)
+    return "".join(_bar(value / top) for value in means) if top else ""
+
+
+def _means(values: Sequence[float], width: int) -> list[float]:
+    """The means of so many parts, as equal as can be."""
+    edges = [round(n * len(values) / width) for n in range(width + 1)]
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    return [sum(part) / len(part) for part in parts]
+
+
+def _bar(share: float) -> str:
+    """Only nothing at all is shown as nothing."""
+    step = round(share * (len(BARS) - 1))
+    return BARS[step if step or not share else 1]
