@@ -16,7 +16,12 @@ from run_data import record, run, session
 
 from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.export.export import ExportError, export
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import SteadyRule
+from ioplan.measure.metrics import Figure
+from ioplan.measure.steady_state import assess
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.report.build import document
 from ioplan.store.store import Store
 
 ID = session().id
@@ -110,6 +115,75 @@ def test_rows_agree_with_the_records(store: Store) -> None:
     assert first["p99.999_ns"] == latency.percentiles[6].latency_ns
     assert write["ios"] == one.directions["write"].ios
     assert failed["ios"] == 0 and "mean_ns" not in failed
+
+
+STEADY = SteadyRule(metric=parse_metric("iops"), window=3, range_percent=1000)
+
+
+@pytest.fixture
+def rounds(tmp_path: Path) -> Iterator[Store]:
+    """Five rounds of two cells, and round 4 of one of them done once more."""
+    with Store.open(tmp_path / "rounds.db") as store:
+        store.begin(session())
+        values: list[Figure] = []
+        turns = [(n, qd) for n in range(1, 6) for qd in ("4", "8")]
+        for seq, (number, qd) in enumerate([*turns, (4, "8")], start=1):
+            made = record(seq, cell={"qd": qd}, run_id=f"{number} {qd}")
+            update = {"asked": made.asked.model_copy(update={"round": number})}
+            if qd == "4":
+                values.append(Figure(made.total.iops))
+                update["steady"] = assess(STEADY, values)  # type: ignore[assignment]
+            store.add(made.model_copy(update=update), RunDetail())
+        made = record(20, cell={}, test="alone")
+        store.add(made, RunDetail())
+        yield store
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_row_says_its_round_and_whether_figures_are_of_it(
+    rounds: Store, format: str
+) -> None:
+    data = exported(rounds, format)
+    found = from_csv(data) if format == "csv" else from_parquet(data)
+    rows = [row for row in found if row["scope"] == "total"]
+    inside = {
+        int(row["round"]) for row in rows if str(row.get("in_window")).lower() == "true"
+    }
+    before = {
+        int(row["round"])
+        for row in rows
+        if str(row.get("in_window")).lower() == "false"
+    }
+    assert (inside, before) == ({3, 4, 5}, {1, 2})
+    replaced = [row for row in rows if str(row["current"]).lower() == "false"]
+    assert [(int(row["seq"]), int(row["round"])) for row in replaced] == [(8, 4)]
+    (alone,) = [row for row in rows if row["test"] == "alone"]
+    assert not alone.get("in_window") and str(alone["current"]).lower() == "true"
+
+
+def test_json_has_the_window_of_each_test_in_rounds(rounds: Store) -> None:
+    whole = json.loads(exported(rounds, "json"))
+    assert whole["windows"] == {"demo": {"first": 3, "last": 5, "steady": True}}
+
+
+def test_the_figures_of_the_marked_rows_are_those_of_the_report(rounds: Store) -> None:
+    rows = [
+        row
+        for row in from_parquet(exported(rounds, "parquet"))
+        if row["scope"] == "total" and row["test"] == "demo"
+    ]
+    sections = document(rounds, [rounds.session(ID)], {}, "").sections
+    shown = {row["d0"]: row for row in sections[0].runs.records()}
+    for qd in ("4", "8"):
+        counted = [
+            r for r in rows if r["cell.qd"] == qd and r["in_window"] and r["current"]
+        ]
+        assert len(counted) == 3 == shown[qd]["runs"]
+        run_s = sum(row["run_s"] for row in counted)
+        assert shown[qd]["iops"] == pytest.approx(
+            sum(r["ios"] for r in counted) / run_s
+        )
+        assert shown[qd]["rounds"] == "3–5 steady"
 
 
 def test_csv_has_lines_for_unix_and_quotes_what_needs_it(store: Store) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Context, Decimal
 from math import floor, log10
+
+HALVES_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 def digits(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Three significant digits, without an exponent; halves go up, as in the page."""
     if value == 0:
         return "0"
     places = max(0, 2 - floor(log10(abs(value))))
-    return f"{value:.{places}f}" if places < 6 else f"{value:.2g}"
+    if places >= 6:
+        return f"{value:.2g}"
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), context=HALVES_UP):f}"
 
 
 def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
-from ioplan.records.record import RunRecord
+from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
 from ioplan.report.charts.tables import run_frame
-from ioplan.report.document import Document, Facts, Section
+from ioplan.report.document import FAILED, STATUS, Document, Facts, Frame, Section
 from ioplan.report.header import pts_header, session_facts
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
@@ -101,6 +101,7 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     found = points(runs)
+    frame = run_frame(found, reader)
     return Section(
         id=f"test-{number}",
         title=title,
@@ -113,9 +114,10 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
             *pictures(test, found, reader),
             *convergence(found, _preparation_points(prepared)),
         ),
-        runs=run_frame(found, reader),
+        runs=frame,
         counted=_counted(found, runs),
         figures_of=_figures_of(found),
+        signs=tuple(_signs(frame)),
     )
 
 
@@ -188,3 +190,12 @@ def _figures_of(found: list[Point]) -> str:
     return f"Figures are of {rounds}: rates are means, latencies of all I/Os" * bool(
         rounds
     )
+
+
+def _signs(frame: Frame) -> Iterator[str]:
+    """What the signs in a table of runs mean, where it has them."""
+    rows = [row for row in frame.records() if row["iops"]]
+    if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
+        yield f"{FAILED} failed or stopped: the figures are of what was done until then"
+    if any(row["p99"] is None or row["p99.9"] is None for row in rows):
+        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile"

@@ -120,6 +120,7 @@ class Section:
     """One test, over all sessions of the report.
 
     `figures_of` says which rounds the figures are of; it is empty without rounds.
+    `signs` explains the signs in the table of runs.
     """
 
     id: str
@@ -133,6 +134,7 @@ class Section:
     runs: Frame
     counted: str
     figures_of: str
+    signs: tuple[str, ...]
 
 
 @dataclass(frozen=True)

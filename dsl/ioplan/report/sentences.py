@@ -59,12 +59,17 @@ def steady_line(steady: Steady) -> str:
     """The last value, then the window beside its limits; narrow enough for a line."""
     value = steady.values[-1] if steady.values else None
     last = f"{steady.metric} {metric_text(value, steady.unit)}"
-    if len(steady.values) < steady.window or not steady.mean:
+    if len(steady.values) < steady.window or not has_all_values(steady):
         return f"{last}; {steady.why}"
     spread = _beside(steady.range_percent, steady.range_limit_percent)
     slope = _beside(steady.slope_percent, steady.slope_limit_percent)
     how = "steady" if steady.reached else "not steady"
     return f"{last}, range {spread}, slope {slope}: {how}"
+
+
+def has_all_values(steady: Steady) -> bool:
+    """Whether range and slope mean anything: a round that failed stands as 0."""
+    return all(steady.values)
 
 
 def _beside(percent: float, limit_percent: float) -> str:
@@ -75,6 +80,8 @@ def _beside(percent: float, limit_percent: float) -> str:
 def steady_window_line(steady: Steady, unit: str) -> str:
     """The mean of the window, and its range and slope beside their limits."""
     state = "steady" if steady.reached else f"not steady ({steady.why})"
+    if not has_all_values(steady):
+        return state
     return (
         f"{state}; window of {steady.window}: mean "
         f"{metric_text(steady.mean, unit)}, "

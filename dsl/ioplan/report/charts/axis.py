@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from math import ceil
 
 from ioplan.language.clause_table import CLAUSES
 from ioplan.language.quantity import Kind, QuantityError, parse
@@ -72,14 +73,15 @@ def _geometric(values: list[float]) -> bool:
     return len(ratios) > 1 and max(ratios) <= 1.01 * min(ratios)
 
 
-TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
+TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200)
+DAY_S = 86400
 LONG_S = 300
 """A time axis of at least so much has minutes or hours."""
 MOST_TIMES = 7
 
 
 def time_ticks(end_s: float) -> list[int]:
-    """Whole minutes or hours, where powers of ten would be odd ones."""
+    """Whole minutes, hours or days, where powers of ten would be odd ones."""
     steps = (step for step in TIME_STEPS_S if end_s / step < MOST_TIMES)
-    step = next(steps, TIME_STEPS_S[-1])
+    step = next(steps, ceil(end_s / MOST_TIMES / DAY_S) * DAY_S)
     return list(range(0, int(end_s) + step, step))

@@ -14,7 +14,7 @@ from ioplan.report.charts.request import metric_name
 from ioplan.report.document import Column, Picture
 from ioplan.report.many_sessions import first_lines
 from ioplan.report.points import Dimensions, Point
-from ioplan.report.sentences import steady_window_line
+from ioplan.report.sentences import has_all_values, steady_window_line
 
 LIMITS = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
 
@@ -92,7 +92,8 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
     y = Column("y", metric_name(metric), unit)
     data = [datum for curve in curves for datum in curve.data]
     frame, channels = framed(data, (Column("x", x, ""), y), colored=False)
-    windows = [Datum(curve.dimensions, _window(curve)) for curve in curves]
+    whole = [curve for curve in curves if has_all_values(curve.steady)]
+    windows = [Datum(curve.dimensions, _window(curve)) for curve in whole]
     columns = tuple(
         Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
     )
@@ -107,7 +108,7 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
         x="x",
         y="y",
         channels=channels,
-        overlay=overlay if same_dimensions(frame, overlay) else None,
+        overlay=overlay if whole and same_dimensions(frame, overlay) else None,
         notes=(*first_lines([_note(curve, unit) for curve in unsteady_first]), *failed),
     )
 

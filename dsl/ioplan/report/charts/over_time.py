@@ -15,7 +15,6 @@ from ioplan.report.charts.encoding import (
     same_dimensions,
     together,
 )
-from ioplan.report.charts.over_axis import failed_note
 from ioplan.report.charts.request import (
     Request,
     left_out,
@@ -31,7 +30,7 @@ from ioplan.report.charts.timeline import (
     metric_at,
     timelines,
 )
-from ioplan.report.document import Column, Frame, Picture, Scale, Value
+from ioplan.report.document import FAILED, Column, Frame, Picture, Scale, Value
 from ioplan.report.points import Dimensions
 
 MOST_POINTS = 3000
@@ -177,7 +176,7 @@ def _overlay(
 def _notes(
     request: Request, drawn: _Drawn, overlay: Frame | None = None
 ) -> tuple[str, ...]:
-    notes = [*failed_note(drawn.failures)]
+    notes = [f"{FAILED} where a run failed or was stopped"] if drawn.failures else []
     if more := left_out(len(request.points), MOST_CELLS):
         notes.append(more)
     if drawn.coarse > 1:

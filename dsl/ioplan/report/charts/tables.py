@@ -103,7 +103,7 @@ def _without_usual(frame: Frame) -> Frame:
         at
         for at, column in enumerate(frame.columns)
         if column.key not in USUAL
-        or any(row[at] != USUAL[column.key] for row in frame.rows)
+        or any(row[at] not in (USUAL[column.key], None) for row in frame.rows)
     ]
     columns = tuple(frame.columns[at] for at in kept)
     return Frame(columns, [tuple(row[at] for at in kept) for row in frame.rows])

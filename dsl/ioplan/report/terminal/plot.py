@@ -21,6 +21,7 @@ MARKERS = ascii_lowercase + ascii_uppercase
 GAP = "   "
 MOST_LABELS = 24
 POINTS = ("scatter",)
+FEW_POINTS = 100
 WINDOW = {"mean": "─", "low": "╌", "high": "╌"}
 """Of the last fifth over time: its mean, and the deviation below and above."""
 CONVERGENCE = {
@@ -47,7 +48,7 @@ def _plot(picture: Picture, part: Part, some: list[Curve], width: int) -> Text:
     for segment in _overlays(picture, part):
         _segment(x, y, *segment)
     for curve, letter in zip(some, MARKERS, strict=False):
-        _draw(picture, curve, x, y, letter if len(some) > 1 else "braille")
+        _draw(picture, curve, x, y, letter if len(some) > 1 else _lone(picture, curve))
     if picture.kind == "hockey" and len(part.rows) <= MOST_LABELS:
         _label(part, x, y)
     for curve in some:
@@ -102,14 +103,21 @@ def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None
             plotext.plot(xs, ys, marker=marker)
 
 
+def _lone(picture: Picture, curve: Curve) -> str:
+    """The marker of a curve without others: fine, but points that are few are seen."""
+    few = picture.kind in POINTS and len(curve.xs) <= FEW_POINTS
+    return "•" if few else "braille"
+
+
 def unbroken(
     curve: Curve, x: Axis, y: Axis
 ) -> Iterator[tuple[list[float], list[float]]]:
-    """The places of the points between those that failed; 0 has none on a log axis."""
+    """The places of the points between those that failed."""
     points = zip(curve.xs, curve.ys, strict=True)
     for present, group in groupby(points, key=lambda point: point[1] is not None):
         if present:
-            found = [(a, b) for a, b in group if b is not None and (b > 0 or not y.log)]
+            known = ((a, b) for a, b in group if b is not None)
+            found = [(a, b) for a, b in known if x.has(a) and y.has(b)]
             yield [x.at(a) for a, _ in found], [y.at(b) for _, b in found]
 
 
@@ -141,22 +149,25 @@ def _overlays(
 def _segment(
     x: Axis, y: Axis, x1: float, y1: float, x2: float, y2: float, sign: str
 ) -> None:
-    if min(y1, y2) > 0 or not y.log:
+    if x.has(x1) and y.has(y1) and y.has(y2):
         plotext.plot([x.at(x1), x.at(x2)], [y.at(y1), y.at(y2)], marker=sign)
 
 
 def _label(part: Part, x: Axis, y: Axis) -> None:
-    """The value of the swept axis beside its point."""
+    """The value of the swept axis beside its point, on the side that has room."""
+    middle = (x.at(x.low) + x.at(x.high)) / 2
     for row in part.rows:
-        if row["label"]:
-            at = x.at(float(row["x"] or 0)), y.at(float(row["y"] or 0))
-            plotext.text(printable(f" {row['label']}"), *at)
+        across, up = float(row["x"] or 0), float(row["y"] or 0)
+        if row["label"] and x.has(across) and y.has(up):
+            side = "left" if x.at(across) < middle else "right"
+            text = printable(f" {row['label']} ")
+            plotext.text(text, x.at(across), y.at(up), alignment=side)
 
 
 def _mark_failed(curve: Curve, x: Axis, y: Axis) -> None:
     """On the axis, where no value is read."""
     for at, value in zip(curve.xs, curve.ys, strict=True):
-        if value is None:
+        if value is None and x.has(at):
             plotext.scatter([x.at(at)], [y.at(y.low)], marker=FAILED)
 
 

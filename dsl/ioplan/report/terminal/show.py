@@ -9,11 +9,11 @@ from rich.console import Console, Group, RenderableType
 
 from ioplan.core.text import line
 from ioplan.language.plan import CheckedPlan
-from ioplan.records.record import BEYOND, RunRecord
+from ioplan.records.record import RunRecord
 from ioplan.records.superseded import standing
 from ioplan.report.build import session_sections
 from ioplan.report.charts.tables import axes_of
-from ioplan.report.document import FAILED, STATUS, Section
+from ioplan.report.document import Section
 from ioplan.report.points import Point, points
 from ioplan.report.sentences import (
     prepare_line,
@@ -96,15 +96,11 @@ def _sparkline(point: Point, store: Store) -> str:
 
 
 def _legend(section: Section) -> Iterator[str]:
-    rows = list(section.runs.records())
     if section.figures_of:
         yield section.figures_of
-    if any(row.get(STATUS.key, "ok") != "ok" and row["iops"] for row in rows):
-        yield f"{FAILED} failed or stopped: the figures are of what was done until then"
-    if any(row["iops"] and None in (row["p99"], row["p99.9"]) for row in rows):
-        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile"
-    if len(rows) > MOST_ROWS:
-        yield f"… and {len(rows) - MOST_ROWS} more: ioplan export"
+    yield from section.signs
+    if (rows := len(section.runs.rows)) > MOST_ROWS:
+        yield f"… and {rows - MOST_ROWS} more: ioplan export"
 
 
 def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:

@@ -13,6 +13,7 @@ from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
 from ioplan.report.document import FAILED, STATUS, Column, Frame, Value
+from ioplan.report.sentences import has_all_values
 from ioplan.report.terminal.heatmap import figure_text
 
 MOST_ROWS = 64
@@ -113,7 +114,7 @@ def steady_table(runs: Sequence[RunRecord]) -> Table:
 
 def _assessment(steady: Steady) -> tuple[str, str, str, str]:
     value = metric_text(steady.values[-1] if steady.values else None, steady.unit)
-    if len(steady.values) < steady.window:
+    if len(steady.values) < steady.window or not has_all_values(steady):
         return value, "", "", steady.why
     spread, slope = steady.range_percent, steady.slope_percent
     return value, f"{spread:.1f} %", f"{slope:.1f} %", steady.why or "steady"

@@ -19,6 +19,7 @@ ABOUT = 5
 MOST_STEPS = 6
 MEASURED = ("", "text", "size", "%")
 """Units of axes that were set, not measured."""
+MINUTE_S = 60
 NINES = (0.0, 0.30103, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
 
 Tick = tuple[float, str]
@@ -37,6 +38,10 @@ class Axis:
         """The place of a value."""
         return log10(value) if self.log else value
 
+    def has(self, value: float) -> bool:
+        """Whether it has a place: on a logarithmic axis 0 has none."""
+        return value > 0 or not self.log
+
     def text(self, value: float) -> str:
         """A value as it is written beside the axis."""
         if self.column.order:
@@ -46,8 +51,10 @@ class Axis:
 
 def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> Axis:
     """An axis for these values; with `zero`, a linear one begins there."""
-    log = scale == "log" and min(values) > 0
-    low, high = min(values), max(values)
+    positive = [value for value in values if value > 0]
+    log = scale == "log" and bool(positive)
+    shown = positive if log else values
+    low, high = min(shown), max(shown)
     if zero and not log:
         low = min(0.0, low)
     if low == high:
@@ -67,7 +74,7 @@ def value_text(value: float, unit: str) -> str:
 TEXTS: dict[str, Callable[[float], str]] = {
     "size": lambda value: size_text(round(value)),
     "B": bytes_text,
-    "s": time_text,
+    "s": lambda value: time_text(value) if value >= MINUTE_S else f"{value:.6g} s",
     "percentile": lambda value: f"{value:.6g}%",
     "%": lambda value: f"{digits(value)}%",
     "": lambda value: f"{value:.6g}",
@@ -132,5 +139,5 @@ def _round_figures(one: Axis) -> Iterator[float]:
     step = max(1, ceil((len(powers) * len(factors)) / (2 * MOST_STEPS)))
     for power in powers[::step]:
         for factor in factors:
-            if one.low * 0.999 <= factor * 10.0**power <= one.high * 1.001:
+            if one.low <= factor * 10.0**power <= one.high:
                 yield factor * 10.0**power

@@ -1,0 +1,243 @@
+"""What failed is marked in terminal and page: no point, and no axis that ends before."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failed_cells import GONE, QDS, STOPPED, TEST, add_failed_cells
+from rich.console import Console
+from run_data import record, run, session
+
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import SteadyRule, Test
+from ioplan.measure.metrics import Figure
+from ioplan.measure.steady_state import assess
+from ioplan.records.record import RunDetail
+from ioplan.report.build import document
+from ioplan.report.charts.charts import pictures
+from ioplan.report.charts.convergence import convergence
+from ioplan.report.charts.defaults import chart
+from ioplan.report.document import FAILED, Picture
+from ioplan.report.html.spec import spec
+from ioplan.report.points import points
+from ioplan.report.reader import Reader
+from ioplan.report.terminal.charts import drawn
+from ioplan.report.terminal.parts import curves, parts
+from ioplan.report.terminal.show import show_records
+from ioplan.store.store import Store
+
+ID = session().id
+OK = [qd for qd in QDS if qd not in (STOPPED, GONE)]
+NOTE = f"{FAILED} failed or stopped, so without a figure: 2 runs"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        opened.begin(session())
+        add_failed_cells(opened)
+        yield opened
+
+
+def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> Picture:
+    """The picture of one chart."""
+    asked = chart(kind, metrics, by)
+    test = Test.model_construct(title=TEST, charts=(asked,), axes=())
+    found = points({"A": list(store.records(ID))})
+    return next(iter(pictures(test, found, Reader(store))))
+
+
+def printed(picture: Picture) -> str:
+    """In a terminal of 80 columns, without the notes."""
+    out = io.StringIO()
+    console = Console(file=out, width=80)
+    for part in drawn(picture, console):
+        console.print(part)
+    text = out.getvalue()
+    assert all(note in text for note in picture.notes)
+    return text.partition(NOTE)[0]
+
+
+def layers_of(picture: Picture) -> list[dict[str, Any]]:
+    made = spec(picture)
+    assert made
+    found: list[dict[str, Any]] = made["layer"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["lines", "bars"])
+def test_a_sweep_keeps_its_axis_and_marks_what_failed(store: Store, kind: str) -> None:
+    found = asked_for(store, kind, ("iops",), "qd")
+    assert NOTE in found.notes
+    rows = {str(row["x"]).removesuffix(".0"): row for row in found.frame.records()}
+    assert list(rows) == list(QDS)
+    assert [qd for qd, row in rows.items() if row["status"] == "ok"] == OK
+    assert {qd for qd, row in rows.items() if row["y"] is None} == {STOPPED, GONE}
+    text = printed(found)
+    assert text.count(FAILED) == 2
+    assert all(
+        qd in text.splitlines()[-1 if kind == "lines" else n + 2]
+        for n, qd in enumerate(QDS)
+    )
+    (part,) = parts(found)
+    (curve,) = curves(found, part)
+    assert [y is None for y in curve.ys] == [qd not in OK for qd in QDS]
+
+
+@pytest.mark.parametrize("kind", ["lines", "bars", "heatmap"])
+def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> None:
+    """Only lines are given the rows without a value: they are broken there."""
+    found = asked_for(store, kind, ("iops",), "qd", *(["size"] * (kind == "heatmap")))
+    marks = layers_of(found)
+    failed = [one for one in marks if one["mark"].get("text") == FAILED]
+    assert len(failed) == 1
+    assert failed[0]["transform"] == [
+        {"filter": "datum.status && datum.status !== 'ok'"}
+    ]
+    ok = {"filter": "!datum.status || datum.status === 'ok'"}
+    cursor = {"filter": "datum.i === cursor"}
+    for one in marks:
+        if one not in failed and one["mark"]["type"] != "line":
+            assert ok in one["transform"] or cursor in one["transform"], one
+    x = spec(found)["encoding"]["x"]  # type: ignore[index]
+    shown = x["axis"].get("values") or x["scale"]["domain"]
+    assert [str(value).removesuffix(".0") for value in shown] == list(QDS)
+
+
+def test_a_heatmap_marks_its_cell(store: Store) -> None:
+    text = printed(asked_for(store, "heatmap", ("iops",), "qd", "size"))
+    assert text.count(FAILED) == 2
+    assert all(f" {qd} " in text for qd in QDS)
+
+
+def test_a_table_marks_its_row(store: Store) -> None:
+    found = asked_for(store, "table", ("iops", "mean"), "qd")
+    rows = {row["d0"]: row for row in found.frame.records()}
+    assert rows[GONE]["m0"] is None and rows[STOPPED]["m1"] is None
+    lines = {
+        line.split()[0]: line for line in printed(found).splitlines() if line.strip()
+    }
+    for qd in QDS:
+        assert lines[qd].split()[-1] == ("ok" if qd in OK else "failed")
+        assert (FAILED in lines[qd]) == (qd not in OK)
+
+
+@pytest.mark.parametrize("kind", ["percentiles", "cumulative", "histogram"])
+def test_a_distribution_has_no_curve_of_what_failed(store: Store, kind: str) -> None:
+    found = asked_for(store, kind, ("p99",))
+    texts = {row["d0"] for row in found.frame.records()}
+    assert texts == set(OK)
+    assert NOTE in found.notes
+
+
+def test_against_iops_there_is_no_place_for_what_failed(store: Store) -> None:
+    found = asked_for(store, "lines", ("mean",), "iops")
+    assert [row["at"] for row in found.frame.records()] == OK
+    assert NOTE in found.notes
+    assert FAILED not in printed(found)
+
+
+def test_a_run_over_time_is_marked_where_it_ended(store: Store) -> None:
+    """Its intervals were measured; the mean of the last part is not that of a run."""
+    found = asked_for(store, "lines", ("iops",), "time")
+    assert f"{FAILED} where a run failed or was stopped" in found.notes
+    rows = list(found.frame.records())
+    ends = [row for row in rows if row["status"] != "ok"]
+    assert len(ends) == 2 and all(row["y"] is None for row in ends)
+    assert {row["x"] for row in ends} == {3.0}
+    assert len([row for row in rows if row["y"] is not None]) == 9
+    assert found.overlay is None
+
+
+def test_where_all_has_failed_the_page_and_the_terminal_say_so(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "lost.db") as store:
+        store.begin(session())
+        for seq in (1, 2):
+            store.add(*run(seq, cell={"qd": f"{seq}"}, status="failed"))
+        found = asked_for(store, "lines", ("mean",), "qd")
+        assert [row["y"] for row in found.frame.records()] == [None, None]
+        assert printed(found).count(FAILED) == 2
+        gone = asked_for(store, "percentiles", ("p99",))
+        assert not gone.frame.rows and NOTE in gone.notes
+        assert "nothing to draw" in printed(gone)
+
+
+def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
+    store: Store,
+) -> None:
+    out = io.StringIO()
+    show_records(Console(file=out, width=80), store, list(store.records(ID)))
+    table = out.getvalue().partition("IOPS by queue depth")[0]
+    lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
+    sign = f"{FAILED} failed or stopped: the figures are of what was done until then"
+    assert sign in out.getvalue()
+    assert lines[GONE].split()[1:] == [FAILED, "failed"]
+    assert lines[STOPPED].split()[2] == FAILED and "us" in lines[STOPPED]
+    (section,) = document(store, [store.session(ID)], {}, "").sections
+    rows = {row["d0"]: row for row in section.runs.records()}
+    assert [rows[qd]["status"] for qd in QDS] == ["ok", "failed", "ok", "failed"]
+    assert rows[GONE]["iops"] is None and rows[STOPPED]["iops"]
+    assert sign in section.signs
+
+
+# rounds
+
+
+def in_rounds(failed: int) -> list[Any]:
+    """Four rounds of a tracked cell, one of which failed."""
+    rule, values, made = SteadyRule(metric=parse_metric("iops"), window=3), [], []
+    for number in range(1, 5):
+        one = record(number)
+        bad = number == failed
+        values.append(
+            Figure(None, f"round {number} failed") if bad else Figure(one.total.iops)
+        )
+        asked = one.asked.model_copy(update={"round": number, "cell": {"qd": "4"}})
+        steady = None if bad else assess(rule, values)
+        status = "failed" if bad else "ok"
+        update = {"asked": asked, "steady": steady, "status": status}
+        made.append(one.model_copy(update=update))
+    return made
+
+
+def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
+    """Nor is its window drawn, of which it would be a 0."""
+    (found,) = convergence(points({"A": in_rounds(failed=2)}), [])
+    rows = {row["x"]: row for row in found.frame.records()}
+    assert rows[2.0]["y"] is None and rows[2.0]["status"] == "failed"
+    assert [number for number, row in rows.items() if row["y"] is not None] == [1, 3, 4]
+    assert found.overlay is None
+    assert found.notes[0] == "A: not steady (round 2 failed)"
+    assert FAILED in printed(found).partition("A: not")[0]
+
+
+def test_the_window_after_a_round_that_failed_has_its_place() -> None:
+    """Rounds 3 and 4 are there, 1 too, and the window of three is not 1, 3, 4."""
+    made = in_rounds(failed=1)
+    (found,) = convergence(points({"A": made}), [])
+    assert found.overlay
+    assert found.overlay.rows[0][:2] == (2.0, 4.0)
+
+
+def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
+    """A mean of the other rounds would not be that of the window."""
+    with Store.open(tmp_path / "rounds.db") as store:
+        store.begin(session())
+        for one in in_rounds(failed=3):
+            store.add(one, RunDetail())
+        asked = chart("bars", ("iops",), ("qd",))
+        test = Test.model_construct(title=TEST, charts=(asked,), axes=())
+        found = points({"A": list(store.records(ID))})
+        (picture,) = pictures(test, found, Reader(store))
+        assert [row["y"] for row in picture.frame.records()] == [None]
+        over = asked_for(store, "lines", ("iops",), "round")
+        assert [row["status"] for row in over.frame.records()] == [
+            "ok",
+            "ok",
+            "failed",
+            "ok",
+        ]

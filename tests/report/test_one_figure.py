@@ -1,0 +1,328 @@
+"""Terminal, page and export give one figure: of each standard suite, on the drive sim."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan
+from suite_rows import PLANS
+
+from ioplan.cli.commands.sessions import plan_of
+from ioplan.core.units import metric_text
+from ioplan.report.build import session_sections
+from ioplan.report.charts.axis import axis_title
+from ioplan.report.document import Section
+from ioplan.report.terminal.charts import GRIDS
+from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
+from ioplan.store.store import Store
+
+Row = dict[str, Any]
+
+DATA = re.compile(
+    r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'
+)
+OF_CELLS = ("lines", "bars", "heatmap", "table")
+TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
+FIGURES = ("iops", "bandwidth", "mean", "p99", "p99.9", "max")
+SEPARATE = ("time", "written", "round")
+"""Charts over these are of intervals or rounds, not of the figures of cells."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One session as the three tell of it; `page` has the data of the HTML file."""
+
+    printed: dict[str, str]
+    page: dict[str, dict[str, Any]]
+    export: list[Row]
+    windows: dict[str, Row]
+    sections: list[Section]
+
+
+@pytest.fixture(scope="module", params=list(PLANS))
+def shown(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shown]:
+    """A suite that has run once, for all tests of it."""
+    store = tmp_path_factory.mktemp("suite") / "results.db"
+    place = ("--store", store)
+    run = ("run", request.param, "--profile", "smoke", "-q", *place)
+    done = ioplan(*run, "--backend", "sim", "--create", "256MiB")
+    assert done.code == 0, done.err
+    page = store.with_name("report.html")
+    assert ioplan("report", "last", "-o", page, *place).code == 0
+    whole = json.loads(ioplan("export", "--format", "json", *place).out)
+    flat = ioplan("export", "--format", "csv", *place).out
+    with Store.open(store) as opened:
+        session = opened.session("last")
+        records = list(opened.records(session.id))
+        sections = list(session_sections(opened, records, plan_of(session)))
+    yield Shown(
+        printed=printed_by_test(ioplan("show", *place).out, sections),
+        page=page_data(page),
+        export=list(csv.DictReader(io.StringIO(flat, newline=""))),
+        windows=whole["windows"],
+        sections=sections,
+    )
+
+
+def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
+    """What was printed of each test, which fits a terminal and is plain."""
+    assert "\x1b" not in text
+    _, *lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    found: dict[str, list[str]] = {}
+    heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
+    for line in lines:
+        if line in heads:
+            found[heads[line]] = []
+        else:
+            found[list(found)[-1]].append(line)
+    return {id: "\n".join(kept) for id, kept in found.items()}
+
+
+def page_data(page: Path) -> dict[str, dict[str, Any]]:
+    """The JSON of each test: its runs, and its charts by their place."""
+    found: dict[str, dict[str, Any]] = {}
+    for id, name, text in DATA.findall(page.read_text()):
+        found.setdefault(id, {})[name.removesuffix("-data")] = json.loads(text)
+    return found
+
+
+def rows_of(frame: dict[str, Any]) -> list[Row]:
+    """The rows that a page unfolds."""
+    keys = [column["key"] for column in frame["columns"]]
+    data = [
+        column
+        if isinstance(column, list)
+        else [column["texts"][at] for at in column["at"]]
+        for column in frame["data"]
+    ]
+    return [dict(zip(keys, values, strict=True)) for values in zip(*data, strict=True)]
+
+
+def columns_of(frame: dict[str, Any]) -> dict[str, Row]:
+    return {column["key"]: column for column in frame["columns"]}
+
+
+def squeezed(text: str) -> list[str]:
+    """Lines with single blanks."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+# tables
+
+
+def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
+    """Each row of the page's table, as a line of the terminal's."""
+    for section in shown.sections:
+        frame = shown.page[section.id]["runs"]["rows"]
+        columns = columns_of(frame)
+        lines = squeezed(shown.printed[section.id])
+        at = 0
+        for row in rows_of(frame):
+            places = [row[key] for key in (*columns, "rounds") if key[0] == "d"]
+            places += [row[key] for key in ("scope", "rounds") if key in row]
+            units = [(row[key], columns[key]["unit"]) for key in FIGURES]
+            texts = [metric_text(*one).removesuffix(" MB/s") for one in units]
+            expected = " ".join((*places, *texts))
+            at = next(n for n, line in enumerate(lines) if n >= at and expected in line)
+            at += 1
+
+
+def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
+    """Rates, means and extremes, made anew of the rows that the export marks."""
+    compared = 0
+    for section in shown.sections:
+        frame = shown.page[section.id]["runs"]["rows"]
+        titles = {key: column["title"] for key, column in columns_of(frame).items()}
+        for row in rows_of(frame):
+            found = exported(shown, section, row, titles)
+            assert len(found) == row.get("runs", 1)
+            run_s = [float(one["run_s"]) for one in found]
+            ios = [int(one["ios"]) for one in found]
+            means = [float(one["mean_ns"]) for one in found]
+            weighted = sum(n * mean for n, mean in zip(ios, means, strict=True))
+            size = sum(int(one["bytes"]) for one in found)
+            assert row["iops"] == pytest.approx(sum(ios) / sum(run_s))
+            assert row["bandwidth"] == pytest.approx(size / sum(run_s))
+            assert row["mean"] == pytest.approx(weighted / sum(ios))
+            assert row["max"] == max(float(one["max_ns"]) for one in found)
+            if len(found) == 1:
+                for percent in ("p50", "p99", "p99.9"):
+                    known = found[0][f"{percent}_supported"] == "true"
+                    value = float(found[0][f"{percent}_ns"]) if known else None
+                    assert row[percent] == value
+            compared += 1
+    assert compared
+
+
+def exported(
+    shown: Shown, section: Section, row: Row, titles: dict[str, str]
+) -> list[Row]:
+    """The exported runs that a row of the page is of."""
+    found = [
+        one
+        for one in shown.export
+        if (one["test"], one["kind"], one["scope"]) == (section.title, "run", "total")
+        and one["current"] == "true"
+        and one["in_window"] != "false"
+    ]
+    axes = dict.fromkeys(name for one in found for name in one if name[:5] == "cell.")
+    for number, axis in enumerate(name for name in axes if any(o[name] for o in found)):
+        found = [one for one in found if one[axis] == row[f"d{number}"]]
+    steps = [key for key, title in titles.items() if title == "step"]
+    return [o for o in found if all(int(o["step"]) + 1 == int(row[k]) for k in steps)]
+
+
+def test_each_row_says_which_rounds_it_is_of(shown: Shown) -> None:
+    for section in shown.sections:
+        frame = shown.page[section.id]["runs"]["rows"]
+        if "rounds" not in columns_of(frame):
+            assert section.title not in shown.windows and not section.figures_of
+            continue
+        window = shown.windows[section.title]
+        last = max(int(o["round"]) for o in shown.export if o["test"] == section.title)
+        assert window["last"] == last
+        inside = {
+            int(one["round"])
+            for one in shown.export
+            if (one["test"], one["in_window"]) == (section.title, "true")
+        }
+        assert inside == set(range(window["first"], window["last"] + 1))
+        state = "steady" if window["steady"] else "last"
+        label = f"{window['first']}–{window['last']} {state}"
+        assert {row["rounds"] for row in rows_of(frame)} == {label}
+        rounds = f"rounds {window['first']} to {window['last']}"
+        words = (
+            f"the steady window ({rounds})"
+            if window["steady"]
+            else f"the last rounds ({rounds[7:]}), which are not steady"
+        )
+        sentence = f"Figures are of {words}: rates are means, latencies of all I/Os"
+        assert section.figures_of == sentence
+        assert sentence in " ".join(shown.printed[section.id].split())
+
+
+def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
+    """SNIA's block gives the mean of the tracked cell over the window."""
+    for section in shown.sections:
+        for header in section.headers:
+            facts = dict(header.pairs)
+            metric, _, cell = facts["Tracked"].partition(", ")
+            columns = columns_of(shown.page[section.id]["runs"]["rows"])
+            keys = {column["title"]: key for key, column in columns.items()}
+            pairs = [part.split("=") for part in cell.split() if "=" in part]
+            place = {keys[axis_title(axis)]: text for axis, text in pairs}
+            rows = rows_of(shown.page[section.id]["runs"]["rows"])
+            (row,) = [row for row in rows if place.items() <= row.items()]
+            if metric in ("iops", "bandwidth"):
+                unit = columns[metric]["unit"]
+                assert facts["Window mean"] == metric_text(row[metric], unit)
+
+
+# charts
+
+
+def test_the_page_holds_each_picture(shown: Shown) -> None:
+    """All metrics of all charts: what the terminal draws is what the page draws."""
+    drawn = 0
+    for section in shown.sections:
+        for number, picture in enumerate(section.pictures, start=1):
+            if not picture.frame.rows:
+                continue
+            held = shown.page[section.id][f"chart-{number}"]
+            assert (held["title"], held["kind"]) == (picture.title, picture.kind)
+            assert rows_of(held["rows"]) == list(picture.frame.records())
+            drawn += 1
+    assert drawn
+
+
+def test_the_terminal_draws_each_point_of_each_picture(shown: Shown) -> None:
+    for section in shown.sections:
+        for picture in section.pictures:
+            found = parts(picture)
+            assert len(found) <= MOST_PARTS
+            if picture.kind in GRIDS:
+                assert sum(len(part.rows) for part in found) == len(picture.frame.rows)
+                continue
+            order = picture.frame.column(picture.x).order
+            keys = ["y0", "y1", "y2", "y3"] if picture.kind == "bands" else [picture.y]
+            expected = Counter(
+                (order.index(row["x"]) if order else row["x"], row[key])
+                for row in picture.frame.records()
+                for key in keys
+            )
+            points = Counter(
+                (x, y)
+                for part in found
+                for curve in curves(picture, part)
+                for x, y in zip(curve.xs, curve.ys, strict=True)
+            )
+            assert points == expected
+
+
+def test_each_picture_is_printed(shown: Shown) -> None:
+    """Its title, then its figures where they are written out, then its notes."""
+    for section in shown.sections:
+        lines, at = squeezed(shown.printed[section.id]), 0
+        for number, picture in enumerate(section.pictures, start=1):
+            titles = [
+                n for n, line in enumerate(lines) if line.startswith(picture.title)
+            ]
+            at = next(n for n in titles if n >= at)
+            end = next((n for n in range(at, len(lines)) if not lines[n]), len(lines))
+            held = shown.page[section.id].get(f"chart-{number}")
+            text = " ".join(lines[at:])
+            assert all(" ".join(note.split()) in text for note in picture.notes)
+            if held and picture.kind in GRIDS:
+                _check_grid(held, lines[at:])
+            elif held and picture.kind == "bars":
+                unit = columns_of(held["rows"])["y"]["unit"]
+                bars = [
+                    line for line in lines[at : end + 1] if "█" in line or "▏" in line
+                ]
+                values = [metric_text(row["y"], unit) for row in rows_of(held["rows"])]
+                assert len(bars) == len(values)
+                assert all(any(b.endswith(f" {v}") for b in bars) for v in values)
+
+
+def _check_grid(held: dict[str, Any], lines: list[str]) -> None:
+    """Each figure of the page's table stands in its line."""
+    columns, rows = columns_of(held["rows"]), rows_of(held["rows"])
+    if "row" not in columns:
+        return
+    y = columns["y"]
+    for name in columns["row"]["order"]:
+        cells = {row["x"]: row["y"] for row in rows if row["row"] == name}
+        texts = [
+            metric_text(cells[x], y["unit"]).removesuffix(" MB/s")
+            for x in columns["x"]["order"]
+            if x in cells
+        ]
+        assert f"{name} {' '.join(texts)}" in lines
+
+
+def test_charts_of_cells_have_the_figures_of_the_table(shown: Shown) -> None:
+    """Rates and means over an axis: those of the table of runs, to the last digit."""
+    for section in shown.sections:
+        rows = rows_of(shown.page[section.id]["runs"]["rows"])
+        known = {
+            row[key] for row in rows for key in ("iops", "bandwidth", "mean", "max")
+        }
+        for picture in section.pictures:
+            over = picture.frame.column(picture.x).title if picture.x else ""
+            if picture.kind not in OF_CELLS or over in SEPARATE:
+                continue
+            keys = [c.key for c in picture.frame.columns if c.title in TITLES]
+            found = [row[key] for row in picture.frame.records() for key in keys]
+            assert set(found) <= known, picture.title
