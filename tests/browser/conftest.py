@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from chromium import Browser, Report, browser, left_out
 from command import ioplan
+from failed_cells import add_failed_cells
+from run_data import session
 
 from ioplan.store.store import Store
 
@@ -47,3 +49,18 @@ def single(simulated: Report) -> Report:
     done = ioplan(*call)
     assert done.code == 0, done.err
     return Report(page, simulated.store, simulated.sessions[:1])
+
+
+@pytest.fixture(scope="session")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A session in which two of four cells failed."""
+    folder = tmp_path_factory.mktemp("failed")
+    store = folder / "results.db"
+    one = session()
+    with Store.open(store) as opened:
+        opened.begin(one)
+        add_failed_cells(opened)
+        opened.finish(one.id, "failed", "2026-11-21T05:46:12Z")
+    page = folder / "failed.html"
+    assert ioplan("report", one.id, "--store", store, "-o", page).code == 0
+    return Report(page, store, [one.id])

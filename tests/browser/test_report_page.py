@@ -12,12 +12,13 @@ from typing import get_args
 
 import pytest
 from chromium import Browser, Report
+from failed_cells import QDS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from ioplan.language.metric import Metric
-from ioplan.report.document import Kind
+from ioplan.report.document import FAILED, Kind
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
@@ -316,6 +317,40 @@ def test_it_fits_and_no_label_is_cut(
     assert chromium.run(CUT) == []
 
 
+def test_a_failed_cell_is_a_mark_and_no_point(
+    chromium: Browser, failed: Report
+) -> None:
+    """Of four queue depths two failed, the last one too: the axis has it."""
+    drawn(chromium, failed.page)
+    id = figure(chromium, "IOPS by queue depth")
+    script = """
+    const texts = (all) => [...all].map((text) => text.textContent);
+    const figure = document.getElementById(arguments[0]);
+    const plot = figure.querySelector(".plot");
+    return {
+      points: plot.querySelectorAll("path[aria-roledescription='circle']").length,
+      marks: texts(plot.querySelectorAll(".mark-text text")),
+      ticks: texts(plot.querySelectorAll(".role-axis-label text")),
+      notes: texts(figure.querySelectorAll(".notes li")),
+    };"""
+    found = chromium.run(script, id)
+    assert found["points"] == 2
+    assert found["marks"].count(FAILED) == 2
+    assert set(QDS) <= set(found["ticks"])
+    assert any(
+        note.startswith(f"{FAILED} failed or stopped") for note in found["notes"]
+    )
+    rows = """
+    const details = document.querySelector(".runs details");
+    details.open = true;
+    fillTable(details);
+    return [...details.querySelectorAll("tbody tr")]
+      .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
+    states = {row[0]: row[-1] for row in chromium.run(rows)}
+    assert states == {"1": "ok", "2": "✕ failed", "4": "ok", "8": "✕ failed"}
+    assert chromium.said() == []
+
+
 def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     drawn(chromium, single.page)
     id = figure(chromium, "Throughput by queue depth")
@@ -324,12 +359,12 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     assert len(found) == 8
     chromium.run("arguments[0].scrollIntoView({block: 'center'})", found[3])
     ActionChains(chromium.driver).move_to_element(found[3]).perform()
-    told = chromium.run("return box.hidden ? '' : box.innerText")
+    hint = chromium.run("return box.hidden ? '' : box.innerText")
     row = chromium.run(
         "return chartOf(document.getElementById(arguments[0])).rows[3]", id
     )
-    assert f"{row['y'] / 1e6:,.3f}".rstrip("0") in told
-    assert "queue depth" in told
+    assert f"{row['y'] / 1e6:,.3f}".rstrip("0") in hint
+    assert "queue depth" in hint
 
 
 def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> None:
@@ -337,11 +372,11 @@ def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> 
     id = figure(chromium, "Throughput by queue depth")
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
     chromium.run("arguments[0].focus()", plot)
-    told = []
+    hints = []
     for _ in range(8):
         plot.send_keys(Keys.ARROW_RIGHT)
-        told.append(plot.find_element(By.XPATH, "../p[@class='told']").text)
-    assert [text.split(",")[0] for text in told] == [
+        hints.append(plot.find_element(By.XPATH, "../p[@class='hint']").text)
+    assert [text.split(",")[0] for text in hints] == [
         f"queue depth {2**n}" for n in range(8)
     ]
     ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"

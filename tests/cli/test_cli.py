@@ -45,7 +45,7 @@ def test_run_ends_with_table_chart_and_place_of_the_record(
     done = ioplan("run", reads, *SIM)
     assert done.code == 0
     assert "held in 4 of 4 cells: expect p99 < 100ms" in done.out
-    assert "iops by qd" in done.out and "┤" in done.out
+    assert "IOPS by queue depth" in done.out and "┤" in done.out
     assert f"4 runs kept in {store_path}" in done.out
 
 

@@ -18,7 +18,7 @@ from ioplan.report.html.payload import picture_json, runs_json
 from ioplan.report.html.spec import spec
 from ioplan.report.many_sessions import many_sessions
 
-SCRIPTS = ("units", "rows", "theme", "draw", "tell", "save", "tables", "page")
+SCRIPTS = ("units", "rows", "theme", "draw", "hints", "save", "tables", "page")
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence")
 PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", "held")

@@ -23,11 +23,11 @@ const chartOf = (figure) => {
   return chart;
 };
 
-const button = (text, told, action) => {
+const button = (text, label, action) => {
   const made = document.createElement("button");
   made.type = "button";
   made.textContent = text;
-  made.setAttribute("aria-label", told);
+  made.setAttribute("aria-label", label);
   made.onclick = () => action(made);
   return made;
 };

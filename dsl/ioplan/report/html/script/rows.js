@@ -16,7 +16,7 @@ const unfold = ({ columns, data }) => {
 };
 
 const DRAWN_ONLY = new Set(["nines", "hidden"]);
-const told = ({ unit }) => !DRAWN_ONLY.has(unit);
+const isListed = ({ unit }) => !DRAWN_ONLY.has(unit);
 
 const sessionKey = (columns) =>
   columns.find(({ title, unit }) => title === "session" && unit === "text")?.key;

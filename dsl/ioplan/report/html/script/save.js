@@ -29,7 +29,7 @@ const quoted = (value) => {
 };
 
 const csv = (columns, rows) => {
-  const shown = columns.filter(told);
+  const shown = columns.filter(isListed);
   const head = shown.map(({ title, unit }) =>
     unit && unit !== "text" ? `${title} [${unit === "size" ? "B" : unit}]` : title || "cell");
   const lines = rows.map((row) => shown.map(({ key }) => quoted(row[key])).join(","));

@@ -19,7 +19,7 @@ const rowOf = (columns, row) => {
 };
 
 const dataTable = (columns, rows) => {
-  const shown = columns.filter(told);
+  const shown = columns.filter(isListed);
   const table = document.createElement("table");
   const head = table.createTHead().insertRow();
   head.append(...shown.map((column) => cell("th", heading(column), column.unit === "text")));
@@ -52,8 +52,8 @@ const pivots = (chart) => {
 const pivot = (caption, across, down, value, rows) => {
   const table = document.createElement("table");
   const measured = TABLE_UNITS[value.unit] && value.unit !== "1/s" ? heading(value) : "";
-  const said = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
-  if (said) table.createCaption().textContent = said;
+  const above = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
+  if (above) table.createCaption().textContent = above;
   const text = (row) => (failed(row) ? FAILED : round(row.y, value.unit));
   const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();

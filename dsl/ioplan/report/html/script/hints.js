@@ -1,8 +1,8 @@
-// What a point is, said beside the pointer, and to those who use the keyboard.
+// The figures of a point, beside the pointer, and to those who use the keyboard.
 
-const tell = (chart, row) =>
+const hint = (chart, row) =>
   chart.columns
-    .filter(told)
+    .filter(isListed)
     .map((column) => [column.title, exact(row[column.key], column.unit)]);
 
 const box = document.createElement("div");
@@ -28,7 +28,7 @@ const showAt = (event, pairs) => {
 
 const tip = (chart) => (handler, event, item, value) => {
   const row = value == null || value === "" ? null : chart.rows[Number(value)];
-  if (row) showAt(event, tell(chart, row));
+  if (row) showAt(event, hint(chart, row));
   else box.hidden = true;
 };
 
@@ -40,8 +40,8 @@ const goTo = (chart, place) => {
   chart.place = Math.max(0, Math.min(rows.length - 1, place));
   const row = rows[chart.place];
   chart.view?.signal("cursor", row.i).run();
-  const text = tell(chart, row).map(([name, value]) => `${name} ${value}`).join(", ");
-  chart.figure.querySelector(".told").textContent = text;
+  const text = hint(chart, row).map(([name, value]) => `${name} ${value}`).join(", ");
+  chart.figure.querySelector(".hint").textContent = text;
 };
 
 const steer = (chart) => (event) => {
