@@ -24,7 +24,9 @@ BEGIN, END = "<!-- kinds: begin -->\n", "<!-- kinds: end -->"
 ALL = list(chain.from_iterable(KINDS))
 CODE = ROOT / "dsl" / "ioplan"
 PLUGINS = ROOT / "plugins"
-LITERAL = re.compile(r'\bcause\s*=\s*"([^"]+)"|\b(?:BdevperfError|UnsoundTest)\(\s*"([^"]+)"')
+LITERAL = re.compile(
+    r'\bcause\s*=\s*"([^"]+)"|\b(?:BdevperfError|UnsoundTest)\(\s*"([^"]+)"'
+)
 ENGINE = PLUGINS / "io_uring" / "engine" / "src" / "job" / "failure.rs"
 
 

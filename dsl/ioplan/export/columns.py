@@ -18,7 +18,7 @@ from ioplan.records.record import (
     RunRecord,
 )
 from ioplan.records.session import Session
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.store.store import Store
@@ -173,7 +173,7 @@ class Counted:
 
 def counted_of(records: Iterable[RunRecord]) -> Counted:
     """Of all records of one session. Keeps the small part of each in memory."""
-    current = standing([_outline(record) for record in records])
+    current = current_records([_outline(record) for record in records])
     by_test: dict[str, list[RunRecord]] = {}
     for record in current:
         if record.asked.round:

@@ -1,6 +1,6 @@
 """A session for other tools: JSON, JSON lines, CSV or Parquet.
 
-JSON and JSON lines give whole records (`ioplan.records.schema`), JSON also the window
+JSON and JSON lines give whole records (`ioplan.records.record`), JSON also the window
 of each test in rounds; CSV and Parquet give flat rows (`ioplan.export.columns`). With
 `series`, every format gives a row for each interval. All is written as it is read: a
 session may be large.

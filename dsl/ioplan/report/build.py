@@ -68,7 +68,7 @@ def session_sections(
     """The sections of some records of one session, as its own report has them."""
     if records:
         session = store.session(records[0].session)
-        found = standing(records)
+        found = current_records(records)
         (label,) = labels([session], [found[0].target])
         yield from _sections([Reported(session, label, found, plan)], Reader(store))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from statistics import median
 
 from ioplan.language.metric import Metric
-from ioplan.measure.metrics import PER
+from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.measure.tally import READ_WRITE, moved
 from ioplan.records.record import Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
@@ -42,7 +42,7 @@ def metric_at(
         return None  # the series is of all streams together
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
-    if metric.name in PER:
+    if metric.name in RATIO_METRICS:
         return _ratio(metric, interval, readings)
     amounts = {"iops": interval.ios, "bandwidth": interval.bytes}
     if metric.name in amounts:
@@ -67,7 +67,8 @@ def _ratio(
 ) -> float | None:
     """What is done for each percent of one CPU, or for each watt."""
     rate, used = (
-        metric_at(Metric(name=name), interval, readings) for name in PER[metric.name]
+        metric_at(Metric(name=name), interval, readings)
+        for name in RATIO_METRICS[metric.name]
     )
     return rate / used if used and rate is not None else None
 

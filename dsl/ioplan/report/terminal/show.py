@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from ioplan.core.text import line
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
-from ioplan.records.superseded import standing
+from ioplan.records.superseded import current_records
 from ioplan.report.build import session_sections
 from ioplan.report.charts.tables import axes_of
 from ioplan.report.document import Section
@@ -56,7 +56,7 @@ def show_records(
 
     Without its plan the axes decide on the charts. Raises StoreError.
     """
-    current = standing(records)
+    current = current_records(records)
     for number, section in enumerate(session_sections(store, current, plan)):
         part = [r for r in current if r.asked.test == section.title]
         if number:
