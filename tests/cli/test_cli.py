@@ -272,7 +272,8 @@ def test_bad_calls_say_what_to_do_and_exit_with_2(
     Path("empty.bin").touch()
     Path("other.bin").write_bytes(bytes(8192))
     done = ioplan("run", reads, *arguments)
-    assert done.code == 2 and done.out == ""
+    assert done.code == 2
+    assert [line["kind"] for line in done.lines] == ["usage"] * ("--json" in arguments)
     assert message in done.err and done.err.startswith("error: ")
     assert "Traceback" not in done.err
     assert Path("other.bin").read_bytes() == bytes(8192)
