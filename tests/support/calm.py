@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from ioplan.testing.calm import calmly
+from ioplan.testing.subject import calmly
 
 
 def in_a_calm_moment(test: Callable[..., None]) -> Callable[..., None]:

@@ -16,14 +16,14 @@ pytest, which ioplan itself does not.
 
 from __future__ import annotations
 
-from ioplan.testing.test_events import Figures
-from ioplan.testing.test_features import Exactness
+from ioplan.testing.test_events import Events
+from ioplan.testing.test_features import Features
 from ioplan.testing.test_load import Load
 from ioplan.testing.test_safety import Safety
-from ioplan.testing.test_words import Speech
+from ioplan.testing.test_words import Words
 
 
-class Conformance(Speech, Load, Figures, Safety, Exactness):
+class Conformance(Words, Load, Events, Safety, Features):
     """Override `backend` and `request`; `content` and `damage` for what is no file."""
 
 

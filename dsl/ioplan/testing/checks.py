@@ -32,14 +32,16 @@ def result_of(events: Sequence[Event]) -> Result:
     """The Result of a run that went well."""
     last = events[-1] if events else None
     assert not isinstance(last, Failure), f"the run failed: {last}"
-    assert isinstance(last, Result), f"the run ended without a Result: {shown(last)}"
+    assert isinstance(last, Result), (
+        f"the run ended without a Result: {described(last)}"
+    )
     errors = sum(one.errors for _, one in directions(last))
     assert not errors, f"{errors} I/Os failed on a sound target"
     assert ios_of(last), "the run did no I/O"
     return last
 
 
-def shown(event: Event | None) -> str:
+def described(event: Event | None) -> str:
     """An event in a few words."""
     if isinstance(event, Result | Progress):
         return f"a {type(event).__name__} with {ios_of(event)} I/Os"
@@ -113,8 +115,8 @@ def check_depth(result: Result, outstanding: int, tolerance: float) -> None:
 
 def check_order(events: Sequence[Event], job: Job) -> None:
     """Started, the warm-up's intervals, the measured ones, and one Result."""
-    assert isinstance(events[0], Started), f"the first event is {shown(events[0])}"
-    assert isinstance(events[-1], Result), f"the last event is {shown(events[-1])}"
+    assert isinstance(events[0], Started), f"the first event is {described(events[0])}"
+    assert isinstance(events[-1], Result), f"the last event is {described(events[-1])}"
     parts = [event for event in events[1:-1] if isinstance(event, Progress)]
     assert len(parts) == len(events) - 2, "Started or an end came in between"
     warm = [part.warmup for part in parts]
@@ -199,7 +201,9 @@ def check_surfaced(events: Sequence[Event], damage: str) -> None:
 def check_refused(events: Sequence[Event]) -> None:
     """The run is a Failure that a person can use."""
     last = events[-1] if events else None
-    assert isinstance(last, Failure), f"a Failure should have come, not {shown(last)}"
+    assert isinstance(last, Failure), (
+        f"a Failure should have come, not {described(last)}"
+    )
     assert last.cause and last.message, "the Failure does not say why"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ioplan.job import Event, Job, Progress, Result
-from ioplan.testing.calm import calmly
 from ioplan.testing.checks import (
     check_consistent,
     check_histograms,
@@ -14,10 +13,10 @@ from ioplan.testing.checks import (
     check_sums,
     result_of,
 )
-from ioplan.testing.subject import Subject, stream
+from ioplan.testing.subject import Subject, calmly, stream
 
 
-class Figures(Subject):
+class Events(Subject):
     """Tests of what is told of one mixed run."""
 
     _mixed: tuple[Job, Sequence[Event]] | None = None

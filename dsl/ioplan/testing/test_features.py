@@ -97,7 +97,7 @@ class Seen:
     after: bytes | None
 
 
-class Exactness(Subject):
+class Features(Subject):
     """A test for each of the features."""
 
     @pytest.mark.parametrize("feature", FEATURES)

@@ -9,7 +9,6 @@ import pytest
 
 from ioplan.backends import Drive
 from ioplan.job import Job, JobStream, Progress, Result
-from ioplan.testing.calm import calmly
 from ioplan.testing.checks import (
     bytes_of,
     check_aligned,
@@ -29,6 +28,7 @@ from ioplan.testing.subject import (
     SLACK_NS,
     WORK_BYTES,
     Subject,
+    calmly,
     sizes,
     stream,
 )

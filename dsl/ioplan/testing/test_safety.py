@@ -15,7 +15,7 @@ import pytest
 
 from ioplan.backends import Drive
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result
-from ioplan.testing.checks import check_surfaced, shown
+from ioplan.testing.checks import check_surfaced, described
 from ioplan.testing.subject import Subject, stream
 
 MARK = "IOPLAN_CONFORMANCE"
@@ -180,7 +180,7 @@ class Safety(Subject):
 
     def _check_stopped(self, last: Event | None, asked: Job, took_s: float) -> None:
         assert took_s <= STOP_S, f"it went on for {took_s:.1f} s after stop()"
-        assert isinstance(last, Result), f"a stopped run ends with {shown(last)}"
+        assert isinstance(last, Result), f"a stopped run ends with {described(last)}"
         assert last.stopped, "the Result does not say that the run was stopped"
         assert last.run_ns < (asked.run_ns or 0), "it says that it ran to its end"
 

@@ -16,12 +16,12 @@ from ioplan.language.spoken import VOCABULARY
 from ioplan.runner.fit import FEATURES, gaps_of
 from ioplan.testing.checks import check_refused, check_same
 from ioplan.testing.subject import (
-    ODD,
+    INVALID,
     SHORT,
     Subject,
     feature_job,
+    invalid_jobs,
     job,
-    odd_jobs,
     stream,
 )
 from ioplan.testing.test_safety import nothing_left
@@ -39,7 +39,7 @@ class InventedStream(JobStream):
     invented_ns: int = 0
 
 
-class Speech(Subject):
+class Words(Subject):
     """Tests of words."""
 
     def test_it_is_a_backend(self, tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ class Speech(Subject):
         fields = {gap.field for gap in self.backend().gaps(short, self.options)}
         assert {"for", "warmup"} <= fields, "it takes short runs, but asks for others"
 
-    @pytest.mark.parametrize("oddity", ODD)
+    @pytest.mark.parametrize("oddity", INVALID)
     def test_an_odd_job_is_a_failure(self, oddity: str, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive, nothing_left():
-            odd = odd_jobs(drive.facts, self.times)[oddity]
+            odd = invalid_jobs(drive.facts, self.times)[oddity]
             with contextlib.suppress(BackendError):
                 self.exactly(odd)
             check_refused(self.run(drive, odd))

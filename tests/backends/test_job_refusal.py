@@ -1,0 +1,80 @@
+"""Jobs that cannot run on a target, and those just beside them that can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ioplan.backends import Gap, TargetFacts
+from ioplan.job import Job
+from ioplan.job_refusal import refusal
+from ioplan.testing.subject import job, sizes, stream
+
+KIB = 1024
+FACTS = TargetFacts(path="t", kind="file", capacity_bytes=64 * KIB, block_bytes=512)
+
+
+def of_stream(**fields: Any) -> Job:
+    return job(FACTS, stream(FACTS, **fields))
+
+
+def region(start: int, end: int) -> dict[str, int]:
+    return {"region_start_bytes": start, "region_end_bytes": end}
+
+
+def cause(asked: Job, *gaps: Gap) -> str | None:
+    failure = refusal(asked, FACTS, gaps)
+    return failure and failure.cause
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"streams": ()}, "bad-job"),
+        ({"run_ns": None}, "bad-job"),
+        ({"run_ns": None, "limit_bytes": 1}, None),
+        ({"run_ns": None, "passes": 0.5}, None),
+    ],
+)
+def test_a_job_has_streams_and_an_end(
+    fields: dict[str, Any], expected: str | None
+) -> None:
+    assert cause(of_stream().model_copy(update=fields)) == expected
+
+
+def test_who_writes_may_write() -> None:
+    writing = of_stream(read_percent=0)
+    assert cause(writing) is None
+    assert cause(writing.model_copy(update={"read_only": True})) == "bad-job"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"read_sizes": sizes(b1000=100)}, "unaligned"),
+        ({"write_sizes": sizes(b1000=100)}, None),  # it only reads
+        ({"write_sizes": sizes(b1000=100), "trim_percent": 10}, "unaligned"),
+        ({"align_bytes": 256}, "unaligned"),
+        (region(256, 64 * KIB), "unaligned"),
+        (region(0, 64 * KIB + 512), "too-small"),
+        (region(0, 64 * KIB), None),
+        (region(0, 4 * KIB), None),
+        (region(0, 4 * KIB - 512), "too-small"),
+        (region(512, 5 * KIB), "too-small"),  # no place in it is aligned
+        (region(512, 5 * KIB) | {"align_bytes": 512}, None),
+        (region(0, 4 * KIB) | {"threads": 2}, None),  # they share it
+        (region(0, 4 * KIB) | {"threads": 2, "pattern": "sequential"}, "too-small"),
+        (region(0, 8 * KIB) | {"threads": 2, "pattern": "sequential"}, None),
+    ],
+)
+def test_each_io_has_its_place(fields: dict[str, Any], expected: str | None) -> None:
+    assert cause(of_stream(**fields)) == expected
+
+
+def test_a_gap_that_nothing_fills() -> None:
+    gap = Gap(stream="main", field="trim", reason="it cannot discard")
+    failure = refusal(of_stream(), FACTS, [gap])
+    assert failure and failure.message == "stream 'main': trim: it cannot discard"
+    filled = gap.model_copy(update={"instead": "writes of zeros"})
+    assert cause(of_stream(), filled) is None
