@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calm import in_a_calm_moment
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.blocking import BlockingBackend, Device
@@ -21,6 +22,7 @@ from ioplan.testing import Conformance
 from ioplan.testing.subject import job, sizes, stream
 
 SIZE_BYTES = 8 << 20
+MS_NS = 1_000_000
 
 
 class FileDevice:
@@ -225,3 +227,48 @@ def test_buckets_of_many_are_those_of_one() -> None:
     assert found.nonzero()[0].tolist() == sorted(
         {bucket_index(value) for value in values}
     )
+
+
+PAUSES = {"each": (1, 1, 1), "groups": (4, 16, 1), "few": (8, 2, 2)}
+"""Queue depth, I/Os between two pauses, threads."""
+
+
+@pytest.mark.parametrize("name", PAUSES)
+@in_a_calm_moment
+def test_pauses(name: str, tmp_path: Path) -> None:
+    """A group takes its I/Os, a millisecond each, and its pause."""
+    qd, every, threads = PAUSES[name]
+    drive = FileBackend().open(named(tmp_path))
+    paused = stream(
+        drive.facts, qd=qd, threads=threads, pause_ns=20 * MS_NS, pause_every=every
+    )
+    with drive.start(job(drive.facts, paused, run_ns=500 * MS_NS)) as execution:
+        *_, result = execution
+    assert isinstance(result, Result)
+    reads = result.streams[0].directions["read"]
+    group_ms = 20 + max(1, every / qd)
+    groups = result.run_ns / MS_NS / group_ms * threads
+    assert 0.8 * groups - threads <= reads.ios / every <= groups + threads
+    assert MS_NS <= reads.sum_ns / reads.ios < 5 * MS_NS
+
+
+def test_a_pause_delays_no_end(tmp_path: Path) -> None:
+    drive = FileBackend().open(named(tmp_path))
+    asked = job(drive.facts, stream(drive.facts, qd=2, pause_ns=60_000 * MS_NS))
+    began_s = time.monotonic()
+    with drive.start(asked) as execution:
+        *_, result = execution
+    assert isinstance(result, Result) and not result.stopped
+    assert result.run_ns == pytest.approx(asked.run_ns, abs=100 * MS_NS)
+    assert result.streams[0].directions["read"].ios == 1
+    assert time.monotonic() - began_s < 5
+
+
+def test_a_group_that_the_bytes_end(tmp_path: Path) -> None:
+    """Nobody waits for I/Os of it that are not issued any more."""
+    drive = FileBackend().open(named(tmp_path))
+    paused = stream(drive.facts, qd=4, pause_ns=MS_NS, pause_every=100)
+    with drive.start(job(drive.facts, paused, limit_bytes=10 * 4096)) as execution:
+        *_, result = execution
+    assert isinstance(result, Result)
+    assert result.streams[0].directions["read"].ios == 10

@@ -120,6 +120,36 @@ def test_littles_law(engine: str, data: Path) -> None:
     assert len(found.series) >= 4
 
 
+PAUSES = {"each": (1, 1, 1), "groups": (8, 32, 1), "few": (32, 8, 2)}
+"""Queue depth, I/Os between two pauses, threads."""
+
+
+@pytest.mark.parametrize("name", PAUSES)
+@in_a_calm_moment
+def test_pauses(name: str, data: Path) -> None:
+    """Of each group's time, what is no pause is its I/O; latencies are those of I/Os."""
+    qd, every, threads = PAUSES[name]
+    pause_ns = 5 * MS_NS
+    paused = stream(qd=qd, threads=threads, pause_ns=pause_ns, pause_every=every)
+    result, _ = done(job(paused, run_ns=SECOND_NS), data)
+    reads = result.streams[0].directions["read"]
+    group_ns = result.run_ns * threads * every / reads.ios
+    mean_ns = reads.sum_ns / reads.ios
+    assert mean_ns < pause_ns / 2
+    least_ns = pause_ns + mean_ns * max(1, every / qd) / 2
+    assert least_ns < group_ns < least_ns + mean_ns * every + MS_NS
+
+
+@in_a_calm_moment
+def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
+    """Where it does, before 3.34, that is a gap and no surprise: and not a hang."""
+    wanted = job(stream(pause_ns=700 * MS_NS), run_ns=SECOND_NS)
+    result, _ = done(wanted, data)
+    late = [gap.field for gap in FioBackend().gaps(wanted, {})] == ["pause"]
+    assert result.run_ns == pytest.approx((1.4 if late else 1) * SECOND_NS, rel=0.1)
+    assert result.streams[0].directions["read"].ios == 2 and not result.stopped
+
+
 def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
                  warmup_ns=SECOND_NS // 2)  # fmt: skip

@@ -58,6 +58,11 @@ JOBS: dict[str, Job] = {
     "rate-sizes": job(stream(rate={"iops": 1000}, read_sizes=split((4096, 50), (8192, 50)))),
     "rate-bandwidth": job(stream(rate={"bytes_per_s": 100 * MIB})),
     "rate-poisson": job(stream(rate={"iops": 500, "arrivals": "poisson"})),
+    "pause": job(stream(pause_ns=5_000_000)),
+    "pause-every": job(stream(pause_ns=250_000, pause_every=128, qd=32, threads=2)),
+    "pause-short": job(stream(pause_ns=700)),
+    "pause-long": job(stream(pause_ns=2 * SECOND_NS)),
+    "pause-warmup": job(stream(pause_ns=5_000_000), warmup_ns=SECOND_NS),
     "zipf": job(stream(distribution={"kind": "zipf", "theta": 1.2})),
     "zipf-one": job(stream(distribution={"kind": "zipf", "theta": 1})),
     "pareto": job(stream(distribution={"kind": "pareto", "h": 0.2})),
@@ -137,6 +142,14 @@ def test_a_newer_fio_has_a_gap_less() -> None:
     assert find_gaps(GapContext(wanted, "io_uring", (3, 37)))
     assert not find_gaps(GapContext(wanted, "io_uring", (3, 38)))
     assert not find_gaps(GapContext(wanted, "libaio", (3, 33)))
+    paused = job(stream(pause_ns=SECOND_NS), warmup_ns=SECOND_NS)
+    fields = {
+        version: [
+            gap.field for gap in find_gaps(GapContext(paused, "io_uring", version))
+        ]
+        for version in ((3, 33), (3, 34), (3, 35))
+    }
+    assert fields == {(3, 33): ["pause", "warmup"], (3, 34): ["warmup"], (3, 35): []}
 
 
 def test_io_uring_cmd_says_what_it_cannot() -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.offsets import UNLIMITED, ByteBudget, Io, IoGenerator
+from ioplan.blocking.pause import Pause
 from ioplan.job import Job, JobStream
 from ioplan.workload import Direction
 
@@ -34,11 +35,16 @@ class Worker(Thread):
     """A closed loop on a connection of its own: one of a stream's outstanding I/Os."""
 
     def __init__(
-        self, device: Device, ios: IoGenerator, budget: ByteBudget, stream_index: int
+        self,
+        device: Device,
+        ios: IoGenerator,
+        budget: ByteBudget,
+        pause: Pause | None,
+        stream_index: int,
     ) -> None:
         super().__init__(daemon=True, name=f"ioplan worker of stream {stream_index}")
         self.device, self.ios, self.budget = device, ios, budget
-        self.stream_index = stream_index
+        self.pause, self.stream_index = pause, stream_index
         self.done: deque[Done] = deque()
         self.failure: Exception | None = None
         self.first_error: tuple[int, dict[str, Any]] | None = None
@@ -49,8 +55,7 @@ class Worker(Thread):
         """Issue I/Os until it is time to end, or there is none left to do."""
         errors, now_ns = 0, time.monotonic_ns()
         try:
-            while not self.is_over(now_ns) and (io := self._next(now_ns)):
-                done = self._perform(io)
+            while not self.is_over(now_ns) and (done := self._next(now_ns)):
                 self.done.append(done)
                 now_ns = done.end_ns
                 errors = errors + 1 if done.latency_ns < 0 else 0
@@ -62,9 +67,21 @@ class Worker(Thread):
         except Exception as error:  # an author's code: anything may come
             self.failure = error
 
-    def _next(self, now_ns: int) -> Io | None:
+    def _next(self, now_ns: int) -> Done | None:
+        """The next I/O, done; None if there is none."""
+        if not self.pause:
+            return self._issue(now_ns)
+        if not self.pause.enter(self.is_over):
+            return None
+        try:
+            return self._issue(time.monotonic_ns())
+        finally:
+            self.pause.leave()
+
+    def _issue(self, now_ns: int) -> Done | None:
         warm = now_ns < self.measured_from_ns
-        return self.ios.next(UNLIMITED if warm else self.budget)
+        io = self.ios.next(UNLIMITED if warm else self.budget)
+        return self._perform(io) if io else None
 
     def _perform(self, io: Io) -> Done:
         latency_ns, start_ns = -1, time.monotonic_ns()
@@ -119,8 +136,9 @@ class WorkerPool:
         if stream.pattern == "sequential":
             own_bytes = ios.end - ios.start
         own = ByteBudget(own_bytes * (self.job.passes or inf), budget)
+        pause = Pause(stream) if stream.pause_ns else None
         for _ in range(stream.qd):
-            self.workers.append(Worker(self.connect(), ios, own, index))
+            self.workers.append(Worker(self.connect(), ios, own, pause, index))
 
     def start(self, measured_from_ns: int) -> None:
         """Begin. The I/O ends after the job's time, when stopped, or by its bytes."""

@@ -21,7 +21,8 @@ OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=p
 SPEAKS = frozenset(
     (
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("rate", "rate poisson", "pause", "pause every", "region"),
+        *("hotspots", "zipf", "pareto", "normal"),
         *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
         *("for", "bytes", "passes", "warmup"),
     )

@@ -73,7 +73,8 @@ class FioExecution(Closing):
     def _limit_time(self) -> None:
         """From now on."""
         if self.job.run_ns is not None:
-            asked_s = (self.job.run_ns + self.job.warmup_ns) / SECOND_NS
+            pause_ns = max((s.pause_ns for s in self.job.streams), default=0)
+            asked_s = (self.job.run_ns + self.job.warmup_ns + pause_ns) / SECOND_NS
             self.process.deadline_s = time.monotonic() + asked_s + OVERDUE_S
 
     def go(self, at_ns: int) -> None:

@@ -12,11 +12,24 @@ from dataclasses import dataclass
 from ioplan.backends import Gap
 from ioplan.job import Job, JobStream
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
-from ioplan_fio.section import distribution_text, is_whole, rate_lines, size_text
+from ioplan_fio.section import (
+    US_NS,
+    distribution_text,
+    is_whole,
+    pause_us,
+    rate_lines,
+    size_text,
+)
 from ioplan_fio.streams import Sizes, directions, extent, sizes, used_sizes
 
 SYNC_MENDED = (3, 38)
 """Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
+PAUSE_ENDS_WITH_RUN, PAUSE_AFTER_WARMUP = (3, 34), (3, 35)
+"""Since then ("fix runtime when used with thinktime", "Fix missing re-init thinktime
+when using ramptime")."""
+MAX_LATE_NS = 50_000_000
+"""A run that ends so much later than asked is no other one."""
+MAX_PAUSE_US = (1 << 31) - 1
 MAX_SIZES = 64
 SPDK = "spdk_bdev"
 """SPDK's plugin: its targets are devices, and it queues discards."""
@@ -131,6 +144,20 @@ def _rate(context: GapContext, stream: JobStream) -> Found:
     return "rate", reason, f"{', '.join(rate_lines(stream))}, latency from the issue"
 
 
+def _pause(context: GapContext, stream: JobStream) -> Found:
+    if not stream.pause_ns:
+        return None
+    if pause_us(stream) > MAX_PAUSE_US:
+        return "pause", f"fio pauses for {MAX_PAUSE_US / 1e6:.0f} s at most", ""
+    if pause_us(stream) * US_NS != stream.pause_ns:
+        reason = f"fio pauses in whole us, not {stream.pause_ns:g} ns"
+        return "pause", reason, f"thinktime={pause_us(stream)}us"
+    if stream.pause_ns > MAX_LATE_NS and context.version < PAUSE_ENDS_WITH_RUN:
+        reason = "before 3.34 fio ends a run only after the pause that it is in"
+        return "pause", reason, f"a run of up to {pause_us(stream) / 1e6:g} s more"
+    return None
+
+
 def _region(context: GapContext, stream: JobStream) -> Found:
     part = extent(context.job, stream).size_bytes
     if part >= used_sizes(stream)[-1]:
@@ -212,14 +239,20 @@ def _limit(context: GapContext, stream: JobStream) -> Found:
 
 
 def _warmup(context: GapContext, stream: JobStream) -> Found:
-    by_bytes = context.job.passes is not None or context.job.limit_bytes is not None
-    if not context.job.warmup_ns or not by_bytes:
+    if not context.job.warmup_ns:
         return None
-    reason = "fio counts what it moves while it warms up towards the bytes of the run"
-    return "warmup", reason, ""
+    if context.job.passes is not None or context.job.limit_bytes is not None:
+        reason = (
+            "fio counts what it moves while it warms up towards the bytes of the run"
+        )
+        return "warmup", reason, ""
+    if stream.pause_ns and context.version < PAUSE_AFTER_WARMUP:
+        reason = "before 3.35 fio leaves out as many pauses as it made in a warm-up"
+        return "warmup", reason, ""
+    return None
 
 
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
-    *(_pattern, _mix, _size, _qd, _rate, _region, _distribution, _align, _data),
+    *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _distribution, _align, _data),
     *(_trim, _sync, _verify, _limit, _warmup),
 )

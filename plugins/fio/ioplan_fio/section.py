@@ -26,6 +26,7 @@ KINDS: dict[tuple[Direction, ...], str] = {
     ("write",): "write",
     ("trim",): "trim",
 }
+US_NS = 1_000
 NEAR_ONE = 1.001
 """fio refuses a theta of 1, where its formula divides by zero."""
 
@@ -41,6 +42,7 @@ def section_lines(job: Job, stream: JobStream) -> Iterator[str]:
     yield from _place(job, stream)
     yield from _random(job, stream)
     yield from rate_lines(stream)
+    yield from _pause(stream)
     if "write" in directions(stream):
         yield from _data(stream)
         if stream.sync_every is not None:
@@ -126,6 +128,21 @@ def distribution_text(stream: JobStream) -> str:
 
 def _zoned(zones: list[tuple[int, int]]) -> str:
     return "zoned:" + ":".join(f"{ios}/{space}" for ios, space in zones if space)
+
+
+def _pause(stream: JobStream) -> Iterator[str]:
+    """By issued I/Os: fio's default counts completed ones, and then issues more than
+    was asked for where the queue is deeper than the group."""
+    if not stream.pause_ns:
+        return
+    yield f"thinktime={pause_us(stream)}us"
+    yield f"thinktime_blocks={stream.pause_every}"
+    yield "thinktime_blocks_type=issue"
+
+
+def pause_us(stream: JobStream) -> int:
+    """A pause as fio takes it: whole microseconds, one at least."""
+    return max(1, round(stream.pause_ns / US_NS))
 
 
 def _data(stream: JobStream) -> Iterator[str]:
