@@ -30,7 +30,8 @@ DEFAULT_BYTES = 64 << 30
 SPEAKS = frozenset(
     (
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
+        *("rate", "rate poisson", "pause", "pause every", "region"),
+        *("hotspots", "zipf", "pareto", "normal"),
         *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
         *("for", "bytes", "passes", "warmup"),
     )

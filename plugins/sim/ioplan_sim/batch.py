@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from ioplan_sim.io_source import DRAWS
+from ioplan_sim.pausing_source import PausingSource
 from ioplan_sim.queue_model import QueueModel
 
 MIN_WORK, MAX_WORK = 2 * DRAWS, 12 * DRAWS
@@ -24,19 +25,29 @@ class Batch(QueueModel):
 
     def run(self) -> None:
         """Fill the samples of the sources."""
-        self.outstanding = sum(source.load.outstanding for source in self.sources)
+        self.outstanding = sum(source.outstanding for source in self.sources)
         for source in self.sources:
             self.begin(source)
         self._warm_up()
         self.measured = self.page_ops = 0
         self.erases = 0.0
         for source in self.sources:
-            source.samples = [[] for _ in source.kinds]
+            source.clear_samples()
         work = MIN_WORK
         self._follow(work)
         while work < MAX_WORK and not self._is_enough():
             work = min(2 * work, MAX_WORK)
             self._follow(work)
+        self._complete_bursts()
+
+    def _complete_bursts(self) -> None:
+        """A pause may outlast a batch: it is cut short, to see what comes after it."""
+        pausing = [one for one in self.sources if isinstance(one, PausingSource)]
+        while lacking := [one for one in pausing if one.lacks_bursts()]:
+            for source in lacking:
+                self.cut_pause(source)
+            for _ in range(EVENTS):
+                self.next_event()
 
     def _follow(self, work: int) -> None:
         """Let events happen until so much is done, each I/O once at least."""

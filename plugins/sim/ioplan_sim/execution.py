@@ -167,7 +167,9 @@ class SimExecution(Closing):
         )
         noise = self._rng.normal(0, NOISE)
         for load, pace in zip(loads, self._speeds.at(loads, condition), strict=True):
-            load.go(pace, max(0.5, 1 + noise + self._run_deviation * pace.deviation))
+            load.set_pace(
+                pace, max(0.5, 1 + noise + self._run_deviation * pace.deviation)
+            )
 
     def _stored(self, load: StreamLoad) -> tuple[float, float]:
         """Of what the stream reads, how much is stored and in what pieces."""

@@ -19,6 +19,9 @@ RETRY_TIMES = 5.0
 JITTER = 0.1
 """How much the overhead of a command varies."""
 
+Samples = list[list[float]]
+"""Latencies by kind of I/O."""
+
 
 class IoSource:
     """Where the I/Os of one stream come from, and the latencies that they had."""
@@ -33,9 +36,9 @@ class IoSource:
     ) -> None:
         self.load, self.kinds = load, load.kinds
         self.open_loop, self.stored, self.spec, self.rng = open_loop, stored, spec, rng
-        self.free = load.outstanding
+        self.free = self.outstanding = load.outstanding
         self.waiting: deque[float] = deque()
-        self.samples: list[list[float]] = [[] for _ in load.kinds]
+        self.samples: Samples = [[] for _ in load.kinds]
         self.number = self.writes = 0
         self.last_page, self.ready_ns = -1, 0.0
         self.piece = max(1.0, min(stored[1], spec.page_pages))
@@ -51,6 +54,11 @@ class IoSource:
         delays_ns = spec.host.overhead * rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
         self.delays_ns: list[float] = delays_ns.tolist()
         self.gaps_ns = self._gaps(rng) if self.open_loop else None
+
+    def clear_samples(self) -> None:
+        """Forget the latencies; what is under way still comes."""
+        for sample in self.samples:
+            sample.clear()
 
     def deviation(self) -> float:
         """The relative standard error of the mean latency, from the means of parts.

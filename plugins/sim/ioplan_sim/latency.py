@@ -56,13 +56,15 @@ class Pace:
     """A stream's latencies by kind, and the mean time of one I/O.
 
     `saturated_ns` is that time when all that may be outstanding is; `deviation` is how
-    far the times may be off, relative to them.
+    far the times may be off, relative to them. `burst_ns` is the time of all I/Os
+    between two pauses.
     """
 
     curves: tuple[Curve, ...]
     cycle_ns: float
     saturated_ns: float
     deviation: float
+    burst_ns: float = 0.0
 
     def mixed(self, other: Pace, share: float) -> Pace:
         """Between two paces, a share of the way to the other."""
@@ -74,6 +76,7 @@ class Pace:
             self.cycle_ns + (other.cycle_ns - self.cycle_ns) * share,
             self.saturated_ns + (other.saturated_ns - self.saturated_ns) * share,
             self.deviation + (other.deviation - self.deviation) * share,
+            self.burst_ns + (other.burst_ns - self.burst_ns) * share,
         )
 
 

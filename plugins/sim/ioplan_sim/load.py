@@ -95,13 +95,17 @@ class StreamLoad:
         """Whether a rated stream has more due than may be outstanding."""
         return self.backlog_ios > self.outstanding
 
-    def go(self, pace: Pace, factor: float) -> None:
-        """Take a pace, all latencies being `factor` as long, by Little's law.
+    def set_pace(self, pace: Pace, factor: float) -> None:
+        """Take a pace, all latencies being `factor` as long: by Little's law, or by the
+        times of a burst and of the pause after it.
 
         What a rated stream has left behind it wants to make up within a second.
         """
         self.pace, self.factor, self.cycle_ns = pace, factor, pace.cycle_ns * factor
         self.max_per_ns = self.outstanding / (pace.saturated_ns * factor)
+        if self.stream.pause_ns:
+            cycle_ns = pace.burst_ns * factor + self.stream.pause_ns
+            self.max_per_ns = self.stream.threads * self.stream.pause_every / cycle_ns
         wanted_per_ns = self.rate_per_ns + self.backlog_ios / 1e9
         self.pace_per_ns = min(self.max_per_ns, wanted_per_ns)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ioplan_sim.io_source import DRAWS, IoSource
 from ioplan_sim.load import IoKind
+from ioplan_sim.pausing_source import PausingSource
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
 
@@ -36,7 +37,8 @@ class Write(NamedTuple):
     """A write on its way to the buffer."""
 
     source: IoSource
-    kind: int
+    kind: IoKind
+    sample: list[float]
     intended_ns: float
     die: int
 
@@ -69,8 +71,10 @@ class QueueModel:
         self.erases = 0.0
         self.events: list[tuple[float, int, int, object]] = []
         self.serial = self.finished = self.measured = self.page_ops = 0
-        handlers = (self._arrived, self._freed, self._admitted, self._programmed)
-        self.handlers: tuple[Callable[[float, Any], None], ...] = handlers
+        self.handlers: tuple[Callable[[float, Any], None], ...] = (
+            *(self._arrived, self._freed, self._admitted, self._programmed),
+            self._resumed,
+        )
         self._buffer(rng)
 
     def _buffer(self, rng: np.random.Generator) -> None:
@@ -104,6 +108,9 @@ class QueueModel:
 
     def begin(self, source: IoSource) -> None:
         """Let it issue its first I/Os, or wait for its first arrival."""
+        if isinstance(source, PausingSource):
+            self._push(source.resume_ns, RESUMED, source)
+            return
         if source.gaps_ns:
             self._push(source.gaps_ns[0], ARRIVED, source)
             return
@@ -127,12 +134,40 @@ class QueueModel:
     def _freed(self, now_ns: float, source: IoSource) -> None:
         """An I/O is complete: the next one, if it is due."""
         self.finished += 1
-        if source.gaps_ns is None:
+        if isinstance(source, PausingSource):
+            self._continue_burst(now_ns, source)
+        elif source.gaps_ns is None:
             self._issue(now_ns, source, now_ns)
         elif source.waiting:
             self._issue(now_ns, source, source.waiting.popleft())
         else:
             source.free += 1
+
+    def _continue_burst(self, now_ns: float, source: PausingSource) -> None:
+        source.in_flight -= 1
+        if source.issued < source.ios:
+            self._issue_of_burst(now_ns, source)
+        elif not source.in_flight:
+            source.end_burst(now_ns)
+            self._push(source.resume_ns, RESUMED, source)
+
+    def _issue_of_burst(self, now_ns: float, source: PausingSource) -> None:
+        source.count_issue(now_ns)
+        self._issue(now_ns, source, now_ns)
+
+    def _resumed(self, now_ns: float, source: PausingSource) -> None:
+        """A pause is over, unless it was cut short before."""
+        if source.in_flight or now_ns < source.resume_ns:
+            return
+        source.begin_burst(now_ns)
+        for _ in range(source.outstanding):
+            self._issue_of_burst(now_ns, source)
+
+    def cut_pause(self, source: PausingSource) -> None:
+        """End a pause now, if it is one."""
+        now_ns = self.events[0][0]
+        source.resume_ns = min(source.resume_ns, now_ns)
+        self._resumed(now_ns, source)
 
     def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> None:
         number = source.number % DRAWS
@@ -140,29 +175,29 @@ class QueueModel:
             source.draw()
         source.number += 1
         choice = source.choice[number]
-        kind = source.kinds[choice]
+        kind, sample = source.kinds[choice], source.samples[choice]
         self.command_ns = max(self.command_ns, now_ns) + self.each_command_ns
         start_ns = self.command_ns - self.each_command_ns + source.delays_ns[number]
         if kind.direction == "read":
             done_ns = self._read(start_ns, source, kind, number)
-            self._done(done_ns, source, choice, intended_ns)
+            self._done(done_ns, source, sample, intended_ns)
         elif kind.direction == "write":
             self.in_ns = max(self.in_ns, start_ns) + kind.size_bytes * self.link_ns
             die = source.first_pages[number] % self.dies
-            write = Write(source, choice, intended_ns, die)
+            write = Write(source, kind, sample, intended_ns, die)
             self._push(self.in_ns, ADMITTED, write)
         else:
-            self._done(start_ns + self.spec.host.trim, source, choice, intended_ns)
+            self._done(start_ns + self.spec.host.trim, source, sample, intended_ns)
 
     def _done(
         self,
         done_ns: float,
         source: IoSource,
-        choice: int,
+        sample: list[float],
         intended_ns: float,
         rest_ns: float = 0,
     ) -> None:
-        source.samples[choice].append(done_ns - intended_ns)
+        sample.append(done_ns - intended_ns)
         self.measured += 1
         self._push(done_ns + rest_ns, FREED, source)
 
@@ -225,7 +260,7 @@ class QueueModel:
             self._accept(now_ns, write)
 
     def _accept(self, now_ns: float, write: Write) -> None:
-        source, kind = write.source, write.source.kinds[write.kind]
+        source, kind = write.source, write.kind
         self.held_pages += kind.pages
         self.loose_pages += kind.pages
         self.page_ops += 1 + int(kind.pages) // self.unit
@@ -235,7 +270,7 @@ class QueueModel:
         source.writes += 1
         every = source.load.stream.sync_every
         flush_ns = self.spec.buffer.flush if every and source.writes % every == 0 else 0
-        self._done(now_ns, source, write.kind, write.intended_ns, flush_ns)
+        self._done(now_ns, source, write.sample, write.intended_ns, flush_ns)
         while self.idle and self.loose_pages >= self.unit:
             self.loose_pages -= self.unit
             self._occupy(self.idle.pop(), now_ns)
@@ -273,4 +308,4 @@ class QueueModel:
         self._push(self.die_ns[die], PROGRAMMED, (die, 0))
 
 
-ARRIVED, FREED, ADMITTED, PROGRAMMED = range(4)
+ARRIVED, FREED, ADMITTED, PROGRAMMED, RESUMED = range(5)

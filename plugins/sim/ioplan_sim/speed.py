@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from math import inf, log
+from statistics import fmean
 from typing import Self
 from zlib import crc32
 
@@ -12,9 +15,10 @@ import numpy as np
 from ioplan.job import JobStream
 from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch
-from ioplan_sim.io_source import IoSource
+from ioplan_sim.io_source import IoSource, Samples
 from ioplan_sim.latency import Curve, Pace
 from ioplan_sim.load import StreamLoad
+from ioplan_sim.pausing_source import PausingSource
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.spec import DriveSpec
 
@@ -48,12 +52,12 @@ class _Text(str):
     __slots__ = ()
 
     def __new__(cls, stream: JobStream) -> Self:
-        said = (
+        fields = (
             f"{name}={value!r}"
             for name, value in stream.__repr_args__()
             if name in FIRST or value != STREAM_DEFAULTS.get(str(name))
         )
-        return super().__new__(cls, f"JobStream({', '.join(said)})")
+        return super().__new__(cls, f"JobStream({', '.join(fields)})")
 
     def __repr__(self) -> str:
         return str(self)
@@ -129,14 +133,27 @@ class Speeds:
     def _batch(
         self, loads: list[StreamLoad], condition: Condition, is_open: list[bool]
     ) -> Paces:
-        said = (tuple(map(_Text, self.streams)), condition, is_open)
-        rng = np.random.default_rng(crc32(repr(said).encode()))
+        seeded_by = (tuple(map(_Text, self.streams)), condition, is_open)
+        rng = np.random.default_rng(crc32(repr(seeded_by).encode()))
         parts = zip(loads, is_open, condition.stored, strict=True)
-        sources = [
-            IoSource(load, loop, held, self.spec, rng) for load, loop, held in parts
+        sources = [self._sources(*part, rng) for part in parts]
+        Batch(self.spec, list(chain(*sources)), condition, rng).run()
+        return tuple(_pace(group, self.spec) for group in sources)
+
+    def _sources(
+        self,
+        load: StreamLoad,
+        is_open: bool,
+        stored: tuple[float, float],
+        rng: np.random.Generator,
+    ) -> Sequence[IoSource]:
+        """One for a stream, or for each of its threads, where these pause."""
+        if not load.stream.pause_ns:
+            return [IoSource(load, is_open, stored, self.spec, rng)]
+        return [
+            PausingSource(load, thread, stored, self.spec, rng)
+            for thread in range(load.stream.threads)
         ]
-        Batch(self.spec, sources, condition, rng).run()
-        return tuple(_pace(source, self.spec) for source in sources)
 
 
 def _keeps_rate(load: StreamLoad, saturated_ns: float) -> bool:
@@ -151,12 +168,43 @@ def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
     return round(share * 8) / 8, PIECES / max(1, round(PIECES / piece))
 
 
-def _pace(source: IoSource, spec: DriveSpec) -> Pace:
-    """From samples; a kind too rare for the batch is taken to be like the others."""
-    every = [one for part in source.samples for one in part] or [float(spec.flash.read)]
-    curves = tuple(Curve.of(part or every) for part in source.samples)
-    flush_ns = sum(k.share for k in source.kinds if k.direction == "write")
-    flush_ns *= spec.buffer.flush / (source.load.stream.sync_every or inf)
-    pairs = zip(source.kinds, curves, strict=True)
-    cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in pairs), flush_ns)
-    return Pace(curves, cycle_ns, cycle_ns, source.deviation())
+def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
+    """Of one stream: from one source, or from those of its threads."""
+    load = sources[0].load
+    pausing = [one for one in sources if isinstance(one, PausingSource)]
+    curves = (
+        _paused_curves(pausing, spec) if pausing else _curves(sources[0].samples, spec)
+    )
+    flush_ns = sum(k.share for k in load.kinds if k.direction == "write")
+    flush_ns *= spec.buffer.flush / (load.stream.sync_every or inf)
+    kinds = zip(load.kinds, curves, strict=True)
+    cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in kinds), flush_ns)
+    return Pace(
+        curves,
+        cycle_ns,
+        cycle_ns,
+        fmean(source.deviation() for source in sources),
+        fmean(source.burst_ns() for source in pausing) if pausing else 0.0,
+    )
+
+
+def _curves(samples: Samples, spec: DriveSpec) -> tuple[Curve, ...]:
+    """By kind; one too rare for the batch is taken to be like the others."""
+    every = [one for part in samples for one in part] or [float(spec.flash.read)]
+    return tuple(Curve.of(part or every) for part in samples)
+
+
+def _paused_curves(
+    threads: Sequence[PausingSource], spec: DriveSpec
+) -> tuple[Curve, ...]:
+    """Of all threads; the inner part of a burst counts for what was left out."""
+    outer = _curves(_joined([thread.outer for thread in threads]), spec)
+    share = threads[0].inner_share
+    if not share:
+        return outer
+    inner = _curves(_joined([thread.inner for thread in threads]), spec)
+    return tuple(a.mixed(b, share) for a, b in zip(outer, inner, strict=True))
+
+
+def _joined(parts: Sequence[Samples]) -> Samples:
+    return [list(chain(*kind)) for kind in zip(*parts, strict=True)]
