@@ -147,9 +147,8 @@ class SimExecution(Closing):
         for index, (load, part) in enumerate(pairs):
             # What one stream moves too much or too little, the next ones make up.
             rest = sum(other.bytes_per_ns for other in loads[index:])
-            limit_bytes = self._left_bytes * (
-                load.bytes_per_ns / rest
-            )  # all, of the last
+            share = load.bytes_per_ns / rest  # exactly 1 for the last one
+            limit_bytes = self._left_bytes * share
             self._advance(load, part, time_ns, min(load.left_bytes, limit_bytes))
         spare_share = max(0.0, 1 - 2 * self.ssd.work(loads)) * SPARE_TIME_SHARE
         self.ssd.rest(time_ns, spare_share)
