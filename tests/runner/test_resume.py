@@ -96,7 +96,7 @@ def test_a_restart_of_the_host_ends_it(
     other = tmp_path / "boot_id"
     other.write_text("another boot")
     monkeypatch.setattr(write_evidence, "BOOT_ID", other)
-    assert "the host was started anew since" in run(plan, file).out
+    assert "the host was rebooted since" in run(plan, file).out
     assert prepared(store_path) == 1
 
 

@@ -67,7 +67,7 @@ def test_the_session_goes_on(store: Path, tmp_path: Path) -> None:
     print(done)
     assert done.code == 0
     notes = [line["text"] for line in done.of("note")]
-    assert any("the host was started anew" in text for text in notes)
+    assert any("the host was rebooted" in text for text in notes)
     with Store.open(store / "results.db") as opened:
         (session,) = opened.sessions()
         records = list(opened.records(session.id))

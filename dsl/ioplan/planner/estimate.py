@@ -77,7 +77,7 @@ class Cost(NamedTuple):
     exact: bool = True
 
     def repeated(self, factor: int) -> Cost:
-        """The cost of doing it again and again."""
+        """The cost of doing it so often."""
         return Cost(self.run_s * factor, self.written_bytes * factor, self.exact)
 
 

@@ -103,7 +103,7 @@ class Idle:
 
 @dataclass(frozen=True)
 class RoundsOf:
-    """The matrix of a test again and again, until steady.
+    """The matrix of a test, repeated until steady.
 
     `round(n)` unfolds the round of that number, from 1, as often as it is asked.
     """

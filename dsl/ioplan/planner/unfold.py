@@ -45,9 +45,9 @@ class RunPosition(NamedTuple):
 
 def run_positions(steps: tuple[StepTemplate, ...]) -> Iterator[tuple[int, RunPosition]]:
     """The place of each run, by the identity of its template."""
-    for number, (step, around) in enumerate(_leaves(steps, (), repeated=False)):
+    for number, (step, context) in enumerate(_leaves(steps, (), repeated=False)):
         if isinstance(step, RunTemplate):
-            yield id(step), RunPosition(number, around)
+            yield id(step), RunPosition(number, context)
 
 
 def _leaves(
@@ -56,11 +56,11 @@ def _leaves(
     """Runs and rests, each with its context; in a repeat, all other steps are part."""
     for i, step in enumerate(steps):
         rest = steps[i + 1 :] if repeated else ()
-        around = (*before, *steps[:i], *((None, *rest) if rest else ()))
+        context = (*before, *steps[:i], *((None, *rest) if rest else ()))
         if isinstance(step, RepeatTemplate):
-            yield from _leaves(step.steps, around, repeated=True)
+            yield from _leaves(step.steps, context, repeated=True)
         else:
-            yield step, around
+            yield step, context
 
 
 UNKNOWN = TargetState()
@@ -90,7 +90,7 @@ class Unfolding:
         self.positions = dict(run_positions(test.steps))
         self.after = preparation(test.after) if test.after else None
         self.each_run = test.after is not None and test.after.before_each == "run"
-        self.again = test.after.then if test.after else None
+        self.then = test.after.then if test.after else None
         self.started = False
 
     def matrix(self, number: int) -> Iterator[SingleStep]:
@@ -109,7 +109,7 @@ class Unfolding:
         if after is None:
             return False
         each = after.before_each
-        if self.again and self.each_run:
+        if self.then and self.each_run:
             return False  # what comes before each run comes before the first
         if self.previous is None or (each == "round" and first):
             return True
@@ -124,13 +124,13 @@ class Unfolding:
         """
         assert self.test.after and self.after
         wanted = self.test.after.precondition
-        again = self.again.steps if self.again else ()
-        remaining = () if self.again and self.started else self.state.remaining(wanted)
-        total = len(steps_of(wanted)) + len(again)
-        due = (*remaining, *again)
+        then = self.then.steps if self.then else ()
+        remaining = () if self.then and self.started else self.state.remaining(wanted)
+        total = len(steps_of(wanted)) + len(then)
+        due = (*remaining, *then)
         for position, step in enumerate(due, total - len(due) + 1):
             yield Prepare(self.test, self.after, step, position, total)
-        self.state = UNKNOWN if again else reached(wanted)
+        self.state = UNKNOWN if then else reached(wanted)
         self.started = True
 
     def _cell(
@@ -140,8 +140,8 @@ class Unfolding:
             if isinstance(step, RepeatTemplate):
                 times = int(amount_of(step.times, cell).value)
                 for turn in range(1, times + 1):
-                    again = (iteration - 1) * times + turn if iteration else turn
-                    yield from self._cell(cell, step.steps, number, again)
+                    inner = (iteration - 1) * times + turn if iteration else turn
+                    yield from self._cell(cell, step.steps, number, inner)
             elif isinstance(step, IdleTemplate):
                 yield Idle(self.test, cell, self._pause_ns(step, cell), step.text)
             else:
@@ -172,9 +172,9 @@ class Unfolding:
 
     def _context(self, step: RunTemplate, cell: Cell) -> str:
         """A digest of what bears on a run, worked out once a cell."""
-        around = self.positions[id(step)].context
-        if around and id(step) not in self.contexts:
-            self.contexts[id(step)] = digest(*self._context_parts(around, cell))
+        context = self.positions[id(step)].context
+        if context and id(step) not in self.contexts:
+            self.contexts[id(step)] = digest(*self._context_parts(context, cell))
         return self.contexts.get(id(step), "")
 
     def _context_parts(self, steps: RunContext, cell: Cell) -> Iterator[object]:

@@ -1,6 +1,6 @@
 """The signature of a session: whether this user, on this host, started it.
 
-To resume a session is to do again what its store says: which target may be
+To resume a session is to repeat what its store says: which target may be
 overwritten, which programs and which lab are used. Stores are passed on, and a
 stranger's must not decide that. The key never leaves the user's state folder, which
 several hosts may share; so the machine's id is signed as well.
@@ -69,7 +69,7 @@ def _key() -> bytes:
         text = f"cannot keep a key in {path}: {error.strerror}"
         raise StoreError(text, StoreFault.SIGNING_KEY) from error
     if len(key) != KEY_BYTES:
-        text = f"{path} is damaged; remove it, and begin sessions anew"
+        text = f"{path} is damaged; remove it, and start new sessions"
         raise StoreError(text, StoreFault.SIGNING_KEY)
     return key
 

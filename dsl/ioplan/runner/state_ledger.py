@@ -63,7 +63,7 @@ def _doubt(before: Evidence, after: Evidence) -> str:
     if not before or not after:
         return "this target counts no writes, which could prove it"
     if before["boot"] != after["boot"]:
-        return "the host was started anew since it was reached"
+        return "the host was rebooted since it was reached"
     if before != after:
         return "something has changed the target since it was reached"
     return ""
