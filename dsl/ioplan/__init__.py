@@ -1,8 +1,15 @@
 """ioplan: storage test plans as text, run on any backend, in one schema."""
 
-from importlib.metadata import PackageNotFoundError, version
+__version__: str
 
-try:
-    __version__ = version("ioplan")
-except PackageNotFoundError:  # imported from the source tree, not installed
-    __version__ = "0+source"
+
+def __getattr__(name: str) -> str:
+    """The version, read when it is asked for: that takes longer than most commands."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version("ioplan")
+    except PackageNotFoundError:  # imported from the source tree, not installed
+        return "0+source"

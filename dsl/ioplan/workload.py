@@ -4,93 +4,93 @@ A workload has one or more streams that run at the same time. Everything that
 the language leaves to a default is written out here, so that a record says all.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from ioplan.core.lazy_model import Limits, ValidatedModel
 
-from ioplan.core.model import Model
-
-Percent = Annotated[float, Field(ge=0, le=100)]
+Percent = Annotated[float, Limits(ge=0, le=100)]
 Direction = Literal["read", "write", "trim"]
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
 
 
-class SizeShare(Model):
+class SizeShare(ValidatedModel):
     """One entry of a block-size distribution."""
 
-    size_bytes: Annotated[int, Field(gt=0)]
-    percent: Annotated[float, Field(gt=0, le=100)]
+    size_bytes: Annotated[int, Limits(gt=0)]
+    percent: Annotated[float, Limits(gt=0, le=100)]
 
 
-class Uniform(Model):
+class Uniform(ValidatedModel):
     """Random I/O falls everywhere alike."""
 
     kind: Literal["uniform"] = "uniform"
 
 
-class Hotspot(Model):
+class Hotspot(ValidatedModel):
     """`io_percent` of the I/Os fall into the next `space_percent` of the region."""
 
     io_percent: Percent
-    space_percent: Annotated[float, Field(gt=0, le=100)]
+    space_percent: Annotated[float, Limits(gt=0, le=100)]
 
 
-class Hotspots(Model):
+class Hotspots(ValidatedModel):
     """Zones in the order of their offsets; both columns add up to 100."""
 
     kind: Literal["hotspots"] = "hotspots"
     spots: tuple[Hotspot, ...]
 
 
-class Zipf(Model):
+class Zipf(ValidatedModel):
     """The k-th most popular block is hit in proportion to k to the minus `theta`."""
 
     kind: Literal["zipf"] = "zipf"
-    theta: Annotated[float, Field(gt=0, le=5)]
+    theta: Annotated[float, Limits(gt=0, le=5)]
 
 
-class Pareto(Model):
+class Pareto(ValidatedModel):
     """Pareto by fio's one-parameter form: `h` of 0.2 is the 80/20 rule."""
 
     kind: Literal["pareto"] = "pareto"
-    h: Annotated[float, Field(gt=0, lt=1)]
+    h: Annotated[float, Limits(gt=0, lt=1)]
 
 
-class Normal(Model):
+class Normal(ValidatedModel):
     """A bell around the middle; the deviation is a share of the region."""
 
     kind: Literal["normal"] = "normal"
-    deviation_percent: Annotated[float, Field(gt=0, le=100)]
+    deviation_percent: Annotated[float, Limits(gt=0, le=100)]
 
 
 Distribution = Annotated[
-    Uniform | Hotspots | Zipf | Pareto | Normal, Field(discriminator="kind")
+    Uniform | Hotspots | Zipf | Pareto | Normal, Limits(discriminator="kind")
 ]
 
 
-class Rate(Model):
+class Rate(ValidatedModel):
     """An open-loop rate of a whole stream, in I/Os or in bytes per second."""
 
-    iops: Annotated[float, Field(gt=0)] | None = None
-    bytes_per_s: Annotated[float, Field(gt=0)] | None = None
+    iops: Annotated[float, Limits(gt=0)] | None = None
+    bytes_per_s: Annotated[float, Limits(gt=0)] | None = None
     arrivals: Literal["fixed", "poisson"] = "fixed"
 
 
-class Data(Model):
+class Data(ValidatedModel):
     """What is written; `percent` is how much of each block compresses away."""
 
     kind: Literal["random", "zeros", "compressible"] = "random"
     percent: Percent = 0.0
 
 
-class Region(Model):
+class Region(ValidatedModel):
     """A part of the target, in percent of its capacity."""
 
     start_percent: Percent = 0.0
     end_percent: Percent = 100.0
 
 
-class Stream(Model):
+class Stream(ValidatedModel):
     """One stream of I/O.
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
@@ -107,16 +107,16 @@ class Stream(Model):
     trim_percent: Percent = 0.0
     read_sizes: tuple[SizeShare, ...]
     write_sizes: tuple[SizeShare, ...]
-    align_bytes: Annotated[int, Field(gt=0)] | None = None
-    qd: Annotated[int, Field(ge=1)] = 1
-    threads: Annotated[int, Field(ge=1)] = 1
+    align_bytes: Annotated[int, Limits(gt=0)] | None = None
+    qd: Annotated[int, Limits(ge=1)] = 1
+    threads: Annotated[int, Limits(ge=1)] = 1
     rate: Rate | None = None
-    pause_ns: Annotated[int, Field(ge=0)] = 0
-    pause_every: Annotated[int, Field(ge=1)] = 1
-    region: Region = Region()
-    distribution: Distribution = Uniform()
-    data: Data = Data()
-    sync_every: Annotated[int, Field(ge=1)] | None = None
+    pause_ns: Annotated[int, Limits(ge=0)] = 0
+    pause_every: Annotated[int, Limits(ge=1)] = 1
+    region: Region = Region.model_construct()
+    distribution: Distribution = Uniform.model_construct()
+    data: Data = Data.model_construct()
+    sync_every: Annotated[int, Limits(ge=1)] | None = None
     verify: bool = False
     hosts: tuple[str, ...] = ()
 
@@ -126,17 +126,13 @@ class Stream(Model):
         return self.read_percent < 100 or self.trim_percent > 0
 
 
-STREAM_DEFAULTS: dict[str, Any] = {
-    name: field.default
-    for name, field in Stream.model_fields.items()
-    if not field.is_required()
-}
+STREAM_DEFAULTS: dict[str, Any] = Stream.defaults_
 
 
-class Workload(Model):
+class Workload(ValidatedModel):
     """Streams that run at the same time."""
 
-    streams: Annotated[tuple[Stream, ...], Field(min_length=1)]
+    streams: Annotated[tuple[Stream, ...], Limits(min_length=1)]
 
     @property
     def writes(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ioplan.language.check.check import check
@@ -17,6 +16,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.formatter import format_text
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span, comments_of
+from ioplan.language.syntax.tree import Node
 
 ROOTS = (installed_plans(),)
 NO_SETTINGS: Mapping[str, str] = {}
@@ -77,12 +77,12 @@ def shape(text: str) -> Any:
 def _bare(node: Any) -> Any:
     if isinstance(node, tuple):
         return tuple(_bare(part) for part in node)
-    if not is_dataclass(node):
+    if not isinstance(node, Node):
         return node
     parts = {
-        field.name: _bare(getattr(node, field.name))
-        for field in fields(node)
-        if not isinstance(getattr(node, field.name), Span)
+        name: _bare(value)
+        for name, value in zip(node.fields_, node.values_, strict=True)
+        if not isinstance(value, Span)
     }
     if parts.keys() == {"kind", "text"}:
         parts["text"] = "".join(parts["text"].split())

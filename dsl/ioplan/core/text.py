@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
@@ -27,12 +27,16 @@ def printable_lines(text: str) -> str:
 def _shown(char: str) -> str:
     if char == "\t":
         return " "
+    import unicodedata  # noqa: PLC0415  most text is ASCII
+
     hidden = unicodedata.category(char) in INVISIBLE
     return "\N{REPLACEMENT CHARACTER}" if hidden else char
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like `word`, if any is like it at all."""
+    from difflib import get_close_matches  # noqa: PLC0415  only errors need it
+
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word[:80].lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
@@ -54,6 +58,8 @@ UNBOUNDED = 10_000
 
 def line(text: str, style: str = "") -> Text:
     """Never markup; a line end in it could forge a line of the report's own."""
+    from rich.text import Text  # noqa: PLC0415  the language needs no terminal
+
     return Text(printable(text), style=style)
 
 

@@ -9,15 +9,14 @@ How to add one: dsl/add-a-clause.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
+from ioplan.core.value import Value, fresh
 from ioplan.language import fields as to
 from ioplan.language.fields import Attributes
 from ioplan.language.quantity import Kind, Quantity
 
 
-@dataclass(frozen=True, kw_only=True)
-class Clause:
+class Clause(Value):
     """A clause: how it is written, what it sets, and what is derived from it.
 
     `forms` maps what a backend may speak to an example of it; the clause's own word
@@ -49,7 +48,7 @@ class Clause:
     """A run that shows it, where the example alone does not do."""
     is_feature: bool = True
     """Whether `ioplan backends` has a row for each of its forms."""
-    fio: dict[str, str] = field(default_factory=dict)
+    fio: dict[str, str] = fresh(dict)
     """fio's words for it, each with what is written here."""
 
     def features(self) -> Iterator[tuple[str, str]]:

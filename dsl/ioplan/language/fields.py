@@ -92,7 +92,7 @@ def percent(quantity: Quantity, what: str) -> float:
 
 def one_size(quantity: Quantity) -> Attributes:
     """The block size of both directions."""
-    sizes = (SizeShare(size_bytes=io_size(quantity), percent=100),)
+    sizes = (SizeShare.model_construct(size_bytes=io_size(quantity), percent=100.0),)
     return {"read_sizes": sizes, "write_sizes": sizes}
 
 
@@ -119,7 +119,7 @@ def zipf(quantity: Quantity) -> Attributes:
     theta = float(of_kind(quantity, "zipf", "number").value)
     if not 0 < theta <= 5:
         raise QuantityError("zipf is a number above 0, at most 5", "for example 1.1")
-    return {"distribution": Zipf(theta=theta)}
+    return {"distribution": Zipf.model_construct(theta=theta)}
 
 
 def pareto(quantity: Quantity) -> Attributes:
@@ -127,7 +127,7 @@ def pareto(quantity: Quantity) -> Attributes:
     h = float(of_kind(quantity, "pareto", "number").value)
     if not 0 < h < 1:
         raise QuantityError("pareto is a number between 0 and 1", "for example 0.2")
-    return {"distribution": Pareto(h=h)}
+    return {"distribution": Pareto.model_construct(h=h)}
 
 
 def normal(quantity: Quantity) -> Attributes:
@@ -135,7 +135,7 @@ def normal(quantity: Quantity) -> Attributes:
     deviation = percent(quantity, "normal")
     if not deviation:
         raise QuantityError("the deviation is more than 0 %", "for example 10%")
-    return {"distribution": Normal(deviation_percent=deviation)}
+    return {"distribution": Normal.model_construct(deviation_percent=deviation)}
 
 
 def pause(quantity: Quantity) -> Attributes:
@@ -148,4 +148,4 @@ def pause(quantity: Quantity) -> Attributes:
 
 def data_of(kind: str, share: float = 0.0) -> Attributes:
     """What is written."""
-    return {"data": Data.model_validate({"kind": kind, "percent": share})}
+    return {"data": Data.model_construct(kind=kind, percent=share)}

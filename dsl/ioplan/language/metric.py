@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import Kind
 from ioplan.workload import DIRECTIONS, Direction
@@ -38,7 +38,7 @@ class MetricError(ValueError):
     """There is no such metric."""
 
 
-class Metric(Model):
+class Metric(LazyModel):
     """A figure of a run, perhaps of one stream or one direction only."""
 
     name: str

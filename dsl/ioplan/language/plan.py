@@ -10,9 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
-
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel
+from ioplan.core.value import fresh
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax.source import Span
@@ -31,10 +30,8 @@ FULL = "full"
 """The profile that needs no name: the values that the params themselves say."""
 
 
-class Checked(Model):
-    """A part of a checked plan; spans are kept for messages, not compared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+class Checked(LazyModel):
+    """A part of a checked plan; spans are kept for messages."""
 
 
 class Ref(Checked):
@@ -54,9 +51,9 @@ class StreamTemplate(Checked):
     """
 
     name: str = "main"
-    attributes: dict[str, Any] = Field(default_factory=dict)
-    refs: dict[str, str] = Field(default_factory=dict)
-    spans: dict[str, Span] = Field(default_factory=dict, exclude=True, repr=False)
+    attributes: dict[str, Any] = fresh(dict)
+    refs: dict[str, str] = fresh(dict)
+    spans: dict[str, Span] = fresh(dict)
 
 
 class WorkloadTemplate(Checked):
@@ -149,7 +146,7 @@ class RunTemplate(Checked):
     rule: SteadyRule | None = None
     every: Quantity | None = None
     text: str
-    span: Span = Field(exclude=True, repr=False)
+    span: Span
 
 
 class IdleTemplate(Checked):
@@ -277,4 +274,4 @@ class CheckedPlan(Checked):
     on_failure: Literal["stop", "continue"] | None = None
     tests: tuple[Test, ...]
     time_scale: float = 1.0
-    text: str = Field(repr=False)
+    text: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from ioplan.core.text import nearest
+from ioplan.core.value import Value
 
 Kind = Literal["size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"]
 
@@ -72,8 +72,7 @@ class QuantityError(ValueError):
         self.help = help
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Value):
     """A value in the base unit of its kind.
 
     size in bytes, time in ns, share and mix (its reads) in percent, iops and

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from pydantic import BaseModel
-
 from ioplan.backends import Gap
+from ioplan.core.lazy_model import LazyModel
 from ioplan.job import Job
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.workload import Stream
@@ -41,6 +40,8 @@ OWN_WAY = (
 )
 """Members of a job that say how and where, not what."""
 NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+REQUIRED = object()
+"""Equal to no value: a member without a default is always said."""
 
 
 def unspoken(job: Job, speaks: Collection[str]) -> list[Gap]:
@@ -71,14 +72,13 @@ def _lengths(job: Job) -> Iterator[str]:
             yield LENGTHS.get(name, name)
 
 
-def _members(model: BaseModel, prefix: str = "") -> Iterator[str]:
+def _members(model: LazyModel, prefix: str = "") -> Iterator[str]:
     """The paths of all members that are not at their default."""
-    for name, info in type(model).model_fields.items():
-        value = getattr(model, name)
-        if name in NOT_SAID or (not info.is_required() and value == info.default):
+    for name, value in zip(model.fields_, model.values_, strict=True):
+        if name in NOT_SAID or model.defaults_.get(name, REQUIRED) == value:
             continue
         path = prefix + name
-        if isinstance(value, BaseModel):
+        if isinstance(value, LazyModel):
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []
             yield from _members(value, f"{path}.")

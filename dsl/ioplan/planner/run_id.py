@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from pydantic import BaseModel
-
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.memo import ByIdentity
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.workload import STREAM_DEFAULTS, Stream, Workload
@@ -20,7 +19,7 @@ REQUIRED = object()
 """Equal to no value: a field without a default is always written out."""
 SIMPLE = frozenset((int, float, str, bool))
 DEFAULTS = tuple(
-    (name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in sorted(Stream.model_fields)
+    (name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in sorted(Stream.fields_)
 )
 
 
@@ -55,7 +54,7 @@ def _stream(stream: Stream) -> str:
 
 
 @ByIdentity
-def _complex(value: BaseModel | tuple[BaseModel | str, ...]) -> str:
+def _complex(value: LazyModel | tuple[LazyModel | str, ...]) -> str:
     if isinstance(value, tuple):
         return (
             "[" + ",".join(sorted(map(canonical_value, value))) + "]"
@@ -63,7 +62,7 @@ def _complex(value: BaseModel | tuple[BaseModel | str, ...]) -> str:
     return canonical_value(value)
 
 
-def canonical_value(value: BaseModel | str) -> str:
+def canonical_value(value: LazyModel | str) -> str:
     """A model with its kind, which is a default that matters; or a host."""
     if isinstance(value, str):
         return value

@@ -95,8 +95,8 @@ def _converted(field: str, quantity: Quantity) -> Attributes:
 @lru_cache(maxsize=1024)
 def _rate(kind: str, value: float, arrivals: Any) -> Rate:
     if kind == "iops":
-        return Rate(iops=value, arrivals=arrivals)
-    return Rate(bytes_per_s=value, arrivals=arrivals)
+        return Rate.model_construct(iops=value, arrivals=arrivals)
+    return Rate.model_construct(bytes_per_s=value, arrivals=arrivals)
 
 
 def amount_of(amount: Amount, cell: Cell) -> Quantity:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
 
+from ioplan.core.value import Value
 from ioplan.language.plan import Axis, CellValue, Condition
 
 MOST_CELLS = 100_000
@@ -14,8 +14,7 @@ MOST_CELLS = 100_000
 Cell = dict[str, CellValue]
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(Value):
     """Axes, the first outermost, and what leaves cells out.
 
     A matrix that is too large has no cells: the test is refused for its size.

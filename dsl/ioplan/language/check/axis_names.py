@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ioplan.core.value import Value
 from ioplan.language.check.scope import AxisName, AxisNames, Scope
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.plan import Axis, CellValue
@@ -11,8 +10,7 @@ from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
 
 
-@dataclass(frozen=True)
-class Dimension:
+class Dimension(Value):
     """One name of a `vary`, told apart: `reader.qd` is field qd of one stream."""
 
     word: tree.Word

@@ -21,7 +21,7 @@ def region_of(
     if start >= end:
         scope.findings.error("the region is empty", span, "for example region 0%..50%")
         return None
-    return {"region": Region(start_percent=start, end_percent=end)}
+    return {"region": Region.model_construct(start_percent=start, end_percent=end)}
 
 
 def _edge(atom: tree.Atom, scope: Scope) -> float | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import groupby
 
+from ioplan.core.value import replace
 from ioplan.language.check.clause_values import data_from, region_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import Draft
@@ -46,7 +46,7 @@ def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
     shared = guarded(share_atom.span, lambda: _positive(share))
     if size_bytes is None or shared is None:
         return None
-    return SizeShare(size_bytes=size_bytes, percent=shared)
+    return SizeShare.model_construct(size_bytes=size_bytes, percent=shared)
 
 
 def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
@@ -56,7 +56,9 @@ def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     made = tuple(spot for spot in spots if spot)
     _adds_up((s.io_percent for s in made), "the shares of I/O", clause.span, scope)
     _adds_up((s.space_percent for s in made), "the shares of space", clause.span, scope)
-    draft.put("hotspots", {"distribution": Hotspots(spots=made)}, clause.span)
+    draft.put(
+        "hotspots", {"distribution": Hotspots.model_construct(spots=made)}, clause.span
+    )
 
 
 def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
@@ -68,7 +70,7 @@ def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
     io_share, space_share = made
     if io_share is None or space_share is None:
         return None
-    return Hotspot(io_percent=io_share, space_percent=space_share)
+    return Hotspot.model_construct(io_percent=io_share, space_percent=space_share)
 
 
 def _positive(share: Quantity) -> float:

@@ -27,7 +27,7 @@ def condition(
         made = tuple(part for part in parts if part)
         if len(made) < len(parts):
             return None
-        return Junction.model_validate({"operator": node.operator, "parts": made})
+        return Junction.model_construct(operator=node.operator, parts=made)
     return _comparison(node, axes, scope)
 
 

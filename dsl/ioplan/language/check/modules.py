@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value, fresh
 from ioplan.language.errors.collector import Findings
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
@@ -34,7 +33,7 @@ def sort_of(definition: Definition) -> str:
 
 def installed_plans() -> Path:
     """The folder of the suites that come with ioplan."""
-    return Path(str(files("ioplan"))) / "plans"
+    return Path(__file__).parents[2] / "plans"
 
 
 def library_roots(plan: Path) -> tuple[Path, ...]:
@@ -42,14 +41,13 @@ def library_roots(plan: Path) -> tuple[Path, ...]:
     return (plan.parent, installed_plans())
 
 
-@dataclass
-class Module:
+class Module(Value):
     """One file: its own definitions, and the files that it uses by prefix."""
 
     source: Source
     file: tree.File
-    own: dict[str, Definition] = field(default_factory=dict)
-    used: list[tuple[str | None, Module]] = field(default_factory=list)
+    own: dict[str, Definition] = fresh(dict)
+    used: list[tuple[str | None, Module]] = fresh(list)
 
     def find(self, name: str) -> tuple[Definition, Module] | None:
         """What a name means here, and the module that it comes from."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from typing import TypeVar
 
 from ioplan.core.text import did_you_mean
@@ -53,7 +52,7 @@ def _names(node: tree.Test | Definition) -> Iterator[str]:
         elif isinstance(part, tuple):
             parts += part
         elif isinstance(part, tree.Node):
-            parts += [getattr(part, field.name) for field in fields(part)]
+            parts += part.values_
 
 
 Made = TypeVar("Made")

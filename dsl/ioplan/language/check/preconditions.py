@@ -134,8 +134,8 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     limits = _limits(timing, step, scope, time_scale)
     if made is None or limits is None:
         return None
-    return WriteStep.model_validate(
-        {"workload": made, "text": _spelled(step, scope), **limits}
+    return WriteStep.model_construct(
+        workload=made, text=_spelled(step, scope), **limits
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value, fresh
 from ioplan.language.check.modules import Module, sort_of
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.errors.collector import Findings
@@ -18,8 +18,7 @@ from ioplan.language.syntax import tree
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True)
-class AxisName:
+class AxisName(Value):
     """A name that an axis decides; without values where the axis is wrong."""
 
     name: str
@@ -31,8 +30,7 @@ class AxisName:
         return self.values[0].kind if self.values else None
 
 
-@dataclass
-class AxisNames:
+class AxisNames(Value):
     """The names that a test's axes decide.
 
     `used` are those that a step uses; `broken` axes had errors, fields included.
@@ -41,19 +39,18 @@ class AxisNames:
     definition: the plan means the same as with the value written there.
     """
 
-    names: dict[str, AxisName] = field(default_factory=dict)
-    params: dict[int, str] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    broken: set[str] = field(default_factory=set)
+    names: dict[str, AxisName] = fresh(dict)
+    params: dict[int, str] = fresh(dict)
+    used: set[str] = fresh(set)
+    broken: set[str] = fresh(set)
 
 
-@dataclass
-class Scope:
+class Scope(Value):
     """The names that mean something at a place in a plan."""
 
     module: Module
     parameters: Parameters
-    axis_names: AxisNames = field(default_factory=AxisNames)
+    axis_names: AxisNames = fresh(AxisNames)
     elsewhere: bool = False
     """In a definition, where of a test's axes only the params are known."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value, replace
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
 from ioplan.language.check.axes import axis_of
@@ -97,8 +97,7 @@ def _rate_per_s(rate: Rate, stream: Stream) -> float:
     return rate.bytes_per_s / min(share.size_bytes for share in sizes)
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(Value):
     """The cells of a test and the runs in them, as far as they are known.
 
     `complete` tells that axes and steps are free of errors, so that runs can be

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import replace
 from ioplan.language.check.outputs import charts_of, expectations_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
@@ -105,9 +105,9 @@ def note_used(steps: list[StepTemplate], sweep: Sweep) -> None:
     if sweep.complete:
         amounts = (*_amounts(steps), *(a for run in sweep.runs for a in _timing(run)))
         names = {amount.name for amount in amounts if isinstance(amount, Ref)}
-        sweep.scope.axis_names.used = names | {
-            name for run in sweep.runs for name in _refs(run, sweep)
-        }
+        used = sweep.scope.axis_names.used
+        used.clear()
+        used |= names | {name for run in sweep.runs for name in _refs(run, sweep)}
 
 
 def _amounts(steps: list[StepTemplate]) -> Iterator[Amount]:

@@ -87,7 +87,7 @@ def steady_rule(timing: Timing, metric: Metric, scope: Scope) -> SteadyRule:
         "slope_percent": _read(timing, "slope", _limit, scope),
     }
     changed = {field: value for field, value in said.items() if value is not None}
-    return SteadyRule.model_validate({"metric": metric, **changed})
+    return SteadyRule.model_construct(metric=metric, **changed)
 
 
 def _read(

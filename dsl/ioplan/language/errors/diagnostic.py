@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ioplan.core.text import printable
+from ioplan.core.value import Value
 from ioplan.language.syntax.source import Span
 
 SHOWN_COLUMNS = 160
 LEAD_COLUMNS = 60
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(Value):
     """One finding about a plan's text."""
 
     message: str

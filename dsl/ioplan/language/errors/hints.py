@@ -224,7 +224,5 @@ def _terminal(name: str) -> tuple[str, ...]:
         return tuple(f"'{word}'" for word in SIMPLE_WORDS)
     if name in PLAIN:
         return (PLAIN[name],)
-    for terminal in grammar().terminals:
-        if terminal.name == name:
-            return (f"'{terminal.pattern.value.removesuffix(WORD_END)}'",)
-    return (name,)
+    pattern, _ = grammar().terminals[name]
+    return (f"'{pattern.removesuffix(WORD_END)}'",)

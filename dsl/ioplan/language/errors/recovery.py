@@ -7,11 +7,9 @@ other places stay where they are.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
-from lark import UnexpectedInput, UnexpectedToken
-
+from ioplan.core.value import Value
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Source, Span
 
@@ -33,25 +31,23 @@ def line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(Value):
     """A place at which a text cannot go on.
 
     `text` is what was parsed: the source, with blanks in the place of comments and
-    of earlier errors, and some room behind it.
+    of earlier errors, and some room behind it. `accepted` are the grammar's names of
+    what may stand there.
     """
 
     source: Source
     text: str
-    error: UnexpectedInput
+    position: int
+    accepted: set[str]
 
     @cached_property
     def start(self) -> int:
         """Where the wrong word begins, even where the lexer stopped inside it."""
-        text, error = self.text, self.error
-        start = min(error.pos_in_stream or 0, len(text))
-        if isinstance(error, UnexpectedToken) and error.token.type == "$END":
-            start = len(text)
+        text, start = self.text, self.position
         while 0 < start < len(text) and _inside_word(text, start):
             start -= 1
         return start
@@ -71,13 +67,6 @@ class Stop:
     def at_end(self) -> bool:
         """Whether nothing follows."""
         return self.start >= len(self.text.rstrip())
-
-    @cached_property
-    def accepted(self) -> set[str]:
-        """The grammar's names of what may stand there."""
-        if isinstance(self.error, UnexpectedToken):
-            return set(self.error.accepts or self.error.expected)
-        return set(getattr(self.error, "allowed", None) or ())
 
     @cached_property
     def in_open_block(self) -> bool:

@@ -1,48 +1,43 @@
-"""From lark's tree to ours, one method a rule of the grammar."""
+"""Makes the syntax tree while a text is parsed, one method a rule of the grammar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from lark import Token, Transformer, v_args
-from lark.tree import Meta
-
+from ioplan.core.value import replace
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.lalr import NOWHERE, Extent, Token
 from ioplan.language.syntax.source import Source, Span
 
 ESCAPES = {'\\"': '"', "\\\\": "\\"}
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _clause(kind: str) -> Callable[..., Any]:
     """A method for a clause that consists of atoms and perhaps flags."""
 
-    def build(self: Builder, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def build(self: Builder, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.clause_of(kind, meta, parts)
 
-    return v_args(meta=True)(build)
+    return build
 
 
-@v_args(meta=True)
-class Builder(Transformer[Token, tree.File]):
+class Builder:
     """Makes the syntax tree of one source."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
         self.source = source
 
-    def at(self, meta: Meta) -> Span:
+    def at(self, meta: Extent) -> Span:
         """The place of a rule; an empty one stands at the start."""
-        if meta.empty:
+        if meta is NOWHERE:
             return Span(self.source, 0, 0)
-        end = min(meta.end_pos, len(self.source.text))
-        return Span(self.source, min(meta.start_pos, end), end)
+        end = min(meta.end, len(self.source.text))
+        return Span(self.source, min(meta.start, end), end)
 
     def word(self, token: Token) -> tree.Word:
         """A token with its place."""
-        start = token.start_pos or 0
+        start = token.start
         return tree.Word(Span(self.source, start, start + len(token)), str(token))
 
     def quoted(self, token: Token) -> tree.Word:
@@ -52,7 +47,7 @@ class Builder(Transformer[Token, tree.File]):
             text = text.replace(written, meant)
         return tree.Word(word.span, text)
 
-    def clause_of(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def clause_of(self, kind: str, meta: Extent, parts: list[Any]) -> tree.Clause:
         """A clause out of whatever its rule holds."""
         words = [self.word(p) for p in parts if isinstance(p, Token)]
         words += [p for p in parts if isinstance(p, tree.Word)]
@@ -68,88 +63,88 @@ class Builder(Transformer[Token, tree.File]):
 
     # items
 
-    def start(self, meta: Meta, items: list[Any]) -> tree.File:
+    def start(self, meta: Extent, items: list[Any]) -> tree.File:
         return tree.File(self.source, tuple(items))
 
-    def plan(self, meta: Meta, parts: list[Any]) -> tree.Plan:
+    def plan(self, meta: Extent, parts: list[Any]) -> tree.Plan:
         return tree.Plan(self.at(meta), self.quoted(parts[0]))
 
-    def use(self, meta: Meta, parts: list[Any]) -> tree.Use:
+    def use(self, meta: Extent, parts: list[Any]) -> tree.Use:
         alias = self.word(parts[1]) if parts[1] else None
         return tree.Use(self.at(meta), self.quoted(parts[0]), alias)
 
-    def param(self, meta: Meta, parts: list[Any]) -> tree.Param:
+    def param(self, meta: Extent, parts: list[Any]) -> tree.Param:
         return tree.Param(self.at(meta), self.word(parts[0]), parts[1])
 
-    def setting(self, meta: Meta, parts: list[Any]) -> tree.Setting:
+    def setting(self, meta: Extent, parts: list[Any]) -> tree.Setting:
         return tree.Setting(self.at(meta), self.word(parts[0]), parts[1])
 
-    def profile(self, meta: Meta, parts: list[Any]) -> tree.Profile:
+    def profile(self, meta: Extent, parts: list[Any]) -> tree.Profile:
         name, *settings = parts
         return tree.Profile(self.at(meta), self.word(name), tuple(settings))
 
-    def on_failure(self, meta: Meta, parts: list[Any]) -> tree.OnFailure:
+    def on_failure(self, meta: Extent, parts: list[Any]) -> tree.OnFailure:
         return tree.OnFailure(self.at(meta), self.word(parts[0]))
 
-    def workload(self, meta: Meta, parts: list[Any]) -> tree.Workload:
+    def workload(self, meta: Extent, parts: list[Any]) -> tree.Workload:
         name, *rest = parts
         if isinstance(rest[0], tree.Spec):
             return tree.Workload(self.at(meta), self.word(name), rest[0])
         return tree.Workload(self.at(meta), self.word(name), None, tuple(rest))
 
-    def stream(self, meta: Meta, parts: list[Any]) -> tree.Stream:
+    def stream(self, meta: Extent, parts: list[Any]) -> tree.Stream:
         return tree.Stream(self.at(meta), self.word(parts[0]), parts[1])
 
-    def precondition(self, meta: Meta, parts: list[Any]) -> tree.Precondition:
+    def precondition(self, meta: Extent, parts: list[Any]) -> tree.Precondition:
         name, *steps = parts
         return tree.Precondition(self.at(meta), self.word(name), tuple(steps))
 
-    def test(self, meta: Meta, parts: list[Any]) -> tree.Test:
+    def test(self, meta: Extent, parts: list[Any]) -> tree.Test:
         title, *statements = parts
         return tree.Test(self.at(meta), self.quoted(title), tuple(statements))
 
     # steps
 
-    def purge(self, meta: Meta, parts: list[Any]) -> tree.Purge:
+    def purge(self, meta: Extent, parts: list[Any]) -> tree.Purge:
         return tree.Purge(self.at(meta))
 
-    def write(self, meta: Meta, parts: list[Any]) -> tree.Write:
+    def write(self, meta: Extent, parts: list[Any]) -> tree.Write:
         return tree.Write(self.at(meta), parts[0])
 
-    def named(self, meta: Meta, parts: list[Any]) -> tree.Named:
+    def named(self, meta: Extent, parts: list[Any]) -> tree.Named:
         return tree.Named(self.at(meta), self.word(parts[0]))
 
-    def after(self, meta: Meta, parts: list[Any]) -> tree.After:
+    def after(self, meta: Extent, parts: list[Any]) -> tree.After:
         name, then, each = (self.word(part) if part else None for part in parts)
         assert name
         return tree.After(self.at(meta), name, then, each)
 
-    def run(self, meta: Meta, parts: list[Any]) -> tree.Run:
+    def run(self, meta: Extent, parts: list[Any]) -> tree.Run:
         return tree.Run(self.at(meta), parts[0])
 
-    def idle(self, meta: Meta, parts: list[Any]) -> tree.Idle:
+    def idle(self, meta: Extent, parts: list[Any]) -> tree.Idle:
         return tree.Idle(self.at(meta), parts[0])
 
-    def repeat(self, meta: Meta, parts: list[Any]) -> tree.Repeat:
+    def repeat(self, meta: Extent, parts: list[Any]) -> tree.Repeat:
         times, *steps = parts
         return tree.Repeat(self.at(meta), times, tuple(steps))
 
     # statements
 
-    def axes(self, meta: Meta, parts: list[Any]) -> list[tree.Word]:
+    def axes(self, meta: Extent, parts: list[Any]) -> list[tree.Word]:
         return [self.word(part) for part in parts]
 
-    def vary(self, meta: Meta, parts: list[Any]) -> tree.Vary:
+    def vary(self, meta: Extent, parts: list[Any]) -> tree.Vary:
         names, *elements = parts
         return tree.Vary(self.at(meta), tuple(names), tuple(elements))
 
-    def skip(self, meta: Meta, parts: list[Any]) -> tree.Skip:
+    def skip(self, meta: Extent, parts: list[Any]) -> tree.Skip:
         return tree.Skip(self.at(meta), parts[0])
 
-    def rounds(self, meta: Meta, parts: list[Any]) -> tree.Rounds:
+    def rounds(self, meta: Extent, parts: list[Any]) -> tree.Rounds:
         return tree.Rounds(self.at(meta), tuple(parts))
 
-    def expect(self, meta: Meta, parts: list[Any]) -> tree.Expect:
+    def expect(self, meta: Extent, parts: list[Any]) -> tree.Expect:
         metric, operator, limit, baseline, condition = parts
         return tree.Expect(
             self.at(meta),
@@ -160,10 +155,10 @@ class Builder(Transformer[Token, tree.File]):
             condition,
         )
 
-    def baseline(self, meta: Meta, parts: list[Any]) -> bool:
+    def baseline(self, meta: Extent, parts: list[Any]) -> bool:
         return True
 
-    def chart(self, meta: Meta, parts: list[Any]) -> tree.Chart:
+    def chart(self, meta: Extent, parts: list[Any]) -> tree.Chart:
         kind, metrics, by, per, when = parts
         preposition, by_words = by or ("by", [])
         condition, scales = when or (None, [])
@@ -179,38 +174,38 @@ class Builder(Transformer[Token, tree.File]):
             scales=tuple(w for k, w in mixed if k == "scale") + tuple(scales),
         )
 
-    def listed(self, meta: Meta, parts: list[Any]) -> list[tuple[str, tree.Word]]:
+    def listed(self, meta: Extent, parts: list[Any]) -> list[tuple[str, tree.Word]]:
         return [
             ("name", self.word(part)) if isinstance(part, Token) else ("scale", part)
             for part in parts
         ]
 
-    def chart_by(self, meta: Meta, parts: list[Any]) -> tuple[str, list[Any]]:
+    def chart_by(self, meta: Extent, parts: list[Any]) -> tuple[str, list[Any]]:
         return self.at(meta).text.split(None, 1)[0], parts[0]
 
-    def chart_per(self, meta: Meta, parts: list[Any]) -> list[Any]:
+    def chart_per(self, meta: Extent, parts: list[Any]) -> list[Any]:
         found: list[Any] = parts[0]
         return found
 
-    def chart_when(self, meta: Meta, parts: list[Any]) -> tuple[Any, list[Any]]:
+    def chart_when(self, meta: Extent, parts: list[Any]) -> tuple[Any, list[Any]]:
         return parts[0], parts[1:]
 
-    def log_scale(self, meta: Meta, parts: list[Any]) -> tree.Word:
+    def log_scale(self, meta: Extent, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), f"log {parts[0]}")
 
-    def both_scales(self, meta: Meta, parts: list[Any]) -> tree.Word:
+    def both_scales(self, meta: Extent, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), "linear and log")
 
     # workloads
 
-    def spec(self, meta: Meta, parts: list[Any]) -> tree.Spec:
+    def spec(self, meta: Extent, parts: list[Any]) -> tree.Spec:
         head, *clauses = parts
         return tree.Spec(self.at(meta), (*head, *with_hosts(clauses)))
 
-    def head(self, meta: Meta, parts: list[Any]) -> list[tree.Clause]:
+    def head(self, meta: Extent, parts: list[Any]) -> list[tree.Clause]:
         return [self.as_clause(part, head=True) for part in parts]
 
-    def clause(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def clause(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.as_clause(parts[0], head=False)
 
     def as_clause(self, part: Any, head: bool) -> tree.Clause:
@@ -228,46 +223,46 @@ class Builder(Transformer[Token, tree.File]):
             head,
         )
 
-    def random(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def random(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.pattern_of(meta, "random")
 
-    def sequential(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def sequential(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.pattern_of(meta, "sequential")
 
-    def pattern_of(self, meta: Meta, text: str) -> tree.Clause:
+    def pattern_of(self, meta: Extent, text: str) -> tree.Clause:
         """Which of the two patterns."""
         word = tree.Word(self.at(meta), text)
         return tree.Clause(self.at(meta), "pattern", words=(word,))
 
-    def sizes(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def sizes(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         kind = " ".join(str(parts[0]).split())
         return self.clause_of(kind, meta, parts)
 
-    def hosts(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def hosts(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "hosts", words=(self._host(parts[0]),))
 
-    def host(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def host(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "quoted", words=(self._host(parts[0]),))
 
     def _host(self, token: Token) -> tree.Word:
         return self.quoted(token) if token.type == "STRING" else self.word(token)
 
-    def share(self, meta: Meta, parts: list[Any]) -> tuple[Any, ...]:
+    def share(self, meta: Extent, parts: list[Any]) -> tuple[Any, ...]:
         return tuple(parts)
 
     spot = share
 
-    def simple(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def simple(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.clause_of(str(parts[0]), meta, parts[1:])
 
-    def data(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+    def data(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         word = parts[0]
         if isinstance(word, tree.Element):
             name = tree.Word(word.span, "compressible")
             return self.clause_of("data", meta, [name, *word.atoms])
         return self.clause_of("data", meta, parts)
 
-    def flag(self, meta: Meta, parts: list[Any]) -> tree.Word:
+    def flag(self, meta: Extent, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), self.at(meta).text)
 
     each = total = poisson = flag
@@ -290,54 +285,54 @@ class Builder(Transformer[Token, tree.File]):
 
     # values
 
-    def atom(self, meta: Meta, parts: list[Any]) -> tree.Atom:
+    def atom(self, meta: Extent, parts: list[Any]) -> tree.Atom:
         token = parts[0]
         return tree.Atom(self.word(token).span, token.type.lower(), str(token))
 
     atom_literal = given = atom
 
-    def condition(self, meta: Meta, parts: list[Any]) -> tree.Condition:
+    def condition(self, meta: Extent, parts: list[Any]) -> tree.Condition:
         found: tree.Condition = parts[0]
         return found
 
-    def junction(self, meta: Meta, parts: list[Any]) -> tree.Junction:
+    def junction(self, meta: Extent, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "or", tuple(parts))
 
-    def conjunction(self, meta: Meta, parts: list[Any]) -> tree.Junction:
+    def conjunction(self, meta: Extent, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "and", tuple(parts))
 
-    def negated(self, meta: Meta, parts: list[Any]) -> tree.Junction:
+    def negated(self, meta: Extent, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "not", tuple(parts))
 
-    def comparison(self, meta: Meta, parts: list[Any]) -> tree.Comparison:
+    def comparison(self, meta: Extent, parts: list[Any]) -> tree.Comparison:
         name, operator, value = parts
         return tree.Comparison(
             self.at(meta), self.word(name), self.word(operator), value
         )
 
-    def element_of(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Element:
+    def element_of(self, kind: str, meta: Extent, parts: list[Any]) -> tree.Element:
         """One entry of a `vary`."""
         return tree.Element(self.at(meta), kind, tuple(parts))
 
-    def single(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def single(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("single", meta, parts)
 
-    def span(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def span(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("span", meta, parts)
 
-    def doubling(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def doubling(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("doubling", meta, parts)
 
-    def stepped(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def stepped(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("stepped", meta, parts)
 
-    def together(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def together(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("together", meta, parts)
 
-    def compressible(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def compressible(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("compressible", meta, parts)
 
-    def element(self, meta: Meta, parts: list[Any]) -> tree.Element:
+    def element(self, meta: Extent, parts: list[Any]) -> tree.Element:
         found: tree.Element = parts[0]
         return found
 

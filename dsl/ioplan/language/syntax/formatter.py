@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
+from ioplan.core.value import Value, fresh, replace
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.errors.hints import too_deep
 from ioplan.language.syntax import canonical, tree
@@ -23,8 +23,7 @@ TEST_COLUMNS, REPEAT_COLUMNS = 6, 4
 LIST = re.compile(r"^(.*?\{) (.*?) (\}.*)$")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Value):
     """A statement, an end of a block or a comment, and where it stood."""
 
     depth: int
@@ -51,13 +50,12 @@ class Line:
         return before + "\n".join(self.rows) + " " * self.pad + self.comment
 
 
-@dataclass
-class Lines:
+class Lines(Value):
     """The lines of a source, without its comments."""
 
     source: Source
     comments: list[Comment]
-    made: list[Line] = field(default_factory=list)
+    made: list[Line] = fresh(list)
 
     def add(
         self, node: tree.Node, pieces: list[str], depth: int, item: bool = False

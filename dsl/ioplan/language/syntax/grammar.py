@@ -1,14 +1,15 @@
-"""The tables of grammar.lark, and its keywords by what they begin."""
+"""The parser of grammar.lark, and its keywords by what they begin."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-
-from lark import Lark
+from pathlib import Path
 
 from ioplan.language.clause_table import BY_WORD, SIMPLE_WORDS
+from ioplan.language.syntax.lalr import Parser
+from ioplan.language.syntax.parse_tables import tables
 
+GRAMMAR = Path(__file__).with_name("grammar.lark")
 ITEM_WORDS = (
     *("plan", "use", "param", "profile", "on failure", "workload", "precondition"),
     "test",
@@ -25,15 +26,13 @@ CLAUSE_WORDS = (
 )
 
 
+def text() -> str:
+    """The grammar, with the clauses of one word and one value from their table."""
+    found = GRAMMAR.read_text("utf-8")
+    return found.replace("SIMPLE_WORDS", "|".join(SIMPLE_WORDS))
+
+
 @cache
-def grammar() -> Lark:
-    """The parser's tables, made once."""
-    text = files("ioplan.language.syntax").joinpath("grammar.lark").read_text("utf-8")
-    text = text.replace("SIMPLE_WORDS", "|".join(SIMPLE_WORDS))
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
+def grammar() -> Parser:
+    """The parser, made once."""
+    return Parser(tables(text()))

@@ -5,15 +5,11 @@ After an error the text is repaired, and the rest is parsed again.
 
 from __future__ import annotations
 
-from lark import UnexpectedInput
-from lark.exceptions import VisitError
-
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.errors.hints import diagnose, too_deep
-from ioplan.language.errors.recovery import Stop, repair
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.builder import Builder
 from ioplan.language.syntax.grammar import grammar
+from ioplan.language.syntax.lalr import Stuck
 from ioplan.language.syntax.source import Source, Span, without_comments
 
 MOST_ERRORS = 30
@@ -28,19 +24,26 @@ def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
     damaged: list[Span] = []
     while True:
         try:
-            file = Builder(source).transform(grammar().parse(text))
+            file = grammar().parse(text, Builder(source))
             return tree.File(source, file.items, tuple(damaged)), found
-        except UnexpectedInput as error:
-            stop = Stop(source, text, error)
-            found.append(diagnose(stop))
-            text, blanked = repair(stop)
-        except (RecursionError, VisitError):
-            found.append(too_deep(source))
-            return _nothing(source), found
+        except Stuck as error:
+            text, blanked = _repaired(source, text, error, found)
         damaged.append(blanked)
         enough = len(found) >= MOST_ERRORS or len(found) * len(text) > MOST_PARSED
         if enough or blanked.start == blanked.end:
             return _nothing(source), found
+
+
+def _repaired(
+    source: Source, text: str, error: Stuck, found: list[Diagnostic]
+) -> tuple[str, Span]:
+    """Tell of an error; the text without it, and what was given up."""
+    from ioplan.language.errors.hints import diagnose  # noqa: PLC0415  errors are rare
+    from ioplan.language.errors.recovery import Stop, repair  # noqa: PLC0415
+
+    stop = Stop(source, text, error.position, error.accepted)
+    found.append(diagnose(stop))
+    return repair(stop)
 
 
 def _nothing(source: Source) -> tree.File:

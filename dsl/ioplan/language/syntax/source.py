@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 
+from ioplan.core.value import Value
 
-@dataclass(frozen=True)
-class Source:
+
+class Source(Value):
     """A plan's text and the name that messages give it."""
 
     name: str
@@ -32,8 +32,7 @@ class Source:
         return self.text[start : end if end >= 0 else None].rstrip("\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Value):
     """Characters `start` to `end` (exclusive) of a source."""
 
     source: Source
@@ -67,8 +66,7 @@ class Span:
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|(#[^\n]*)')
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(Value):
     """A comment, and whether code stands before it on its row."""
 
     text: str

@@ -5,26 +5,22 @@ Only `checker` turns a tree into a plan that can be relied on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ioplan.core.value import Value
 from ioplan.language.syntax.source import Source, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Value):
     """Anything with a place in the text."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Word(Node):
     """A name, a keyword or an operator."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Atom(Node):
     """A value: a quantity, a mix such as 70/30, or a name that stands for one."""
 
@@ -32,7 +28,6 @@ class Atom(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Clause(Node):
     """One clause of a workload or of `rounds`: `qd 16 each`, `sizes { … }`, …
 
@@ -48,14 +43,12 @@ class Clause(Node):
     head: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Spec(Node):
     """A workload, written out or started from another."""
 
     clauses: tuple[Clause, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Comparison(Node):
     """`qd == 32`, `region == 0%..50%`."""
 
@@ -64,7 +57,6 @@ class Comparison(Node):
     value: Atom | Element
 
 
-@dataclass(frozen=True, slots=True)
 class Junction(Node):
     """`and`, `or` of several conditions, or `not` of one."""
 
@@ -75,7 +67,6 @@ class Junction(Node):
 Condition = Comparison | Junction
 
 
-@dataclass(frozen=True, slots=True)
 class Element(Node):
     """One entry of `vary … in`: single, span, doubling, stepped, together, …"""
 
@@ -83,33 +74,28 @@ class Element(Node):
     atoms: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Purge(Node):
     """`purge`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Write(Node):
     """`write sequential 128KiB, 2 passes`."""
 
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True)
 class Idle(Node):
     """`idle 5s`."""
 
     pause: Atom
 
 
-@dataclass(frozen=True, slots=True)
 class Named(Node):
     """Another precondition, by its name."""
 
     name: Word
 
 
-@dataclass(frozen=True, slots=True)
 class After(Node):
     """`after filled then stirred before each size`."""
 
@@ -118,14 +104,12 @@ class After(Node):
     before_each: Word | None
 
 
-@dataclass(frozen=True, slots=True)
 class Run(Node):
     """`run random 4KiB 100/0 for 1min`."""
 
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True)
 class Repeat(Node):
     """`repeat 360 { … }`."""
 
@@ -136,7 +120,6 @@ class Repeat(Node):
 Step = Run | Idle | Repeat
 
 
-@dataclass(frozen=True, slots=True)
 class Vary(Node):
     """`vary qd in 1..128 doubling`."""
 
@@ -144,21 +127,18 @@ class Vary(Node):
     elements: tuple[Element, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Skip(Node):
     """`skip when size > 64KiB and qd > 32`."""
 
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
 class Rounds(Node):
     """`rounds until steady iops when qd == 1, at most 25`."""
 
     clauses: tuple[Clause, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Expect(Node):
     """`expect read.p99 < 2ms when qd == 32`."""
 
@@ -169,7 +149,6 @@ class Expect(Node):
     condition: Condition | None
 
 
-@dataclass(frozen=True, slots=True)
 class Chart(Node):
     """`chart lines iops by read per qd, log y`."""
 
@@ -186,14 +165,12 @@ Statement = After | Run | Idle | Repeat | Vary | Skip | Rounds | Expect | Chart
 Prepare = Purge | Write | Idle | Named
 
 
-@dataclass(frozen=True, slots=True)
 class Plan(Node):
     """`plan "Title"`."""
 
     title: Word
 
 
-@dataclass(frozen=True, slots=True)
 class Use(Node):
     """`use "std/workloads.ioplan" as std`."""
 
@@ -201,7 +178,6 @@ class Use(Node):
     alias: Word | None
 
 
-@dataclass(frozen=True, slots=True)
 class Param(Node):
     """`param run_time = 3min`."""
 
@@ -209,7 +185,6 @@ class Param(Node):
     value: Atom
 
 
-@dataclass(frozen=True, slots=True)
 class Setting(Node):
     """`run_time = 1s` inside a profile."""
 
@@ -217,7 +192,6 @@ class Setting(Node):
     value: Atom
 
 
-@dataclass(frozen=True, slots=True)
 class Profile(Node):
     """`profile smoke { … }`."""
 
@@ -225,14 +199,12 @@ class Profile(Node):
     settings: tuple[Setting, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class OnFailure(Node):
     """`on failure continue`."""
 
     what: Word
 
 
-@dataclass(frozen=True, slots=True)
 class Stream(Node):
     """`reader = random 4KiB 100/0` inside a workload of several streams."""
 
@@ -240,7 +212,6 @@ class Stream(Node):
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True)
 class Workload(Node):
     """`workload NAME = …` (one nameless stream) or `workload NAME { … }`."""
 
@@ -249,7 +220,6 @@ class Workload(Node):
     streams: tuple[Stream, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Precondition(Node):
     """`precondition NAME { … }`."""
 
@@ -257,7 +227,6 @@ class Precondition(Node):
     steps: tuple[Prepare, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Test(Node):
     """`test "Title" { … }`."""
 
@@ -268,8 +237,7 @@ class Test(Node):
 Item = Plan | Use | Param | Profile | OnFailure | Workload | Precondition | Test
 
 
-@dataclass(frozen=True)
-class File:
+class File(Value):
     """A parsed text; `damaged` are the places that could not be parsed."""
 
     source: Source
