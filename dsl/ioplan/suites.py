@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.language.check.modules import installed_plans, read_text
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
@@ -14,8 +14,7 @@ from ioplan.language.syntax.source import Source, comments_of
 SUFFIX = ".ioplan"
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(Value):
     """A file that comes with ioplan, as its text describes it.
 
     `about` is the comment that it begins with, a line each.

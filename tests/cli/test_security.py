@@ -29,7 +29,8 @@ from run_data import measurement, record, session
 from ioplan.backends import BackendError
 from ioplan.cli import main
 from ioplan.cli.commands.sessions import plan_of
-from ioplan.cli.display.terminal import Terminal, unfit
+from ioplan.cli.display.output import unfit
+from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable, printable_lines
 from ioplan.export.export import export
 from ioplan.guard.scratch_file import ScratchError, create_scratch
@@ -267,7 +268,8 @@ def test_there_is_no_shell_in_it() -> None:
 
 
 def test_only_one_file_opens_the_terminal() -> None:
-    doors = {ROOT / "dsl/ioplan/cli/display/terminal.py"}
+    display = ROOT / "dsl/ioplan/cli/display"
+    doors = {display / "output.py", display / "terminal.py"}
     found = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in SOURCES

@@ -16,7 +16,7 @@ from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, t
 from rich.console import Console
 
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.cli.commands.inventory import print_targets
+from ioplan.cli.commands.inventory import print_target_rows
 from ioplan.devices.device import Device
 from ioplan.devices.identity import Identity, differences, entry_lines, id_of, unstable
 from ioplan.devices.inventory import Census
@@ -172,7 +172,8 @@ class TestList:
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(MIB))
         code = (
-            "import os, sys, ioplan.cli.app; from ioplan.cli import main; "
+            "import os, sys, ioplan.cli.commands.inventory; "
+            "from ioplan.cli import main; "
             "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
             "sys.argv = ['ioplan', 'targets']; main()"
         )
@@ -259,7 +260,7 @@ def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
         reason=reason,
     )
     console = Console(file=io.StringIO(), width=width)
-    print_targets(console, [row])
+    print_target_rows(console, [row])
     assert isinstance(console.file, io.StringIO)
     found, (heading, _, *rows) = [], console.file.getvalue().splitlines()[1:]
     for line in rows[: rows.index("".ljust(len(rows[0])))]:

@@ -109,7 +109,7 @@ def test_the_matrix_asks_the_same_question(limited: None) -> None:
     answers = {feature: feature_support(backend, {}, feature) for feature in FEATURES}
     assert answers["rate"] == answers["rate poisson"] == "nearly"
     assert answers["zipf"] == "exactly"
-    assert "nearly" in ioplan("backends").out
+    assert "approximate" in ioplan("backends").out
 
 
 MIXED = """test "A mix of which a fio job can say a part, under a title that is long" {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
+import pytest
 
-from ioplan.cli.app import app
+from ioplan.cli.app import run
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,17 @@ class Done:
 
 def ioplan(*arguments: str | Path) -> Done:
     """Call it; an exception that reaches the caller fails the test."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Done(result.exit_code, result.stdout, result.stderr)
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", newline="") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", StringIO())
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run([str(a) for a in arguments])
+    return Done(code, _text(out), _text(err))
+
+
+def _text(stream: TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def plan_file(folder: Path, text: str, name: str = "plan.ioplan") -> Path:

@@ -11,7 +11,9 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from ioplan.cli.app import app
+import ioplan.cli.commands.resume
+import ioplan.cli.commands.run  # noqa: F401  once, and not in each process
+from ioplan.cli.app import run
 
 CPUCLOCK_SCHED = 2
 """Of Linux's posix-timers_types.h: with a process's number it names its clock."""
@@ -54,7 +56,7 @@ class Forked:
             os.dup2(fd, 2)
             sys.stdout = os.fdopen(1, "w")
             sys.stderr = os.fdopen(2, "w")
-            code = int(app(arguments, standalone_mode=False) or 0)
+            code = run(arguments)
         except BaseException:
             traceback.print_exc()
         finally:

@@ -3,31 +3,59 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 
-from ioplan.backends import Backend, BackendError, Drive, TargetRequest, find
-from ioplan.cli.display.terminal import say
+from ioplan.backends import (
+    Backend,
+    BackendError,
+    Drive,
+    TargetFacts,
+    TargetRequest,
+    find,
+)
+from ioplan.cli.display.output import say
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import size
+from ioplan.core.value import Value
 from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.resolve import aim
-from ioplan.guard.target import make_scratch
+from ioplan.guard.target import capacity_of, make_scratch
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab, usual_path
+from ioplan.language.fields import SECTOR_BYTES
 from ioplan.language.quantity import size_text
 
+DEFAULT_CAPACITY_BYTES = 10**12
+NO_TARGET = "TARGET"
+"""What a plan is shown for where none is named."""
 
-@dataclass(frozen=True)
-class Choice:
+
+class Choice(Value):
     """A backend that can run here, its options, and the lab that it is in."""
 
     backend: Backend
     options: dict[str, Any]
     lab: Lab
+
+
+def assumed_facts(
+    target: str | None, capacity: str | None, lab: Path | None = None
+) -> TargetFacts:
+    """The facts of a target that need not be there: a capacity, a path."""
+    if target and capacity:
+        raise UsageError("say --target or --capacity, not both")
+    target = aim(target, read_lab(lab))[0] if target else None
+    found = capacity_of(target) if target else size(capacity, "--capacity")
+    return TargetFacts(
+        path=target or NO_TARGET,
+        kind="assumed",
+        capacity_bytes=found or DEFAULT_CAPACITY_BYTES,
+        block_bytes=SECTOR_BYTES,
+    )
 
 
 def chosen(name: str | None, lab_path: Path | None, settings: list[str]) -> Choice:
@@ -57,7 +85,9 @@ def option_pairs(settings: list[str]) -> dict[str, str]:
     return found
 
 
-def aimed(request: TargetRequest, choice: Choice, lab: Path | None) -> TargetRequest:
+def resolved_request(
+    request: TargetRequest, choice: Choice, lab: Path | None
+) -> TargetRequest:
     """At the device that the lab's name stands for, with what the lab says of it.
 
     Raises TargetError. A simulated drive is no device, whatever it is called.
@@ -68,8 +98,8 @@ def aimed(request: TargetRequest, choice: Choice, lab: Path | None) -> TargetReq
     if not (file or request.create_bytes or choice.lab.targets):
         _check_no_name(request.path)
     path, entry = aim(request.path, choice.lab)
-    told = {"path": path, "entry": entry, "lab": str(file) if file else None}
-    return request.model_copy(update=told)
+    known = {"path": path, "entry": entry, "lab": str(file) if file else None}
+    return request.model_copy(update=known)
 
 
 def _check_no_name(word: str) -> None:
@@ -93,9 +123,9 @@ def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetR
     except ConsentError as error:
         if not confirmed(error):
             raise
-        said = (*request.overwrite, error.id)
-        told = request.model_copy(update={"overwrite": said})
-        return backend.open(told), told
+        overwrite = (*request.overwrite, error.id)
+        consented = request.model_copy(update={"overwrite": overwrite})
+        return backend.open(consented), consented
 
 
 def confirmed(error: ConsentError) -> bool:

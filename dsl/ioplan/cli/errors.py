@@ -1,25 +1,14 @@
-"""Errors as the user sees them, and the exit code of each."""
+"""Errors as the user sees them."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import typer
-
-from ioplan.backends import BackendError
-from ioplan.cli.display.terminal import say
+from ioplan.cli.display.output import say
+from ioplan.cli.exit_codes import RUN_FAILED, USAGE
 from ioplan.core.error_kinds import Cause, CommandFault, ExplainedError
-from ioplan.export.export import ExportError
-from ioplan.guard.target import TargetError
-from ioplan.lab.lab import LabError
 from ioplan.language.errors.diagnostic import PlanError
-from ioplan.store.errors import StoreError
-
-HELD, EXPECTATION_FAILED, USAGE, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class UsageError(ExplainedError):
@@ -28,51 +17,23 @@ class UsageError(ExplainedError):
     kind = CommandFault.USAGE
 
 
-EXPLAINED = (
-    UsageError,
-    TargetError,
-    BackendError,
-    LabError,
-    ExportError,
-    StoreError,
-)
-
-
-@contextmanager
-def reported(as_json: bool = False) -> Iterator[None]:
-    """Turn what goes wrong into one message and an exit code; no traceback.
+def exit_code(error: Exception, as_json: bool) -> int:
+    """Say in one message what went wrong, no traceback; the exit code.
 
     For programs also a line of JSON on standard output, with the error's name.
     """
-    try:
-        yield
-    except PlanError as error:
-        say(str(error))
-        _print_json(as_json, CommandFault.PLAN, error)
-        raise typer.Exit(USAGE) from None
-    except EXPLAINED as error:
-        say(f"error: {error}")
-        _print_json(as_json, error.kind, error)
-        raise typer.Exit(USAGE) from None
-    except KeyboardInterrupt:
-        say("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads on; Python must not complain either
-        raise typer.Exit(0) from None
-    except typer.Exit:
-        raise
-    except Exception as error:  # a defect of ioplan: said so, and in one line
+    code, kind, text = USAGE, str(CommandFault.PLAN), str(error)
+    if isinstance(error, ExplainedError):
+        kind, text = error.kind, f"error: {error}"
+    elif not isinstance(error, PlanError):  # a defect of ioplan: said so
         if os.environ.get("IOPLAN_DEBUG"):
-            raise
-        say(
+            raise error
+        code, kind = RUN_FAILED, str(Cause.INTERNAL)
+        text = (
             f"error: ioplan itself failed: {type(error).__name__}: {error}\n"
             f"set IOPLAN_DEBUG=1 to see where, and please report it"
         )
-        _print_json(as_json, Cause.INTERNAL, error)
-        raise typer.Exit(RUN_FAILED) from None
-
-
-def _print_json(as_json: bool, kind: str, error: Exception) -> None:
+    say(text)
     if as_json:
         print(json.dumps({"type": "error", "kind": kind, "text": str(error)}))
+    return code

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from ioplan.core.value import Value, fresh
 from ioplan.language.plan import FULL
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Value):
     """What `run` was called with."""
 
     plan: Path
@@ -18,11 +17,11 @@ class Options:
     create: str | None = None
     backend: str | None = None
     lab: Path | None = None
-    options: list[str] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
+    options: list[str] = fresh(list)
+    settings: list[str] = fresh(list)
     profile: str = FULL
     scale_time: float = 1.0
-    overwrite: list[str] = field(default_factory=list)
+    overwrite: list[str] = fresh(list)
     allow_approximate: bool = False
     baseline: str | None = None
     fresh: bool = False

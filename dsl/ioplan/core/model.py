@@ -12,7 +12,7 @@ _set = object.__setattr__
 class Model(BaseModel):
     """Immutable, and closed: an unknown field is an error, never dropped."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> Self:

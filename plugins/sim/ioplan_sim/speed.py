@@ -54,8 +54,8 @@ class _Text(str):
     def __new__(cls, stream: JobStream) -> Self:
         fields = (
             f"{name}={value!r}"
-            for name, value in stream.__repr_args__()
-            if name in FIRST or value != STREAM_DEFAULTS.get(str(name))
+            for name, value in zip(stream.fields_, stream.values_, strict=True)
+            if name in FIRST or value != STREAM_DEFAULTS.get(name)
         )
         return super().__new__(cls, f"JobStream({', '.join(fields)})")
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ioplan.cli.display.terminal import say, tell
-from ioplan.cli.errors import HELD, USAGE, UsageError
+from ioplan.cli.display.output import say, tell
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import PlanError, in_order
-from ioplan.language.plan import FULL
 from ioplan.language.syntax.formatter import format_text
 
 DIFFERENT = 1
 
 
 def check_plans(
-    plans: list[Path], settings: list[str], format: str, profile: str = FULL
+    plans: list[Path], settings: list[str], profile: str, format: str
 ) -> int:
     """Check each plan and say what is wrong; returns the exit code."""
     if format not in ("text", "json"):
@@ -47,10 +47,10 @@ def format_plans(plans: list[Path], check: bool) -> int:
             continue
         code = DIFFERENT if check else HELD
         if check:
-            tell(f"{path} would be written otherwise")
+            tell(f"{path} is not formatted")
         else:
             path.write_text(formatted, encoding="utf-8", newline="")
-            tell(f"{path} is written anew")
+            tell(f"{path} reformatted")
     return code
 
 

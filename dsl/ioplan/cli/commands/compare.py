@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.errors import EXPECTATION_FAILED, HELD, UsageError
-from ioplan.cli.inputs import opened
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cli.stores import opened, results_at
 from ioplan.compare.comparison import Comparison
 from ioplan.compare.formats import github, junit, markdown, text
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.compare.side import Side, side_of
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value, fresh
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.report.reader import Reader
@@ -25,13 +27,12 @@ from ioplan.store.store import Store
 NO_RATIO = ("errors", "temperature")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Value):
     """What `compare` was called with."""
 
     base: str
     new: str
-    metrics: tuple[str, ...] = ()
+    metrics: list[str] = fresh(list)
     threshold: str = "2%"
     noise: str | None = None
     format: str = "text"
@@ -39,8 +40,13 @@ class Options:
     everything: bool = False
 
 
-def compare_sessions(store: Store, options: Options, console: Console) -> int:
+def compare_sessions(*, store: str | None, **others: Any) -> int:
     """1 if anything is worse, else 0. Raises UsageError, StoreError."""
+    with results_at(store) as found:
+        return _judged(found, Options(**others), Terminal(highlight=False))
+
+
+def _judged(store: Store, options: Options, console: Console) -> int:
     if options.format not in WRITERS:
         raise UsageError(
             f"there is no format {options.format!r}"

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, aimed, make_target, open_drive, usable
+from ioplan.cli.choose import Choice, make_target, open_drive, resolved_request, usable
 from ioplan.cli.commands.run import check_fit, new_session, session_folder
-from ioplan.cli.errors import EXPECTATION_FAILED, HELD, UsageError
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.inputs import checked, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
+from ioplan.core.value import Value, fresh
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
@@ -36,7 +40,7 @@ from ioplan.runner.crosscheck import (
 from ioplan.runner.execute.execute import now
 from ioplan.runner.outcome import RunFailed
 from ioplan.runner.step_runner import StepRunner
-from ioplan.store.store import Store
+from ioplan.store.store import Store, default_path
 
 UNDECIDED = (
     f"undecided: the interval has 1 in it, but reaches beyond {AGREEMENT_PERCENT:g} %; "
@@ -44,8 +48,7 @@ UNDECIDED = (
 )
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Value):
     """What `crosscheck` was called with."""
 
     plan: Path
@@ -55,10 +58,10 @@ class Options:
     create: str | None
     rounds: int = 5
     lab: Path | None = None
-    settings: tuple[str, ...] = ()
+    settings: list[str] = fresh(list)
     profile: str = FULL
     scale_time: float = 1.0
-    overwrite: tuple[str, ...] = ()
+    overwrite: list[str] = fresh(list)
     allow_approximate: bool = False
 
 
@@ -79,12 +82,12 @@ class Side:
         request = TargetRequest(
             path=options.target,
             create_bytes=size(options.create, "--create"),
-            overwrite=options.overwrite,
+            overwrite=tuple(options.overwrite),
             writes=self.summary.writes,
             options=choice.options,
             folder=str(session_folder(options.store, session)),
         )
-        self.request = aimed(request, choice, options.lab)
+        self.request = resolved_request(request, choice, options.lab)
         self.store, self.session = store, session
 
     def begin(self) -> None:
@@ -131,12 +134,16 @@ class Side:
         self.store.finish(self.session, status, now())
 
 
+def crosscheck_command(*, store: Path | None, **others: Any) -> int:
+    """Compare two backends; returns the exit code."""
+    return crosscheck(Options(store=store or default_path(), **others), Terminal())
+
+
 def crosscheck(options: Options, console: Console) -> int:
     """Compare two backends; 1 unless all metrics of all cells agree."""
     if options.rounds < 2:
         raise UsageError("--rounds is 2 or more: one pair has no interval")
-    settings = list(options.settings)
-    plan = checked(options.plan, settings, options.scale_time, options.profile)
+    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
     choices = _choices(options)
     with Store.open(options.store) as store:
         summary = summary_of(plan)

@@ -1,4 +1,4 @@
-"""`ioplan backends`: what can do the I/O here, and what each can express."""
+"""`ioplan backends`, `targets`, `suites` and `schema`: what there is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -13,25 +14,37 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import Availability, Backend, BackendError, find, names
+from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import size
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.devices.mounts import unseen_namespaces
 from ioplan.guard.survey import Surveyed, survey
 from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.syntax import tree
 from ioplan.planner.estimate import Cost, Estimator
 from ioplan.planner.unfold import unfold
+from ioplan.records.record import record_schema
 from ioplan.runner.fit import FEATURES, feature_support
 from ioplan.suites import Suite, suite_names, suites
 
-ANSWER_STYLES = {"exactly": "green", "nearly": "yellow", "no": "red"}
+ANSWERS = {
+    "exactly": Text("exact", style="green"),
+    "nearly": Text("approximate", style="yellow"),
+    "no": Text("no", style="red"),
+}
 
 
-def print_backends(console: Console, lab: Lab) -> None:
-    """Both tables."""
+def print_backends(lab: Path | None) -> None:
+    """What can do the I/O here, and what each can express."""
+    _print_backends(Terminal(), read_lab(lab))
+
+
+def _print_backends(console: Console, lab: Lab) -> None:
     found: dict[str, Backend] = {}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("backend", "version", "usable", "remarks"):
@@ -50,7 +63,7 @@ def print_backends(console: Console, lab: Lab) -> None:
 
 def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("can say")
+    table.add_column("supports")
     for name in backends:
         table.add_column(name)
     for feature in FEATURES:
@@ -58,27 +71,27 @@ def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
             feature_support(backend, lab.options_of(name), feature)
             for name, backend in backends.items()
         )
-        table.add_row(
-            feature, *(Text(one, style=ANSWER_STYLES[one]) for one in answers)
-        )
+        table.add_row(feature, *(ANSWERS[one] for one in answers))
     return table
 
 
 VERDICT_STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}
 
 
-def target_rows(lab: Lab) -> list[Surveyed]:
-    """All that there is to tell."""
-    return list(survey(lab))
+def print_targets(lab: Path | None, json: bool) -> None:
+    """The block devices here, as rows or as one document."""
+    found = list(survey(read_lab(lab)))
+    if json:
+        _print_json([one.model_dump(mode="json") for one in found])
+    else:
+        print_target_rows(Terminal(), found)
 
 
-def targets_json(found: list[Surveyed]) -> None:
-    """One document."""
-    rows = [one.model_dump(mode="json") for one in found]
-    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+def _print_json(document: object) -> None:
+    sys.stdout.write(f"{json.dumps(document, indent=2)}\n")
 
 
-def print_targets(console: Console, found: list[Surveyed]) -> None:
+def print_target_rows(console: Console, found: list[Surveyed]) -> None:
     """A row for each."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("target", "ID", "model"):
@@ -111,8 +124,18 @@ def _cells(one: Surveyed) -> tuple[Text, ...]:
     )
 
 
-def print_suites(console: Console, profile: str, capacity_bytes: int) -> None:
-    """Print the plans with what they cost, and the files that plans can use."""
+def print_suites(suite: str | None, profile: str, capacity: str) -> None:
+    """Print all suites with what they cost, or one in full."""
+    capacity_bytes = size(capacity, "--capacity") or 0
+    console = Terminal(highlight=False)
+    if suite:
+        _print_suite(console, suite, capacity_bytes)
+    else:
+        _print_suites(console, profile, capacity_bytes)
+
+
+def _print_suites(console: Console, profile: str, capacity_bytes: int) -> None:
+    """The plans, and the files that plans can use."""
     plans, used = _table("suite", "what"), _table("to use in a plan", "names")
     for heading in ("time", "drive writes"):
         plans.add_column(heading, justify="right", no_wrap=True)
@@ -156,8 +179,8 @@ def sentences(lines: Iterable[str]) -> Iterator[str]:
     return (part.replace("\n", " ") for part in ends.split("\n".join(lines)))
 
 
-def print_suite(console: Console, name: str, capacity_bytes: int) -> None:
-    """Print what a suite says of itself, its tests, and its values by profile."""
+def _print_suite(console: Console, name: str, capacity_bytes: int) -> None:
+    """What a suite says of itself, its tests, and its values by profile."""
     suite = _named(name)
     for line in sentences(suite.about):
         console.print(Text(line))
@@ -195,3 +218,8 @@ def _values(plans: dict[str, CheckedPlan], capacity_bytes: int) -> Table:
     table.add_row("time", *(time for time, _ in shown))
     table.add_row("drive writes", *(writes for _, writes in shown))
     return table
+
+
+def print_schema() -> None:
+    """The JSON Schema of a run's record."""
+    _print_json(record_schema())

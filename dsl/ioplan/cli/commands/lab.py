@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.cli.display.terminal import Terminal, tell
-from ioplan.cli.errors import UsageError, reported
+from ioplan.cli.display.output import tell
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts import lifecycle
 from ioplan.cluster.hosts.service import unit_of
@@ -31,9 +30,12 @@ from ioplan.lab.lab_file import default_path, read_lab
 HERE = "this host"
 
 
-def check_lab(console: Console, path: Path | None) -> None:
+def check_lab(lab: Path | None) -> None:
     """Print what a lab has. Raises LabError with all that is wrong, UsageError."""
-    found = path or default_path()
+    _print_lab(Terminal(highlight=False), lab or default_path())
+
+
+def _print_lab(console: Console, found: Path | None) -> None:
     if found is None:
         raise UsageError("there is no lab file: name one with --lab")
     lab = read_lab(found)
@@ -87,82 +89,50 @@ def servers() -> ModuleType:
     return found
 
 
-lab_app = typer.Typer(
-    name="lab",
-    help="The lab: its file, its hosts, and what runs on them.",
-    no_args_is_help=True,
-)
-
-LabPath = Annotated[
-    Path | None, typer.Option("--lab", help="The lab file; else IOPLAN_LAB, else XDG.")
-]
-HostName = Annotated[str, typer.Argument(metavar="HOST", help="A host of the lab.")]
-
-
-@lab_app.command()
-def check(lab: LabPath = None) -> None:
-    """Tell whether the lab file is right, and what it names."""
-    with reported():
-        check_lab(Terminal(highlight=False), lab)
-
-
-@lab_app.command()
-def up(lab: LabPath = None) -> None:
+def up(lab: Path | None) -> None:
     """Start the scheduler here, and a worker on each host of the lab, over ssh."""
-    with reported(), lab_told():
+    with lab_told():
         lifecycle.up(read_lab(lab), tell)
 
 
-@lab_app.command()
-def down(lab: LabPath = None) -> None:
+def down(lab: Path | None) -> None:
     """End the workers and the scheduler; lanes that go on are left alone."""
-    with reported(), lab_told():
+    with lab_told():
         lifecycle.down(read_lab(lab), tell)
 
 
-@lab_app.command()
-def unit(host: HostName, lab: LabPath = None) -> None:
+def unit(host: str, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host."""
-    with reported(), lab_told():
+    with lab_told():
         tell(unit_of(read_lab(lab), host).rstrip("\n"))
 
 
-@lab_app.command(hidden=True)
 def versions() -> None:
-    """Answer `lab up` on another host."""
+    """What this host runs, for `lab up` on another one."""
     print(json.dumps(host_versions()))
 
 
-@lab_app.command(hidden=True)
 def join() -> None:
-    """Answer `lab up` on another host."""
-    with reported(), lab_told():
+    """Start a worker as `lab up` on another host asks."""
+    with lab_told():
         print(json.dumps(lifecycle.join(json.load(sys.stdin))))
 
 
-@lab_app.command(hidden=True)
 def leave() -> None:
-    """Answer `lab down` on another host."""
-    with reported(), lab_told():
+    """End the worker as `lab down` on another host asks."""
+    with lab_told():
         print(json.dumps(lifecycle.leave(json.load(sys.stdin))))
 
 
-@lab_app.command(hidden=True)
-def scheduler(at: Annotated[str, typer.Option()]) -> None:
+def scheduler(at: str) -> None:
     """Be the scheduler until ended."""
-    with reported(), lab_told():
+    with lab_told():
         asyncio.run(servers().schedule(at))
 
 
-@lab_app.command(hidden=True)
-def worker(
-    name: Annotated[str, typer.Option()],
-    scheduler: Annotated[str, typer.Option()],
-    host: Annotated[str | None, typer.Option()] = None,
-    store: Annotated[str | None, typer.Option()] = None,
-) -> None:
+def worker(name: str, scheduler: str, host: str | None, store: str | None) -> None:
     """Be the worker of a host until ended."""
-    with reported(), lab_told():
+    with lab_told():
         if store:
             os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
         servers().work_for_ever(name, scheduler, host)

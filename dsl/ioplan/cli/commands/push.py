@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
-from ioplan.cli.display.terminal import say
+from ioplan.cli.display.output import say
+from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.errors import StoreError
 from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.store.store import Store, default_path
 
 
 def push_sessions(
-    console: Console, store: Path, to: str | None, lab: Path | None, keys: list[str]
+    sessions: list[str], to: str | None, lab: Path | None, store: Path | None
 ) -> None:
     """Send what is missing there. Raises UsageError, LabError, StoreError."""
+    console = Terminal(highlight=False)
     place = to or read_lab(lab).results
     if not place:
         raise UsageError(
             'where to? add --to postgresql://HOST/DATABASE, or write results = "…" '
             "into the lab file"
         )
-    with Store.open(store) as local, Store.at(place) as shared:
-        ids = [local.session(key).id for key in keys]
+    with Store.open(store or default_path()) as local, Store.at(place) as shared:
+        ids = [local.session(key).id for key in sessions]
         sent = list(push(local, shared, ids))
         for one in sent:
             console.print(f"{one.session}: {one.runs} runs", soft_wrap=True)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import TargetFacts, TargetRequest, find
-from ioplan.cli.display.terminal import tell
+from ioplan.cli.display.output import tell
 from ioplan.cli.errors import UsageError
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from ioplan.cli.commands.run import Begun, go, session_folder
-from ioplan.cli.display.terminal import Terminal, say
-from ioplan.cli.errors import HELD, UsageError
+from ioplan.cli.commands.run_fleet import resume_job
+from ioplan.cli.display.output import say
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked
 from ioplan.cli.run_options import Options
+from ioplan.cluster.jobs.job import Jobs
+from ioplan.core.value import Value, fresh
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -22,23 +27,32 @@ from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
 from ioplan.runner.seal import is_signed
 from ioplan.store.session_folder import session_lock
-from ioplan.store.store import Store
+from ioplan.store.store import Store, default_path
 
 MOST_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Resumed:
+class Resumed(Value):
     """What `resume` was called with."""
 
     session: str
     store: Path
     plan: Path | None = None
-    overwrite: tuple[str, ...] = ()
+    overwrite: list[str] = fresh(list)
     trust: bool = False
     quiet: bool = False
     json: bool = False
     lane: Path | None = None
+
+
+def resume_command(
+    *, session: str, store: Path | None, quiet: bool, **others: Any
+) -> int:
+    """Go on with a session, or with all lanes of a job; returns the exit code."""
+    place = store or default_path()
+    if Jobs(place).has(session):
+        return resume_job(Terminal(quiet=quiet), place, session)
+    return resume(Resumed(session=session, store=place, quiet=quiet, **others))
 
 
 def resume(resumed: Resumed) -> int:

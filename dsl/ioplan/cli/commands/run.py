@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest
-from ioplan.cli.choose import Choice, aimed, chosen, make_target, open_drive
+from ioplan.cli.choose import Choice, chosen, make_target, open_drive, resolved_request
 from ioplan.cli.commands.push import push_after
+from ioplan.cli.commands.rehearse import simulated
+from ioplan.cli.commands.run_fleet import run_fleet, wants_fleet
 from ioplan.cli.commands.run_on_hosts import spread
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines, LiveLines
-from ioplan.cli.display.terminal import Terminal, say
-from ioplan.cli.errors import (
-    EXPECTATION_FAILED,
-    HELD,
-    INTERRUPTED,
-    RUN_FAILED,
-    UsageError,
-)
-from ioplan.cli.inputs import checked, size
+from ioplan.cli.display.output import say
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
+from ioplan.cli.inputs import checked, plan_path, size
 from ioplan.cli.run_options import Options
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.lane_observer import Board
 from ioplan.core.error_kinds import CommandFault
+from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
@@ -48,13 +46,41 @@ from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import session_lock
-from ioplan.store.store import Store
+from ioplan.store.store import Store, default_path
 
 MOST_MISFITS = 8
 
 
+def run_command(
+    *,
+    plan: Path,
+    store: Path | None,
+    sim: Path | None,
+    backend: str | None,
+    options: list[str],
+    detach: bool,
+    **others: Any,
+) -> int:
+    """Run a plan here, or on the targets and hosts of a lab; returns the exit code."""
+    backend, options = simulated(sim, backend, options)
+    asked = Options(
+        plan=plan_path(plan),
+        store=store or default_path(),
+        backend=backend,
+        options=options,
+        **others,
+    )
+    if asked.quiet and asked.json:
+        raise UsageError("say --quiet or --json, not both")
+    if wants_fleet(asked):
+        return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
+    if detach:
+        raise UsageError("--detach is for groups of the lab, and for other hosts")
+    return run(asked)
+
+
 def run(options: Options) -> int:
-    """Run a plan; returns the exit code. Raises what `failure.reported` knows."""
+    """Run a plan; returns the exit code. Raises ExplainedError and PlanError."""
     plan = checked(options.plan, options.settings, options.scale_time, options.profile)
     with Store.open(options.store) as store:
         return go(plan, options, store, Begun(_id(options)))
@@ -67,13 +93,12 @@ def _id(options: Options) -> str:
     return new_session_id()
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(Value):
     """A session by its id, and what it has done in an earlier life."""
 
     id: str
     before: Session | None = None
-    done: FinishedRuns = field(default_factory=FinishedRuns)
+    done: FinishedRuns = fresh(FinishedRuns)
 
 
 def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
@@ -93,7 +118,7 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
         options=choice.options,
         folder=str(folder),
     )
-    request = aimed(request, choice, options.lab)
+    request = resolved_request(request, choice, options.lab)
     console = Terminal(quiet=options.quiet or options.json)
     with ExitStack() as stack:
         if not begun.before:

@@ -12,14 +12,15 @@ from rich.console import Console
 from ioplan.cli.commands.lab import lab_told
 from ioplan.cli.commands.run_on_hosts import check_lanes
 from ioplan.cli.display.fleet import Overview, complaints, overview
-from ioplan.cli.display.terminal import say
-from ioplan.cli.errors import (
+from ioplan.cli.display.output import say
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import (
     EXPECTATION_FAILED,
     HELD,
     INTERRUPTED,
     RUN_FAILED,
     USAGE,
-    UsageError,
 )
 from ioplan.cli.inputs import checked
 from ioplan.cli.run_options import Options
@@ -31,6 +32,7 @@ from ioplan.cluster.jobs.lane import LaneState, LaneStatus, unheard
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.errors import StoreError
+from ioplan.store.store import default_path
 
 LOOK_S = 0.5
 SURE_S, ENDING_S = 2, 60
@@ -109,9 +111,9 @@ def _from_root(word: str) -> str:
 # ---- looking at it
 
 
-def attach(console: Console, store: Path, key: str) -> int:
+def attach(key: str, store: Path | None) -> int:
     """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
-    jobs = Jobs(store)
+    console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
     with _crew(job) as crew, _told():
         crew.begin(job.calls)
@@ -129,10 +131,10 @@ def resume_job(console: Console, store: Path, key: str) -> int:
         return _watched(console, crew, job, jobs, stops=True)
 
 
-def status(console: Console, store: Path, key: str | None) -> int:
-    """Print how a job goes; without a key, the last one."""
-    jobs = Jobs(store)
-    job = jobs.job(key or "last")
+def status(key: str, store: Path | None) -> int:
+    """Print how a job goes."""
+    console, jobs = Terminal(highlight=False), Jobs(store or default_path())
+    job = jobs.job(key)
     with _crew(job) as crew, _told():
         states, missing = _states(job, crew)
     console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
@@ -142,9 +144,9 @@ def status(console: Console, store: Path, key: str | None) -> int:
     return HELD
 
 
-def cancel(console: Console, store: Path, key: str) -> int:
+def cancel(key: str, store: Path | None) -> int:
     """End the I/O of a job; what is finished is kept. Returns the exit code."""
-    jobs = Jobs(store)
+    console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
     with _crew(job) as crew, _told():
         lost = crew.stop(job.calls)

@@ -1,23 +1,27 @@
-"""`ioplan ls`: sessions, and whether those that should be running still do."""
+"""`ioplan ls`, `show`, `export` and `report`: what was run, and what came out."""
 
 from __future__ import annotations
 
 import gc
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from rich.console import Console
 
 from ioplan import __version__
 from ioplan.cli.commands.run import session_folder
+from ioplan.cli.display.output import data_out
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import opened
+from ioplan.cli.stores import opened, results_at
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, time_text
+from ioplan.export.export import export
+from ioplan.export.sessions import export_sessions
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans, library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError
@@ -33,10 +37,16 @@ from ioplan.store.session_folder import is_held
 from ioplan.store.store import Store
 
 
-def list_sessions(store: Store, path: Path) -> None:
-    """Print them, the newest first."""
-    rows = [(_as_it_is(one, path), store.count(one.id)) for one in store.sessions()]
-    Terminal().print(session_table(rows))
+def list_sessions(format: str | None, output: Path | None, store: str | None) -> None:
+    """Print all sessions, the newest first, or export them."""
+    with results_at(store) as found:
+        if format:
+            with opened(output) as out:
+                export_sessions(found, format, out)
+            return
+        path = Path(found.where)
+        rows = [(_as_it_is(one, path), found.count(one.id)) for one in found.sessions()]
+        Terminal().print(session_table(rows))
 
 
 def _as_it_is(session: Session, store: Path) -> Session:
@@ -55,8 +65,48 @@ def _goes_on(session: Session, store: Path) -> bool:
         return True
 
 
-def show_session(console: Console, store: Store, key: str, test: str | None) -> None:
-    """Print a session: what ran on what, then each test."""
+def show_session(
+    *,
+    session: str,
+    test: str | None,
+    plan: bool,
+    format: str | None,
+    output: Path | None,
+    store: str | None,
+) -> None:
+    """Print a session, or its plan, or export it."""
+    with results_at(store) as found:
+        if plan:
+            with data_out() as out:
+                out.write(found.session(session).plan_text.encode())
+        elif format:
+            with _data(output) as where:
+                export(found, session, format, where)
+        else:
+            _print_session(Terminal(highlight=False), found, session, test)
+
+
+def export_records(
+    *,
+    session: str,
+    format: str,
+    output: Path | None,
+    series: bool,
+    detail: bool,
+    store: str | None,
+) -> None:
+    """Write a session's records in a format."""
+    with results_at(store) as found, _data(output) as out:
+        export(found, session, format, out, detail=detail, series=series)
+
+
+def _data(output: Path | None) -> AbstractContextManager[Path | BinaryIO]:
+    """A file is opened only once the format is known to be there."""
+    return nullcontext(output) if output else data_out()
+
+
+def _print_session(console: Console, store: Store, key: str, test: str | None) -> None:
+    """What ran on what, then each test."""
     session = store.session(key)
     records = list(store.records(session.id, test))
     if test and not records:
@@ -105,15 +155,16 @@ PLAN_ARGS = ("set", "scale_time", "profile")
 """Of a session's call, what its plan was checked with."""
 
 
-def write_report(console: Console, store: Store, keys: list[str], output: Path) -> None:
+def write_report(sessions: list[str], output: Path, store: str | None) -> None:
     """Write one HTML file on all sessions. Raises UsageError, StoreError."""
-    sessions = _sessions(store, keys)
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    with _uncollected():
-        data = page(document(store, sessions, _plans(sessions), made)).encode()
+    with results_at(store) as known, _uncollected():
+        found = _sessions(known, sessions or ["last"])
+        data = page(document(known, found, _plans(found), made)).encode()
     with opened(output) as out:
         out.write(data)
-    console.print(f"{output} ({bytes_text(len(data))})", soft_wrap=True)
+    size = bytes_text(len(data))
+    Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
 
 
 @contextmanager

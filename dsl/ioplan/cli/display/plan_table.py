@@ -21,7 +21,7 @@ from ioplan.planner.unfold import UNKNOWN, unfold
 
 MOST_ROWS = 40
 
-Standing = tuple[TargetState, str]
+ProvenState = tuple[TargetState, str]
 """The state that the target is in, and a line on why it is kept or not."""
 
 
@@ -30,10 +30,10 @@ def plan_table(
     plan: CheckedPlan,
     capacity_bytes: int,
     everything: bool,
-    standing: Standing = (UNKNOWN, ""),
+    known: ProvenState = (UNKNOWN, ""),
 ) -> None:
     """Print the steps of each test, and what all of it costs, from a state on."""
-    state, why = standing
+    state, why = known
     if why:
         console.print(Text(f"{why}\n", style="dim"))
     estimator = Estimator(capacity_bytes)
@@ -108,10 +108,10 @@ def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> 
 
 
 def plan_json(
-    plan: CheckedPlan, capacity_bytes: int, standing: Standing = (UNKNOWN, "")
+    plan: CheckedPlan, capacity_bytes: int, known: ProvenState = (UNKNOWN, "")
 ) -> None:
     """Print one document, written step by step so that it may be long."""
-    state, why = standing
+    state, why = known
     estimator = Estimator(capacity_bytes)
     total, out = Cost(), sys.stdout
     out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')

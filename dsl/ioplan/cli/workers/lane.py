@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from ioplan.cli.app import app
-from ioplan.cli.display.terminal import say
-from ioplan.cli.errors import INTERRUPTED, RUN_FAILED
+from ioplan.cli.app import run
+from ioplan.cli.display.output import say
+from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
 from ioplan.cluster.jobs.lane import LaneCall
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.locks import held
@@ -31,7 +31,7 @@ def main(folder: str, lock: str) -> None:
     call = lane.call()
     try:
         with held(lane.path.parents[1] / "locks", call.locks, _waiting(lane)):
-            code = _called(_words(lane, call))
+            code = run(_words(lane, call))
     except KeyboardInterrupt:
         code = INTERRUPTED
     except (OSError, StoreError) as error:
@@ -70,14 +70,6 @@ def _has_begun(store: Path, session: str) -> bool:
         return False
     with Store.open(store) as found:
         return any(one.id == session for one in found.sessions())
-
-
-def _called(words: list[str]) -> int:
-    try:
-        app(words)
-    except SystemExit as error:
-        return error.code if isinstance(error.code, int) else RUN_FAILED
-    return 0
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, aimed, usable
-from ioplan.cli.errors import EXPLAINED
+from ioplan.cli.choose import Choice, resolved_request, usable
 from ioplan.cluster.sync.participant import Part, PartCall, Voice, lines_of
+from ioplan.core.error_kinds import ExplainedError
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.host_facts import host_facts
 from ioplan.store.store import default_path
@@ -36,7 +36,7 @@ def main(session: str) -> None:  # the word is there to be seen from outside
         choice = usable(call.backend, call.lab, list(call.options))
         request = _request(call, choice)
         drive = choice.backend.open(request)
-    except EXPLAINED as error:
+    except ExplainedError as error:
         voice("refused", text=str(error))
         return
     meter = choice.lab.meter_of(request.entry)
@@ -60,7 +60,7 @@ def _request(call: PartCall, choice: Choice) -> TargetRequest:
         together=call.session,
         leads=call.leads,
     )
-    request = aimed(request, choice, None)
+    request = resolved_request(request, choice, None)
     return request.model_copy(update={"lab": call.lab_file})
 
 

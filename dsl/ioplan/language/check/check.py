@@ -25,8 +25,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.errors.hints import too_deep
+from ioplan.language.errors.diagnostic import PlanError, too_deep
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span

@@ -7,7 +7,7 @@ from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.timing import split
-from ioplan.language.errors.hints import written_here
+from ioplan.language.clause_table import written_here
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ioplan.core.text import printable
 from ioplan.core.value import Value
-from ioplan.language.syntax.source import Span
+from ioplan.language.syntax.source import Source, Span
 
 SHOWN_COLUMNS = 160
 LEAD_COLUMNS = 60
@@ -56,6 +56,16 @@ class Diagnostic(Value):
             "start": self.span.start,
             "end": self.span.end,
         }
+
+
+def too_deep(source: Source) -> Diagnostic:
+    """What to say of a text whose blocks or conditions no stack can hold."""
+    where = Span(source, 0, min(1, len(source.text)))
+    return Diagnostic(
+        "the plan is nested too deeply",
+        where,
+        "nest fewer blocks, brackets and definitions",
+    )
 
 
 class PlanError(Exception):

@@ -6,19 +6,12 @@ import re
 from functools import cache
 
 from ioplan.core.text import did_you_mean, nearest
-from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS
+from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS, written_here
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.recovery import Stop, line_start
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
-from ioplan.language.syntax.source import Source, Span, without_comments
-
-
-def written_here(word: str) -> str:
-    """What to write in place of a word of fio's, or nothing."""
-    example = FIO_WORDS.get(word)
-    return f"{word} is written here: {example}" if example else ""
-
+from ioplan.language.syntax.source import Span, without_comments
 
 CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
 ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*\Z")
@@ -144,16 +137,6 @@ PLAIN = {
     "DATA": "'random', 'zeros'",
     "$END": "the end of the file",
 }
-
-
-def too_deep(source: Source) -> Diagnostic:
-    """What to say of a text whose blocks or conditions no stack can hold."""
-    where = Span(source, 0, min(1, len(source.text)))
-    return Diagnostic(
-        "the plan is nested too deeply",
-        where,
-        "nest fewer blocks, brackets and definitions",
-    )
 
 
 def diagnose(stop: Stop) -> Diagnostic:

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ioplan.core.value import Value, fresh, replace
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.errors.hints import too_deep
+from ioplan.language.errors.diagnostic import PlanError, too_deep
 from ioplan.language.syntax import canonical, tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Comment, Source, comments_of

@@ -1,0 +1,175 @@
+"""The words of a call: which command they name, and the values that they give it.
+
+As usual elsewhere: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, `-qn VALUE`;
+options may stand behind arguments, and `--` ends them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
+from ioplan.core.value import Value
+
+NAMES = {"number": "number", "integer": "whole number"}
+
+
+class Call(Value):
+    """What is called, by which names, with values by the keys of its parameters."""
+
+    path: tuple[str, ...]
+    entry: Entry
+    values: dict[str, Any]
+
+
+class CallError(Exception):
+    """A call that cannot be; `path` and `entry` are as far as it was understood."""
+
+    def __init__(self, text: str, path: tuple[str, ...], entry: Entry) -> None:
+        super().__init__(text)
+        self.path, self.entry = path, entry
+
+
+def parse(words: list[str], top: Group) -> Call:
+    """What the words call: a command, or a group for its help. Raises CallError."""
+    path: tuple[str, ...] = (top.name,)
+    entry: Entry = top
+    while True:
+        reader = Reader(words, path, entry)
+        if isinstance(entry, Command) or reader.values or not reader.rest:
+            return Call(path, entry, reader.result())
+        name, *words = reader.rest
+        entry = _entry(name, path, entry)
+        path = (*path, name)
+
+
+def _entry(name: str, path: tuple[str, ...], group: Group) -> Entry:
+    known = {entry.name: entry for entry in group.entries}
+    if name in known:
+        return known[name]
+    near = _near(name, [entry.name for entry in group.shown])
+    meant = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+    raise CallError(f"No such command {name!r}.{meant}", path, group)
+
+
+def _near(word: str, known: list[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415  only errors need it
+
+    return get_close_matches(word, known)
+
+
+class Reader:
+    """Takes the options of one entry out of words."""
+
+    def __init__(self, words: list[str], path: tuple[str, ...], entry: Entry) -> None:
+        self.path, self.entry = path, entry
+        self.options = {name: one for one in entry.options for name in one.names}
+        self.values: dict[str, Any] = {}
+        self.rest: list[str] = []
+        self.words = list(words)
+        while self.words:
+            self._next()
+
+    def _next(self) -> None:
+        word = self.words.pop(0)
+        if word == "--":
+            self._end()
+        elif word.startswith("--"):
+            self._long(word)
+        elif word.startswith("-") and len(word) > 1:
+            self._short(word[1:])
+        else:
+            self.rest.append(word)
+            if isinstance(self.entry, Group):  # what follows is the command's
+                self._end()
+
+    def _end(self) -> None:
+        self.rest += self.words
+        self.words = []
+
+    def _long(self, word: str) -> None:
+        name, equals, value = word.partition("=")
+        option = self._option(name)
+        if option.kind != "flag":
+            self._put(option, value if equals else self._value(option, name))
+        elif equals:
+            raise self.error(f"Option {name!r} does not take a value.")
+        else:
+            self.values[option.key] = True
+
+    def _short(self, letters: str) -> None:
+        """One letter or several; the first that takes a value has what follows it."""
+        name = f"-{letters[0]}"
+        option = self._option(name)
+        if option.kind != "flag":
+            self._put(option, letters[1:] or self._value(option, name))
+            return
+        self.values[option.key] = True
+        if letters[1:]:
+            self._short(letters[1:])
+
+    def _option(self, name: str) -> Option:
+        if name in self.options:
+            return self.options[name]
+        shown = [n for n, one in self.options.items() if not one.hidden]
+        near = ", ".join(_near(name, shown)) if name.startswith("--") else ""
+        meant = f" (Possible options: {near})" if near else ""
+        raise self.error(f"No such option: {name}{meant}")
+
+    def _value(self, option: Option, name: str) -> str:
+        if not self.words:
+            raise self.error(f"Option {name!r} requires an argument.")
+        return self.words.pop(0)
+
+    def _put(self, parameter: Parameter, word: str) -> None:
+        value = self._converted(parameter, word)
+        if parameter.many:
+            self.values.setdefault(parameter.key, []).append(value)
+        else:
+            self.values[parameter.key] = value
+
+    def _converted(self, parameter: Parameter, word: str) -> Any:
+        if parameter.kind == "path":
+            from pathlib import Path  # noqa: PLC0415  help needs none
+
+            return Path(word)
+        try:
+            kinds = {"number": float, "integer": int}
+            return kinds.get(parameter.kind, str)(word)
+        except ValueError:
+            raise self.error(
+                f"Invalid value for {shown(parameter)!r}: {word!r} is not a "
+                f"{NAMES[parameter.kind]}"
+            ) from None
+
+    def result(self) -> dict[str, Any]:
+        """The value of each parameter. Raises CallError."""
+        if isinstance(self.entry, Group) or self.values.get("help"):
+            return self.values
+        for argument in self.entry.arguments:
+            while self.rest and (argument.many or argument.key not in self.values):
+                self._put(argument, self.rest.pop(0))
+        if self.rest:
+            raise self.error(
+                f"Got unexpected extra argument(s) ({' '.join(self.rest)})"
+            )
+        return {one.key: self._final(one) for one in self.entry.parameters}
+
+    def _final(self, parameter: Parameter) -> Any:
+        if parameter.key in self.values:
+            return self.values[parameter.key]
+        if parameter.required:
+            kind = "option" if isinstance(parameter, Option) else "argument"
+            raise self.error(f"Missing {kind} {shown(parameter)!r}.")
+        if parameter.kind == "path" and parameter.default is not None:
+            return self._converted(parameter, parameter.default)
+        return parameter.empty()
+
+    def error(self, text: str) -> CallError:
+        """An error in this entry's words."""
+        return CallError(text, self.path, self.entry)
+
+
+def shown(parameter: Parameter) -> str:
+    """A parameter as errors name it."""
+    return parameter.names[0] if isinstance(parameter, Option) else parameter.metavar

@@ -1,0 +1,99 @@
+"""What a command is: a function by its name, and the words that it takes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ioplan.core.value import Value
+
+Kind = Literal["text", "path", "number", "integer", "flag"]
+
+
+class Parameter(Value):
+    """A word of the command line; the function takes its value as `key`.
+
+    `metavar` stands for the value in help. A value that is not given is `default`, or
+    an empty list where `many` may be given.
+    """
+
+    key: str
+    metavar: str = ""
+    help: str = ""
+    kind: Kind = "text"
+    default: Any = None
+    many: bool = False
+    required: bool = False
+
+    def empty(self) -> Any:
+        """The value where none is given."""
+        if self.many:
+            return []
+        return False if self.kind == "flag" else self.default
+
+
+class Argument(Parameter):
+    """A word by its place."""
+
+
+class Option(Parameter):
+    """A word by its name, or names: the long one first."""
+
+    names: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+def option(name: str, help: str = "", metavar: str = "", **more: Any) -> Option:
+    """An option by its names, as in `-o --output`; its key is the long one's."""
+    names = tuple(sorted(name.split(), key=len, reverse=True))
+    key = more.pop("key", names[0].lstrip("-").replace("-", "_"))
+    return Option(key=key, metavar=metavar, help=help, names=names, **more)
+
+
+def flag(name: str, help: str = "", **more: Any) -> Option:
+    """An option without a value."""
+    return option(name, help, kind="flag", **more)
+
+
+HELP = flag("--help -h", "Show this message and exit.")
+
+
+class Command(Value):
+    """A command; `call` is `module:function` below `ioplan.cli.commands`."""
+
+    name: str
+    summary: str
+    call: str
+    parameters: tuple[Parameter, ...] = ()
+    hidden: bool = False
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What it takes by name, in the order of help."""
+        return (*(one for one in self.parameters if isinstance(one, Option)), HELP)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What it takes by place."""
+        return tuple(one for one in self.parameters if isinstance(one, Argument))
+
+
+class Group(Value):
+    """Commands under one name."""
+
+    name: str
+    summary: str
+    entries: tuple[Command | Group, ...]
+    own_options: tuple[Option, ...] = ()
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What stands before the name of a command."""
+        return (*self.own_options, HELP)
+
+    @property
+    def shown(self) -> tuple[Command | Group, ...]:
+        """The entries that people call."""
+        return tuple(one for one in self.entries if not getattr(one, "hidden", False))
+
+
+Entry = Command | Group

@@ -1,0 +1,93 @@
+"""Commands on what is here: backends, targets, suites, the schema and the lab."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, Group, option
+
+_HOST = Argument(key="host", metavar="HOST", help="A host of the lab.", required=True)
+
+HOST_COMMANDS = (
+    Command(
+        "backends",
+        "List what can do the I/O here, why something cannot, and what each supports.",
+        "inventory:print_backends",
+        (use.LAB,),
+    ),
+    Command(
+        "targets",
+        "List the block devices here, what is on each, and whether it may be written.",
+        "inventory:print_targets",
+        (use.LAB, use.JSON),
+    ),
+    Command(
+        "suites",
+        "List the suites that come with ioplan: what each does and costs.",
+        "inventory:print_suites",
+        (
+            Argument(key="suite", metavar="SUITE", help="Describe this one."),
+            use.PROFILE,
+            option("--capacity", "Of the target.", default="1TB"),
+        ),
+    ),
+    Command(
+        "schema", "Print the JSON Schema of a run's record.", "inventory:print_schema"
+    ),
+)
+
+LAB = Group(
+    "lab",
+    "The lab: its file, its hosts, and what runs on them.",
+    (
+        Command(
+            "check",
+            "Tell whether the lab file is right, and what it names.",
+            "lab:check_lab",
+            (use.LAB,),
+        ),
+        Command(
+            "up",
+            "Start the scheduler here, and a worker on each host of the lab, over ssh.",
+            "lab:up",
+            (use.LAB,),
+        ),
+        Command(
+            "down",
+            "End the workers and the scheduler; lanes that go on are left alone.",
+            "lab:down",
+            (use.LAB,),
+        ),
+        Command(
+            "unit",
+            "Print a systemd unit for the worker of a host.",
+            "lab:unit",
+            (_HOST, use.LAB),
+        ),
+        Command(
+            "versions", "Answer `lab up` on another host.", "lab:versions", hidden=True
+        ),
+        Command("join", "Answer `lab up` on another host.", "lab:join", hidden=True),
+        Command(
+            "leave", "Answer `lab down` on another host.", "lab:leave", hidden=True
+        ),
+        Command(
+            "scheduler",
+            "Be the scheduler until ended.",
+            "lab:scheduler",
+            (option("--at", required=True),),
+            hidden=True,
+        ),
+        Command(
+            "worker",
+            "Be the worker of a host until ended.",
+            "lab:worker",
+            (
+                option("--name", required=True),
+                option("--scheduler", required=True),
+                option("--host"),
+                option("--store"),
+            ),
+            hidden=True,
+        ),
+    ),
+)

@@ -1,0 +1,48 @@
+"""Commands on plans, before anything runs."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Command, flag, option
+
+PLAN_COMMANDS = (
+    Command(
+        "check",
+        "Tell whether plans are right, and if not, all that is wrong with them.",
+        "check:check_plans",
+        (
+            use.PLANS,
+            use.SETTINGS,
+            use.PROFILE,
+            option("--format", "text, or json for editors.", default="text"),
+        ),
+    ),
+    Command(
+        "fmt",
+        "Write plans in the one layout; comments stay.",
+        "check:format_plans",
+        (use.PLANS, flag("--check", "Only tell; exit with 1 if one is not.")),
+    ),
+    Command(
+        "plan",
+        "Show what would happen: steps in order, time, bytes, drive writes.",
+        "plan:show_plan",
+        (
+            use.PLAN,
+            option("--target", "Take its capacity."),
+            option("--capacity", "For example 1TB."),
+            use.SETTINGS,
+            use.PROFILE,
+            use.SCALE_TIME,
+            use.BACKEND,
+            use.LAB,
+            use.BACKEND_OPTIONS,
+            use.SIM,
+            use.STORE,
+            flag("--show-native", "What the backend would be told.", key="native"),
+            flag("--rehearse", "Run it all on the simulated drive."),
+            use.JSON,
+            flag("--all", "Every step.", key="everything"),
+        ),
+    ),
+)

@@ -1,0 +1,94 @@
+"""Commands that run plans, and that follow what runs on a group of targets."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, flag, option
+
+_JOB = Argument(
+    key="key", metavar="JOB", help="An id, its beginning, or 'last'.", default="last"
+)
+
+RUN_COMMANDS = (
+    Command(
+        "run",
+        "Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 130 stopped.",
+        "run:run_command",
+        (
+            use.PLAN,
+            option("--target", "A file, a device, or a target or group of the lab."),
+            use.CREATE,
+            use.BACKEND,
+            use.LAB,
+            use.BACKEND_OPTIONS,
+            use.SIM,
+            use.SETTINGS,
+            use.PROFILE,
+            use.SCALE_TIME,
+            use.STORE,
+            use.OVERWRITE,
+            use.APPROXIMATE,
+            option("--baseline", "For 'of baseline'.", "SESSION"),
+            flag("--fresh", "Prepare again what is prepared already."),
+            flag("--detach", "Groups: start in the background."),
+            use.QUIET,
+            use.JSON_LINES,
+            use.LANE,
+        ),
+    ),
+    Command(
+        "resume",
+        "Go on with a session that was killed, stopped or failed.",
+        "resume:resume_command",
+        (
+            use.SESSION,
+            option("--plan", "The plan, where it was moved or edited.", kind="path"),
+            use.OVERWRITE,
+            flag("--trust", "Believe a store that is not yours."),
+            use.STORE,
+            use.QUIET,
+            use.JSON_LINES,
+            use.LANE,
+        ),
+    ),
+    Command(
+        "crosscheck",
+        "Run each cell on two backends in turn; exit with 1 unless all agree.",
+        "crosscheck:crosscheck_command",
+        (
+            use.PLAN,
+            option("--backends", "Two, as io_uring,fio.", required=True),
+            use.TARGET,
+            use.CREATE,
+            option("--rounds", "Runs of each cell on each.", kind="integer", default=5),
+            use.SETTINGS,
+            use.PROFILE,
+            use.SCALE_TIME,
+            use.LAB,
+            use.OVERWRITE,
+            use.APPROXIMATE,
+            use.STORE,
+        ),
+    ),
+)
+
+JOB_COMMANDS = (
+    Command(
+        "status",
+        "Show how the lanes of a job go.",
+        "run_fleet:status",
+        (_JOB, use.STORE),
+    ),
+    Command(
+        "attach",
+        "Watch a job until it ends; Ctrl-C leaves it alone.",
+        "run_fleet:attach",
+        (_JOB, use.STORE),
+    ),
+    Command(
+        "cancel",
+        "End the I/O of a job's lanes; what is finished is kept.",
+        "run_fleet:cancel",
+        (Argument(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
+    ),
+)

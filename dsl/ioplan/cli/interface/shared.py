@@ -1,0 +1,50 @@
+"""Parameters that several commands take."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface.declare import Argument, flag, option
+
+PLAN = Argument(
+    key="plan", metavar="PLAN", help="A plan's file.", kind="path", required=True
+)
+PLANS = Argument(
+    key="plans", metavar="PLAN", help="Plans.", kind="path", many=True, required=True
+)
+SESSION = Argument(
+    key="session",
+    metavar="SESSION",
+    help="An id, its beginning, or 'last'.",
+    default="last",
+)
+
+SETTINGS = option(
+    "--set", "Give a param another value.", "NAME=VALUE", key="settings", many=True
+)
+PROFILE = option(
+    "--profile", "Use this profile's param values.", "NAME", default="full"
+)
+SCALE_TIME = option(
+    "--scale-time", "Multiply every duration.", kind="number", default=1.0
+)
+TARGET = option("--target", "A file or a device.")
+CREATE = option("--create", "Make the scratch file if it is missing.", "SIZE")
+BACKEND = option("--backend", "What does the I/O.")
+LAB = option("--lab", "The lab file; else IOPLAN_LAB, else XDG.", kind="path")
+SIM = option("--sim", "The simulated drive of a file.", "FILE", kind="path")
+BACKEND_OPTIONS = option(
+    "--option", "An option of the backend.", "NAME=VALUE", key="options", many=True
+)
+OVERWRITE = option(
+    "--overwrite", "Permit overwriting this target (its ID).", "ID", many=True
+)
+APPROXIMATE = flag("--allow-approximate", "Accept documented approximations.")
+STORE = option(
+    "--store", "The results store; else IOPLAN_STORE, else XDG.", kind="path"
+)
+ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
+OUTPUT = option("--output -o", "Else stdout.", "FILE", kind="path")
+FORMAT = option("--format", "json, jsonl, csv or parquet.")
+QUIET = flag("--quiet -q", "No output.")
+JSON_LINES = flag("--json", "JSON lines.")
+JSON = flag("--json", "For programs.")
+LANE = option("--lane", kind="path", hidden=True)

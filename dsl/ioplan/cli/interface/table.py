@@ -1,0 +1,31 @@
+"""All commands, in the order of help."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface.declare import Group, flag
+from ioplan.cli.interface.host import HOST_COMMANDS, LAB
+from ioplan.cli.interface.plans import PLAN_COMMANDS
+from ioplan.cli.interface.results import RESULT_COMMANDS
+from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
+
+IOPLAN = Group(
+    "ioplan",
+    "Storage test plans as text: precondition, sweep, measure, judge.",
+    (
+        *PLAN_COMMANDS,
+        *RUN_COMMANDS,
+        *RESULT_COMMANDS,
+        *JOB_COMMANDS,
+        *HOST_COMMANDS,
+        LAB,
+    ),
+    (
+        flag("--version", "Show it."),
+        flag("--install-completion", "Install completion for the current shell."),
+        flag(
+            "--show-completion",
+            "Show completion for the current shell, to copy it or customize the "
+            "installation.",
+        ),
+    ),
+)

@@ -1,0 +1,34 @@
+"""Where results come from, and where a command writes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from ioplan.cli.display.output import data_out
+from ioplan.cli.errors import UsageError
+from ioplan.store.postgres import is_address
+from ioplan.store.store import Store, default_path
+
+
+def results_at(place: str | None) -> Store:
+    """The store to read: a file, or a database that is shared. Raises StoreError."""
+    named = place or os.environ.get("IOPLAN_STORE", "")
+    return Store.to_read(named if is_address(named) else place or default_path())
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BinaryIO]:
+    """The file to write to, or standard output. Raises UsageError."""
+    if path is None:
+        with data_out() as out:
+            yield out
+        return
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
