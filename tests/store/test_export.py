@@ -241,11 +241,6 @@ def test_an_empty_session_can_be_exported(
         assert from_parquet(data) == []
 
 
-def test_a_path_is_written(store: Store, tmp_path: Path) -> None:
-    export(store, ID, "csv", tmp_path / "runs.csv")
-    assert (tmp_path / "runs.csv").read_bytes() == exported(store, "csv")
-
-
 def test_an_unknown_format_is_named(store: Store) -> None:
     with pytest.raises(ExportError, match="did you mean 'parquet'"):
         exported(store, "parket")
@@ -254,9 +249,8 @@ def test_an_unknown_format_is_named(store: Store) -> None:
 
 
 def test_without_pyarrow_the_extra_is_named(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ExportError, match=r"pip install 'ioplan\[parquet\]'"):
-        export(store, ID, "parquet", tmp_path / "runs.parquet")
-    assert not (tmp_path / "runs.parquet").exists()
+        exported(store, "parquet")

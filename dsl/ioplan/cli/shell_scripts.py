@@ -59,10 +59,12 @@ def script() -> str:
 
 def install() -> str:
     """Write the script where the shell reads it; what to tell. Raises NoShellError."""
+    from ioplan.guard.output import rewrite  # noqa: PLC0415  completion starts fast
+
     shell, home = _shell(), Path.home()
     place = home / PLACES[shell]
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(SCRIPTS[shell], encoding="utf-8")
+    rewrite(place, SCRIPTS[shell].encode())
     if shell == "bash":
         _add_line(home / ".bashrc", f"source '{place}'")
     if shell == "zsh":
@@ -75,7 +77,8 @@ def _add_line(file: Path, line: str) -> None:
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     if line not in text.splitlines():
         before = "" if not text or text.endswith("\n") else "\n"
-        file.write_text(f"{text}{before}{line}\n", encoding="utf-8")
+        with file.open("a", encoding="utf-8") as opened:
+            opened.write(f"{before}{line}\n")
 
 
 def _shell() -> str:

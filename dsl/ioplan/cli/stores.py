@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from ioplan.cli.display.output import data_out
 from ioplan.cli.errors import UsageError
+from ioplan.guard.output import OutputError, output_file
 from ioplan.store.postgres import is_address
 from ioplan.store.store import Store, default_path
 
@@ -21,14 +22,16 @@ def results_at(place: str | None) -> Store:
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[BinaryIO]:
-    """The file to write to, or standard output. Raises UsageError."""
+def opened(path: Path | None, force: bool = False) -> Iterator[BinaryIO]:
+    """The file to write to, through the gate, or standard output. Raises UsageError."""
     if path is None:
         with data_out() as out:
             yield out
         return
     try:
-        with path.open("wb") as file:
+        with output_file(path, force=force) as file:
             yield file
+    except OutputError as error:
+        raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error

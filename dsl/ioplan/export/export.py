@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from importlib import import_module
 from itertools import chain, islice, repeat
-from os import PathLike
-from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
@@ -51,12 +49,12 @@ def export(
     store: Store,
     session_id: str,
     format: str,
-    out: BinaryIO | str | PathLike[str],
+    out: BinaryIO,
     *,
     detail: bool = False,
     series: bool = False,
 ) -> None:
-    """Write a session to a file or a binary stream.
+    """Write a session to a binary stream.
 
     `session_id` is any key of `Store.session`. `detail` adds histograms and series
     to JSON. Raises ExportError, StoreError, and OSError from writing.
@@ -65,11 +63,7 @@ def export(
     if detail and (format != "json" or series):
         raise ExportError("histograms are exported with whole records as json only")
     source = Source(store, store.session(session_id), series, detail)
-    if isinstance(out, (str, PathLike)):
-        with Path(out).open("wb") as stream:
-            write(source, stream)
-    else:
-        write(source, out)
+    write(source, out)
 
 
 def _writer(format: str) -> Writer:

@@ -49,9 +49,21 @@ def format_plans(plans: list[Path], check: bool) -> int:
         if check:
             tell(f"{path} is not formatted")
         else:
-            path.write_text(formatted, encoding="utf-8", newline="")
+            _rewrite(path, formatted)
             tell(f"{path} reformatted")
     return code
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    from ioplan.guard.output import OutputError, rewrite  # noqa: PLC0415  not for check
+
+    try:
+        rewrite(path, text.encode())
+    except OutputError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
 
 
 def _text(path: Path) -> str:

@@ -37,6 +37,7 @@ class Options(Value):
     noise: str | None = None
     format: str = "text"
     output: Path | None = None
+    force: bool = False
     everything: bool = False
 
 
@@ -58,7 +59,7 @@ def _judged(store: Store, options: Options, console: Console) -> int:
         for part in text(found, options.everything):
             console.print(part, highlight=False)
     else:
-        with opened(options.output) as out:
+        with opened(options.output, options.force) as out:
             out.write(_data(found, options))
     return EXPECTATION_FAILED if found.count("worse") else HELD
 

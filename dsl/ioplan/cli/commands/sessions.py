@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from rich.console import Console
 
@@ -37,11 +36,13 @@ from ioplan.store.session_folder import is_held
 from ioplan.store.store import Store
 
 
-def list_sessions(format: str | None, output: Path | None, store: str | None) -> None:
+def list_sessions(
+    format: str | None, output: Path | None, force: bool, store: str | None
+) -> None:
     """Print all sessions, the newest first, or export them."""
     with results_at(store) as found:
         if format:
-            with opened(output) as out:
+            with opened(output, force) as out:
                 export_sessions(found, format, out)
             return
         path = Path(found.where)
@@ -72,6 +73,7 @@ def show_session(
     plan: bool,
     format: str | None,
     output: Path | None,
+    force: bool,
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it."""
@@ -80,8 +82,8 @@ def show_session(
             with data_out() as out:
                 out.write(found.session(session).plan_text.encode())
         elif format:
-            with _data(output) as where:
-                export(found, session, format, where)
+            with opened(output, force) as out:
+                export(found, session, format, out)
         else:
             _print_session(Terminal(highlight=False), found, session, test)
 
@@ -91,18 +93,14 @@ def export_records(
     session: str,
     format: str,
     output: Path | None,
+    force: bool,
     series: bool,
     detail: bool,
     store: str | None,
 ) -> None:
     """Write a session's records in a format."""
-    with results_at(store) as found, _data(output) as out:
+    with results_at(store) as found, opened(output, force) as out:
         export(found, session, format, out, detail=detail, series=series)
-
-
-def _data(output: Path | None) -> AbstractContextManager[Path | BinaryIO]:
-    """A file is opened only once the format is known to be there."""
-    return nullcontext(output) if output else data_out()
 
 
 def _print_session(console: Console, store: Store, key: str, test: str | None) -> None:
@@ -155,13 +153,15 @@ PLAN_ARGS = ("set", "scale_time", "profile")
 """Of a session's call, what its plan was checked with."""
 
 
-def write_report(sessions: list[str], output: Path, store: str | None) -> None:
+def write_report(
+    sessions: list[str], output: Path, force: bool, store: str | None
+) -> None:
     """Write one HTML file on all sessions. Raises UsageError, StoreError."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
     with results_at(store) as known, _uncollected():
         found = _sessions(known, sessions or ["last"])
         data = page(document(known, found, _plans(found), made)).encode()
-    with opened(output) as out:
+    with opened(output, force) as out:
         out.write(data)
     size = bytes_text(len(data))
     Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)

@@ -43,6 +43,7 @@ STORE = option(
 )
 ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
 OUTPUT = option("--output -o", "Else stdout.", "FILE", kind="path")
+FORCE = flag("--force", "Replace a file that ioplan did not write.")
 FORMAT = option("--format", "json, jsonl, csv or parquet.")
 QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")

@@ -1,0 +1,142 @@
+"""What `-o` and `fmt` must not overwrite, as a user calls them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from labs import MIB, loop_device, mounted, needs_root, tell
+from paths import ROOT
+
+READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
+OLD = b"somebody's data\n"
+
+
+@pytest.fixture
+def session(tmp_path: Path, store_path: Path) -> Path:
+    """A store with one session on the simulated drive."""
+    plan = plan_file(tmp_path, READS)
+    done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
+    assert done.code == 0, done.err
+    return store_path
+
+
+CALLS = {
+    "report": ("report", "last"),
+    "export": ("export", "last", "--format", "csv"),
+    "parquet": ("export", "last", "--format", "parquet"),
+    "show": ("show", "last", "--format", "json"),
+    "ls": ("ls", "--format", "csv"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_file_is_replaced_only_by_force(
+    call: tuple[str, ...], session: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.write_bytes(OLD)
+    refused = ioplan(*call, "-o", out)
+    assert refused.code == 2 and "--force" in refused.err and out.read_bytes() == OLD
+    assert ioplan(*call, "-o", out, "--force").code == 0
+    assert out.read_bytes() != OLD
+    assert ioplan(*call, "-o", out).code == 0, "its own file is replaced"
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_store_survives(call: tuple[str, ...], session: Path) -> None:
+    before = session.read_bytes()
+    for more in ((), ("--force",)):
+        assert ioplan(*call, "-o", session, *more).code == 2
+    assert session.read_bytes() == before
+    assert ioplan("show", "last").code == 0
+
+
+@needs_root
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_mounted_disk_survives(
+    call: tuple[str, ...], session: Path, tmp_path: Path
+) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(bytes(16 * MIB))
+    tell("mkfs.ext4", "-q", "-F", image)
+    with loop_device(image) as device, mounted(device, tmp_path / "mounted"):
+        before = image.read_bytes()[:MIB]
+        for more in ((), ("--force",)):
+            done = ioplan(*call, "-o", device, *more)
+            assert done.code == 2 and "no regular file" in done.err
+        os.sync()
+        assert image.read_bytes()[2048:MIB] == before[2048:]
+
+
+def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path: Path) -> None:
+    plan, link = plan_file(tmp_path, READS), tmp_path / "link.ioplan"
+    before = plan.read_bytes()
+    link.symlink_to(plan)
+    done = ioplan("fmt", link)
+    assert done.code == 2 and "symbolic link" in done.err
+    assert plan.read_bytes() == before and link.is_symlink()
+
+
+@needs_root
+def test_fmt_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
+    folder = tmp_path / "full"
+    folder.mkdir()
+    tell("mount", "-t", "tmpfs", "-o", "size=64k", "none", folder)
+    try:
+        plan = plan_file(folder, READS)
+        before = plan.read_bytes()
+        room = os.statvfs(folder)
+        (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        done = ioplan("fmt", plan)
+        assert done.code == 2 and "No space left" in done.err
+        assert plan.read_bytes() == before
+        assert sorted(one.name for one in folder.iterdir()) == ["filler", plan.name]
+    finally:
+        tell("umount", folder)
+
+
+OPENS = re.compile(
+    r"""write_text\(|write_bytes\(|\.open\(\s*["'][wax+]|open\([^)]*["'][wax]b?["']"""
+    r"""|O_CREAT|O_WRONLY|O_RDWR|TemporaryFile\("""
+)
+OWN = {
+    "dsl/ioplan/guard/output.py": "the gate",
+    "dsl/ioplan/guard/target.py": "targets, behind the guard",
+    "dsl/ioplan/guard/scratch_file.py": "scratch files and their marks",
+    "dsl/ioplan/guard/purge/marks.py": "the target, to prove a purge",
+    "dsl/ioplan/guard/purge/command.py": "a pipe to a purge's program",
+    "dsl/ioplan/store/session_folder.py": "the lock of a session's own folder",
+    "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
+    "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",
+    "dsl/ioplan/cluster/jobs/locks.py": "locks in the folder of lanes",
+    "dsl/ioplan/cluster/jobs/lane_folder.py": "a lane's own folder",
+    "dsl/ioplan/cluster/jobs/job.py": "a job's own folder",
+    "dsl/ioplan/cluster/hosts/service.py": "lock and log of a service",
+    "dsl/ioplan/cluster/hosts/tls.py": "the lab's keys",
+    "dsl/ioplan/cluster/sync/participant.py": "a pipe, and the session's own folder",
+    "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
+    "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
+    "plugins/fio/ioplan_fio/process.py": "a temporary file without a name",
+    "plugins/fio/ioplan_fio/gate.py": "the session's own folder",
+    "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
+    "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
+    "dsl/ioplan/core/child.py": "a temporary file without a name",
+    "dsl/ioplan/devices/open_files.py": "names the flags, and opens nothing",
+    "dsl/ioplan/language/syntax/parse_tables.py": "the parser's tables, in the cache",
+    "dsl/ioplan/cli/shell_scripts.py": "appends a line to the shell's own start file",
+}
+"""All that opens for writing, and what. A new place goes through the gate, or here."""
+
+
+def test_every_place_that_opens_for_writing_is_known() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in ("dsl/ioplan", "plugins")
+        for path in (ROOT / folder).rglob("*.py")
+        if OPENS.search(path.read_text("utf-8"))
+    }
+    assert found == set(OWN)
