@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(ROOT / "tests" / part) for part in ("support", "browser")]
 
 from chromium import Browser, browser, left_out  # noqa: E402
 from command import ioplan  # noqa: E402

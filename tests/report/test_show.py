@@ -92,19 +92,16 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
     """Values in numeric order on both axes, upwards as in the page."""
     found = shown(tmp_path, TWO.replace("\n}", "\n  chart heatmap iops by size, qd\n}"))
     lines = found[found.index("IOPS by block size and queue depth") :].splitlines()
-    assert re.split(r" {2,}", lines[2].strip()) == [
-        "queue depth \\ block size",
-        "4KiB",
-        "8KiB",
-        "64KiB",
-    ]
-    assert [line.split()[0] for line in lines[4:7]] == ["16", "2", "1"]
+    assert lines[2].strip() == "block size →"
+    heads = re.split(r" {2,}", lines[3].strip())
+    assert heads == ["queue depth ↓", "4KiB", "8KiB", "64KiB"]
+    assert [line.split()[0] for line in lines[5:8]] == ["16", "2", "1"]
     table = ioplan("export", "--format", "jsonl").lines
     cells = {
         (r["asked"]["cell"]["qd"], r["asked"]["cell"]["size"]): r["total"]["iops"]
         for r in table
     }
-    for line in lines[4:7]:
+    for line in lines[5:8]:
         qd, *texts = line.split()
         for size, text in zip(("4KiB", "8KiB", "64KiB"), texts, strict=True):
             iops = float(text.rstrip("k")) * (1000 if "k" in text else 1)
@@ -123,7 +120,7 @@ def test_what_was_left_out_is_empty(tmp_path: Path, store_path: Path) -> None:
     skip = "skip when qd == 2 and size == 8KiB\n  chart heatmap iops by size, qd"
     found = shown(tmp_path, TWO.replace("\n}", f"\n  {skip}\n}}"))
     after = found[found.index("IOPS by block size and queue depth") :].splitlines()
-    assert [len(line.split()) for line in after[4:7]] == [4, 3, 4]
+    assert [len(line.split()) for line in after[5:8]] == [4, 3, 4]
 
 
 def test_a_condition_leaves_cells_out(tmp_path: Path, store_path: Path) -> None:
@@ -144,8 +141,8 @@ def test_one_that_is_too_wide_is_turned() -> None:
     """Twenty columns have no room; as twenty rows they have."""
     cells = {(f"{n}", name): float(n) for n in range(1, 21) for name in ("a", "b")}
     found = rendered(heatmap(cells), False).splitlines()
-    assert "queue depth \\ name" in found[3]
-    assert [line.split()[0] for line in found[5:25]] == [
+    assert ("name →" in found[3], "queue depth ↓" in found[4]) == (True, True)
+    assert [line.split()[0] for line in found[6:26]] == [
         str(n) for n in range(20, 0, -1)
     ]
 
@@ -155,7 +152,7 @@ def test_one_that_has_no_room_at_all_goes_on_below() -> None:
     cells = {(f"{n}", f"row{m}"): 1000.0 * (20 * n + m) for n, m in places}
     lines = rendered(heatmap(cells), False).splitlines()
     assert max(map(len, lines)) <= 80
-    heads = [line.split()[4:] for line in lines if "queue depth" in line]
+    heads = [line.split()[2:] for line in lines if "name ↓" in line]
     assert len(heads) > 1
     assert [name for head in heads for name in head] == [str(n) for n in range(15)]
     rows = [line.split()[1:] for line in lines if line.split()[:1] == ["row13"]]

@@ -10,17 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.core.text import fits, line
+from ioplan.core.text import fits, line, printable
 
 
 @dataclass(frozen=True)
 class Grid:
     """A row for each entry of `down`, a column for each of `across`.
 
-    `corner` names both. A cell is a text, which may have a style.
+    `corner` has the titles of both, a line each: the first line is that of `across`.
+    A cell is a text, which may have a style.
     """
 
-    corner: str
+    corner: tuple[str, ...]
     across: Sequence[str]
     down: Sequence[str]
     cells: Sequence[Sequence[Text]]
@@ -28,7 +29,7 @@ class Grid:
     def turned(self) -> Grid:
         """The same with rows and columns exchanged."""
         cells = list(zip(*self.cells, strict=True))
-        return Grid(self.corner, self.down, self.across, cells)
+        return Grid(self.corner[::-1], self.down, self.across, cells)
 
     def columns(self, start: int, end: int) -> Grid:
         """Some of its columns."""
@@ -38,7 +39,8 @@ class Grid:
     def table(self) -> Table:
         """As one table."""
         table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-        table.add_column(line(f"{self.corner} "), justify="right", no_wrap=True)
+        corner = "\n".join(f"{printable(title)} " for title in self.corner)
+        table.add_column(Text(corner), justify="right", no_wrap=True)
         for name in self.across:
             table.add_column(line(f" {name} "), justify="right", no_wrap=True)
         for name, row in zip(self.down, self.cells, strict=True):

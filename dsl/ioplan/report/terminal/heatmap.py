@@ -51,7 +51,8 @@ def _across_two(picture: Picture, part: Part, across: str, down: str) -> Grid:
         [_cell(found.get((text, name)), y, colors) for text in columns.order]
         for name in names
     ]
-    return Grid(f"{rows.title} \\ {columns.title}", columns.order, names, cells)
+    corner = (f"{columns.title} →", f"{rows.title} ↓")
+    return Grid(corner, columns.order, names, cells)
 
 
 def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
@@ -77,7 +78,7 @@ def _listed(picture: Picture, part: Part) -> Grid:
             for found, row in zip(cells, part.rows, strict=True)
         ]
     across = [heading(column) for column in columns]
-    return Grid(", ".join(c.title for c in names), across, down, cells)
+    return Grid(tuple(column.title for column in names), across, down, cells)
 
 
 def heading(column: Column) -> str:
