@@ -93,3 +93,30 @@ def browser(downloads: Path) -> Iterator[Browser]:
         yield found
     finally:
         driver.quit()
+
+
+DRAW_ALL = "figures.forEach(come);"
+
+
+def drawn(chromium: Browser, page: Path, width: int = 1280) -> list[str]:
+    """Open a page, draw all of it; the ids of its drawn figures."""
+    chromium.open(page, width)
+    chromium.run(DRAW_ALL)
+    found = "figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
+    ids: list[str] = chromium.run(f"return {found}")
+    return ids
+
+
+def figure(chromium: Browser, title: str) -> str:
+    """The id of the figure of a title."""
+    script = """return figures.find((f) =>
+      f.querySelector("h3").textContent === arguments[0])?.id"""
+    found: str | None = chromium.run(script, title)
+    assert found, title
+    return found
+
+
+def click(chromium: Browser, id: str, text: str) -> None:
+    script = """[...document.getElementById(arguments[0]).querySelectorAll("button")]
+      .find((button) => button.textContent === arguments[1]).click()"""
+    chromium.run(script, id, text)

@@ -2,124 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan
+from one_session import Row, Shown, columns_of, rows_of, shown_of, squeezed
 from suite_rows import PLANS
 
-from ioplan.cli.commands.sessions import plan_of
 from ioplan.core.units import metric_text
-from ioplan.report.build import session_sections
 from ioplan.report.charts.axis import axis_title
 from ioplan.report.document import Section
 from ioplan.report.terminal.charts import GRIDS
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
-from ioplan.store.store import Store
 
-Row = dict[str, Any]
-
-DATA = re.compile(
-    r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'
-)
 OF_CELLS = ("lines", "bars", "heatmap", "table")
 TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
 FIGURES = ("iops", "bandwidth", "mean", "p99", "p99.9", "max")
 SEPARATE = ("time", "written", "round")
-"""Charts over these are of intervals or rounds, not of the figures of cells."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One session as the three tell of it; `page` has the data of the HTML file."""
-
-    printed: dict[str, str]
-    page: dict[str, dict[str, Any]]
-    export: list[Row]
-    windows: dict[str, Row]
-    sections: list[Section]
 
 
 @pytest.fixture(scope="module", params=list(PLANS))
 def shown(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shown]:
+) -> Shown:
     """A suite that has run once, for all tests of it."""
-    store = tmp_path_factory.mktemp("suite") / "results.db"
-    place = ("--store", store)
-    run = ("run", request.param, "--profile", "smoke", "-q", *place)
-    done = ioplan(*run, "--backend", "sim", "--create", "256MiB")
-    assert done.code == 0, done.err
-    page = store.with_name("report.html")
-    assert ioplan("report", "last", "-o", page, *place).code == 0
-    whole = json.loads(ioplan("export", "--format", "json", *place).out)
-    flat = ioplan("export", "--format", "csv", *place).out
-    with Store.open(store) as opened:
-        session = opened.session("last")
-        records = list(opened.records(session.id))
-        sections = list(session_sections(opened, records, plan_of(session)))
-    yield Shown(
-        printed=printed_by_test(ioplan("show", *place).out, sections),
-        page=page_data(page),
-        export=list(csv.DictReader(io.StringIO(flat, newline=""))),
-        windows=whole["windows"],
-        sections=sections,
-    )
-
-
-def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
-    """What was printed of each test, which fits a terminal and is plain."""
-    assert "\x1b" not in text
-    _, *lines = text.splitlines()
-    assert max(map(len, lines)) <= 80
-    found: dict[str, list[str]] = {}
-    heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
-    for line in lines:
-        if line in heads:
-            found[heads[line]] = []
-        else:
-            found[list(found)[-1]].append(line)
-    return {id: "\n".join(kept) for id, kept in found.items()}
-
-
-def page_data(page: Path) -> dict[str, dict[str, Any]]:
-    """The JSON of each test: its runs, and its charts by their place."""
-    found: dict[str, dict[str, Any]] = {}
-    for id, name, text in DATA.findall(page.read_text()):
-        found.setdefault(id, {})[name.removesuffix("-data")] = json.loads(text)
-    return found
-
-
-def rows_of(frame: dict[str, Any]) -> list[Row]:
-    """The rows that a page unfolds."""
-    keys = [column["key"] for column in frame["columns"]]
-    data = [
-        column
-        if isinstance(column, list)
-        else [column["texts"][at] for at in column["at"]]
-        for column in frame["data"]
-    ]
-    return [dict(zip(keys, values, strict=True)) for values in zip(*data, strict=True)]
-
-
-def columns_of(frame: dict[str, Any]) -> dict[str, Row]:
-    return {column["key"]: column for column in frame["columns"]}
-
-
-def squeezed(text: str) -> list[str]:
-    """Lines with single blanks."""
-    return [" ".join(line.split()) for line in text.splitlines()]
-
-
-# tables
+    return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
 
 
 def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
@@ -228,9 +135,6 @@ def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
             if metric in ("iops", "bandwidth"):
                 unit = columns[metric]["unit"]
                 assert facts["Window mean"] == metric_text(row[metric], unit)
-
-
-# charts
 
 
 def test_the_page_holds_each_picture(shown: Shown) -> None:

@@ -1,0 +1,217 @@
+"""The figures that a reader of the page sees: in tables, hints, marks and downloads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+import xml.etree.ElementTree as ET
+
+import pytest
+from chromium import Browser, Report, click, drawn, figure
+from failed_cells import QDS
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from ioplan.language.metric import Metric
+from ioplan.report.document import FAILED
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+
+def near(text: str, expected: float | None, within: float = 0.0006) -> bool:
+    if expected is None:
+        return text == "–"
+    return abs(float(text.replace(",", "")) - expected) <= within
+
+
+def downloaded(chromium: Browser, name: str) -> bytes:
+    path = chromium.downloads / name
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        if path.exists() and path.stat().st_size:
+            return path.read_bytes()
+        time.sleep(0.05)
+    raise AssertionError(sorted(chromium.downloads.iterdir()))
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Throughput by queue depth",
+        "IOPS over time",
+        "IOPS by queue depth and read share",
+    ],
+)
+def test_downloads(chromium: Browser, single: Report, title: str) -> None:
+    drawn(chromium, single.page)
+    id = figure(chromium, title)
+    name = title.lower().replace(" ", "-")
+    for kind in ("PNG", "SVG", "CSV"):
+        click(chromium, id, kind)
+    assert downloaded(chromium, f"{name}.png").startswith(b"\x89PNG")
+    svg = downloaded(chromium, f"{name}.svg")
+    texts = [e.text for e in ET.fromstring(svg).iter() if e.tag.endswith("text")]
+    assert title in texts
+    rows = list(csv.reader(io.StringIO(downloaded(chromium, f"{name}.csv").decode())))
+    count = "return chartOf(document.getElementById(arguments[0])).rows.length"
+    assert len(rows) == 1 + chromium.run(count, id)
+    for file in chromium.downloads.iterdir():
+        file.unlink()
+
+
+def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -> None:
+    """Each cell of each test's table, as a reader sees it."""
+    drawn(chromium, single.page)
+    script = """
+    const found = {};
+    for (const section of document.querySelectorAll("section.test")) {
+      const details = section.querySelector(".runs details");
+      details.open = true;
+      fillTable(details);
+      const [head, ...rows] = [...details.querySelectorAll("tr")]
+        .map((tr) => [...tr.children].map((cell) => cell.textContent));
+      found[section.querySelector("h2").textContent] =
+        rows.map((row) => Object.fromEntries(row.map((text, i) => [head[i], text])));
+    }
+    return found;"""
+    shown = chromium.run(script)
+    with Store.open(single.store) as store:
+        runs = [r for r in store.records(single.sessions[0]) if r.asked.kind == "run"]
+    compared = 0
+    for record in runs:
+        if record.asked.round:
+            continue  # these are means over rounds, and compared below
+        rows = shown[record.asked.test]
+        names = {"qd": "queue depth", "read": "read share", "size": "block size"}
+        names["align"] = "alignment"
+        cell = {names.get(n, n): text for n, text in record.asked.cell.items()}
+        (row,) = [r for r in rows if cell.items() <= r.items()]
+        assert record.total.latency
+        assert near(row["IOPS"], record.total.iops, 0.0501)
+        assert near(row["throughput (MB/s)"], record.total.bandwidth_bytes_per_s / 1e6)
+        assert near(row["mean (µs)"], record.total.latency.mean_ns / 1e3)
+        assert near(row["max (µs)"], record.total.latency.max_ns / 1e3)
+        for kept in record.total.latency.percentiles:
+            if f"p{kept.percent:g} (µs)" in row:
+                expected = kept.latency_ns / 1e3 if kept.supported else None
+                assert near(row[f"p{kept.percent:g} (µs)"], expected)
+        compared += 1
+    assert compared > 60
+
+
+def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) -> None:
+    """Rounds: each point of the heatmap is the figure over the last window."""
+    drawn(chromium, single.page)
+    id = figure(chromium, "IOPS by block size and read share")
+    rows = chromium.run(
+        "return chartOf(document.getElementById(arguments[0])).rows", id
+    )
+    with Store.open(single.store) as store:
+        records = [r for r in store.records(single.sessions[0]) if r.asked.round]
+        last = max(r.asked.round for r in records)
+        for row in rows:
+            cell = {"size": row["x"], "read": row["row"]}
+            found = [
+                r for r in records if r.asked.cell == cell and r.asked.round > last - 5
+            ]
+            assert len(found) == 5
+            assert row["y"] == Reader(store).figure(Metric(name="iops"), found).value
+    assert len(rows) == 4
+
+
+def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
+    """Of one point, a row a session and a column a figure."""
+    drawn(chromium, simulated.page)
+    script = """
+    const figure = figures.find((f) =>
+      f.querySelector("code")?.textContent === "chart table iops, mean, max");
+    return [...figure.querySelectorAll(".pivot tr")]
+      .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
+    head, *rows = chromium.run(script)
+    latencies = ["mean latency (µs)", "largest latency (µs)"]
+    assert head == ["session", "IOPS", *latencies]
+    with Store.open(simulated.store) as store:
+        for row, session in zip(rows, simulated.sessions, strict=True):
+            (found,) = store.records(session, "Consistency")
+            assert found.total.latency
+            assert near(row[1], found.total.iops, 0.0501)
+            assert near(row[2], found.total.latency.mean_ns / 1e3)
+            assert near(row[3], found.total.latency.max_ns / 1e3)
+
+
+def test_the_table_of_runs_is_seen_whole(chromium: Browser, single: Report) -> None:
+    drawn(chromium, single.page)
+    chromium.run(
+        "document.querySelectorAll('.runs details').forEach((d) => { d.open = true })"
+    )
+    script = """return [...document.querySelectorAll(".runs .scroll")]
+      .filter((one) => one.scrollWidth > one.clientWidth).length"""
+    assert chromium.run(script) == 0
+
+
+def test_a_failed_cell_is_a_mark_and_no_point(
+    chromium: Browser, failed: Report
+) -> None:
+    """Of four queue depths two failed, the last one too: the axis has it."""
+    drawn(chromium, failed.page)
+    id = figure(chromium, "IOPS by queue depth")
+    script = """
+    const texts = (all) => [...all].map((text) => text.textContent);
+    const figure = document.getElementById(arguments[0]);
+    const plot = figure.querySelector(".plot");
+    return {
+      points: plot.querySelectorAll("path[aria-roledescription='circle']").length,
+      marks: texts(plot.querySelectorAll(".mark-text text")),
+      ticks: texts(plot.querySelectorAll(".role-axis-label text")),
+      notes: texts(figure.querySelectorAll(".notes li")),
+    };"""
+    found = chromium.run(script, id)
+    assert found["points"] == 2
+    assert found["marks"].count(FAILED) == 2
+    assert set(QDS) <= set(found["ticks"])
+    assert any(
+        note.startswith(f"{FAILED} failed or stopped") for note in found["notes"]
+    )
+    rows = """
+    const details = document.querySelector(".runs details");
+    details.open = true;
+    fillTable(details);
+    return [...details.querySelectorAll("tbody tr")]
+      .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
+    states = {row[0]: row[-1] for row in chromium.run(rows)}
+    assert states == {"1": "ok", "2": "✕ failed", "4": "ok", "8": "✕ failed"}
+    assert chromium.said() == []
+
+
+def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
+    drawn(chromium, single.page)
+    id = figure(chromium, "Throughput by queue depth")
+    points = f"#{id} .plot path[aria-roledescription='circle']"
+    found = chromium.driver.find_elements(By.CSS_SELECTOR, points)
+    assert len(found) == 8
+    chromium.run("arguments[0].scrollIntoView({block: 'center'})", found[3])
+    ActionChains(chromium.driver).move_to_element(found[3]).perform()
+    hint = chromium.run("return box.hidden ? '' : box.innerText")
+    row = chromium.run(
+        "return chartOf(document.getElementById(arguments[0])).rows[3]", id
+    )
+    assert f"{row['y'] / 1e6:,.3f}".rstrip("0") in hint
+    assert "queue depth" in hint
+
+
+def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> None:
+    drawn(chromium, single.page)
+    id = figure(chromium, "Throughput by queue depth")
+    plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
+    chromium.run("arguments[0].focus()", plot)
+    hints = []
+    for _ in range(8):
+        plot.send_keys(Keys.ARROW_RIGHT)
+        hints.append(plot.find_element(By.XPATH, "../p[@class='hint']").text)
+    assert [text.split(",")[0] for text in hints] == [
+        f"queue depth {2**n}" for n in range(8)
+    ]
+    ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
+    assert len(chromium.driver.find_elements(By.CSS_SELECTOR, ring)) == 1

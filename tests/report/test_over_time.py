@@ -1,0 +1,159 @@
+"""Charts over time: each interval has its place, and the last fifth its mean."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from report_charts import ID, column, drawn, interval
+from run_data import (
+    counts,
+    flat,
+    latencies_ns,
+    progress,
+    record,
+    result,
+    stream,
+)
+
+from ioplan.language.metric import Metric
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.metrics import Sample, figure
+from ioplan.records.record import RunDetail
+from ioplan.report.charts.defaults import chart
+from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time
+from ioplan.report.charts.request import Request
+from ioplan.report.charts.timeline import metric_at
+from ioplan.report.html.axes import x_choices
+from ioplan.report.points import points
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+from ioplan.workload import DIRECTIONS
+
+
+def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
+    points = [interval(n, 100 + n) for n in range(1, 31)]
+    store.add(record(1), RunDetail(series=(*points, interval(30.1, 1, 0.1))))
+    found = drawn(store, "scatter", ("time",))
+    assert column(found, "x") == [float(n) for n in range(1, 31)]
+    assert column(found, "y") == [100.0 + n for n in range(1, 31)]
+    assert found.overlay
+    (window,) = found.overlay.rows
+    assert window[:3] == (25.0, 30.0, 127.5)
+    written = drawn(store, "lines", ("bytes",))
+    assert column(written, "x")[-1] == 4096 * sum(100 + n for n in range(1, 31))
+
+
+def test_a_stall_at_the_end_hides_nothing_before_it(store: Store) -> None:
+    """fio tells of the last seconds and of the stall as of one interval."""
+    points = [interval(n, 100) for n in range(1, 9)]
+    store.add(record(1), RunDetail(series=(*points, interval(33, 200, 25))))
+    found = drawn(store, "scatter", ("time",))
+    assert column(found, "y") == [100.0] * 8 + [8.0]
+
+
+def test_what_is_cut_short_was_written_nevertheless(store: Store) -> None:
+    """One cell's steps, one after the other, over the bytes written."""
+    for seq in (1, 2):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": 2.1})
+        series = (interval(1, 10), interval(2, 10), interval(2.1, 5, 0.1))
+        store.add(made, RunDetail(series=series))
+    found = drawn(store, "lines", ("bytes",))
+    assert column(found, "x") == [4096 * n for n in (10, 20, 35, 45)]
+
+
+def test_iops_over_time_add_up_to_those_of_the_record() -> None:
+    """Reads and writes together; trims only by their name."""
+    made = Measurement()
+    parts = [[latencies_ns(10 * n + k, 50) for k in range(3)] for n in (1, 2)]
+    for second, (read, write, trim) in enumerate(parts, start=1):
+        by = {"read": counts(read), "write": counts(write), "trim": counts(trim)}
+        made.add(progress(second, stream(**by)))
+    whole = [counts(flat(found)) for found in zip(*parts, strict=True)]
+    made.add(result(2, stream(**dict(zip(DIRECTIONS, whole, strict=True)))))
+    sample = Sample(record(1, made=made), made.detail)
+    for name in ("iops", "bandwidth"):
+        for direction in (None, *DIRECTIONS):
+            metric = Metric(name=name, direction=direction)
+            values = [metric_at(metric, point) or 0 for point in made.detail.series]
+            assert fmean(values) == pytest.approx(figure(metric, [sample]).value)
+    assert fmean(values) > 0  # the trims are there
+
+
+def test_runs_follow_one_another(store: Store) -> None:
+    """On a simulated clock all of them began at once."""
+    for seq in (1, 2):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": 3.0})
+        store.add(made, RunDetail(series=tuple(interval(n, 1) for n in (1, 2, 3))))
+    found = drawn(store, "lines", ("time",))
+    assert column(found, "x") == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
+    """A run to settle, and one to measure: the last fifth is the second run."""
+    for seq, seconds in ((1, 80), (2, 20)):
+        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
+        made = record(seq).model_copy(update={"asked": asked, "run_s": seconds})
+        series = tuple(interval(n, 100 * seq) for n in range(1, seconds + 1))
+        store.add(made, RunDetail(series=series))
+    found = drawn(store, "scatter", ("time",))
+    assert found.overlay
+    assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
+    assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
+
+
+@pytest.mark.parametrize(
+    ("end_s", "ticks"),
+    [
+        (300, [0, 60, 120, 180, 240, 300]),
+        (22 * 3600, [0, 14400, 28800, 43200, 57600, 72000, 86400]),
+    ],
+)
+def test_long_times_have_whole_minutes_or_hours(
+    store: Store, end_s: int, ticks: list[int]
+) -> None:
+    series = tuple(interval(n, 1, 60) for n in range(60, end_s + 1, 60))
+    store.add(record(1), RunDetail(series=series))
+    axis = x_choices(drawn(store, "lines", ("time",)))["linear"]["axis"]
+    assert axis["values"] == ticks
+    assert axis["labelExpr"] == "tick(datum.value, 'duration')"
+
+
+@pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
+def test_bands_that_lie_close_have_a_linear_axis(
+    store: Store, p50_ns: float, scale: str
+) -> None:
+    series = [interval(n, 9).model_copy(update={"p50_ns": p50_ns}) for n in (1, 2)]
+    store.add(record(1), RunDetail(series=tuple(series)))
+    runs = points({"A": list(store.records(ID))})
+    request = Request(chart("scatter", ("p50",), ("time",)), runs, Reader(store))
+    assert next(bands_over_time(request)).y_scale == scale
+
+
+def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
+    many = MOST_POINTS * 2
+    series = tuple(interval(n, n % 2) for n in range(1, many + 1))
+    store.add(record(1), RunDetail(series=series))
+    found = drawn(store, "scatter", ("time",))
+    assert set(column(found, "y")) == {0.5}
+    assert len(found.frame.rows) == MOST_POINTS
+    assert "each point stands for 2 intervals" in found.notes
+    worst = drawn(store, "scatter", ("time",), metrics=("p99",))
+    assert set(column(worst, "y")) == {200.0}
+
+
+def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -> None:
+    """Of two percentiles the larger is drawn; their mean is not that of the larger."""
+    both = [interval(1, 1), interval(1, 1).model_copy(update={"max_ns": 4000})]
+    series = [
+        both[n % 2].model_copy(update={"t_s": float(n)})
+        for n in range(1, 2 * MOST_POINTS + 1)
+    ]
+    store.add(record(1), RunDetail(series=tuple(series)))
+    found = drawn(store, "scatter", ("time",), metrics=("max",))
+    assert set(column(found, "y")) == {4000.0}
+    assert found.overlay
+    assert found.overlay.rows[0][2] == 2200.0
+    assert found.notes[-1].endswith("2.20 us, deviation 81.8 %")

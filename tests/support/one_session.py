@@ -1,0 +1,101 @@
+"""One session of a suite as terminal, page and export tell of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from command import ioplan
+
+from ioplan.cli.commands.sessions import plan_of
+from ioplan.report.build import session_sections
+from ioplan.report.document import Section
+from ioplan.store.store import Store
+
+DATA = re.compile(
+    r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One session as the three tell of it; `page` has the data of the HTML file."""
+
+    printed: dict[str, str]
+    page: dict[str, dict[str, Any]]
+    export: list[Row]
+    windows: dict[str, Row]
+    sections: list[Section]
+
+
+def shown_of(suite: str, store: Path) -> Shown:
+    """Run a suite in its smoke profile; what terminal, page and export say of it."""
+    place = ("--store", store)
+    run = ("run", suite, "--profile", "smoke", "-q", *place)
+    done = ioplan(*run, "--backend", "sim", "--create", "256MiB")
+    assert done.code == 0, done.err
+    page = store.with_name("report.html")
+    assert ioplan("report", "last", "-o", page, *place).code == 0
+    whole = json.loads(ioplan("export", "--format", "json", *place).out)
+    flat = ioplan("export", "--format", "csv", *place).out
+    with Store.open(store) as opened:
+        session = opened.session("last")
+        records = list(opened.records(session.id))
+        sections = list(session_sections(opened, records, plan_of(session)))
+    return Shown(
+        printed=printed_by_test(ioplan("show", *place).out, sections),
+        page=page_data(page),
+        export=list(csv.DictReader(io.StringIO(flat, newline=""))),
+        windows=whole["windows"],
+        sections=sections,
+    )
+
+
+def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
+    """What was printed of each test, which fits a terminal and is plain."""
+    assert "\x1b" not in text
+    _, *lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    found: dict[str, list[str]] = {}
+    heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
+    for line in lines:
+        if line in heads:
+            found[heads[line]] = []
+        else:
+            found[list(found)[-1]].append(line)
+    return {id: "\n".join(kept) for id, kept in found.items()}
+
+
+def page_data(page: Path) -> dict[str, dict[str, Any]]:
+    """The JSON of each test: its runs, and its charts by their place."""
+    found: dict[str, dict[str, Any]] = {}
+    for id, name, text in DATA.findall(page.read_text()):
+        found.setdefault(id, {})[name.removesuffix("-data")] = json.loads(text)
+    return found
+
+
+def rows_of(frame: dict[str, Any]) -> list[Row]:
+    """The rows that a page unfolds."""
+    keys = [column["key"] for column in frame["columns"]]
+    data = [
+        column
+        if isinstance(column, list)
+        else [column["texts"][at] for at in column["at"]]
+        for column in frame["data"]
+    ]
+    return [dict(zip(keys, values, strict=True)) for values in zip(*data, strict=True)]
+
+
+def columns_of(frame: dict[str, Any]) -> dict[str, Row]:
+    return {column["key"]: column for column in frame["columns"]}
+
+
+def squeezed(text: str) -> list[str]:
+    """Lines with single blanks."""
+    return [" ".join(line.split()) for line in text.splitlines()]
