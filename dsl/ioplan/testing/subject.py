@@ -200,8 +200,8 @@ class Subject:
         """The job, if the backend says that it can do it exactly."""
         gaps = gaps_of(self.backend(), job, self.options)
         if gaps:
-            told = "; ".join(f"{gap.field}: {gap.reason}" for gap in gaps)
-            pytest.skip(f"the backend says: {told}")
+            reasons = "; ".join(f"{gap.field}: {gap.reason}" for gap in gaps)
+            pytest.skip(f"the backend says: {reasons}")
         return job
 
     def run(self, drive: Drive, job: Job) -> list[Event]:

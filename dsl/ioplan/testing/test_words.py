@@ -54,8 +54,8 @@ class Words(Subject):
 
     def test_native_is_text(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
-            told = self.backend().native(self.job(drive.facts), self.options)
-        assert isinstance(told, str) and told.strip(), "native() says nothing"
+            text = self.backend().native(self.job(drive.facts), self.options)
+        assert isinstance(text, str) and text.strip(), "native() says nothing"
 
     def test_gaps_are_told_in_the_words_of_the_plan(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:

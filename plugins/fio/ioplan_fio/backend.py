@@ -66,7 +66,7 @@ class FioBackend:
         reason = io_uring_fault()
         if reason:
             reason = f"{reason}; {OTHER_ENGINES}"
-        return Availability(usable=True, version=program.shown, reason=reason)
+        return Availability(usable=True, version=program.version_text, reason=reason)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """What fio cannot say exactly. Raises BackendError for unknown options."""

@@ -145,7 +145,7 @@ class FioExecution(Closing):
         return run_failure(self.job, timeline.last, code, messages, stopped)
 
     def _unreadable(self, reason: str) -> Failure:
-        return unreadable_output(f"fio {self.program.shown}", reason)
+        return unreadable_output(f"fio {self.program.version_text}", reason)
 
     def _keep(self, document: str, messages: str) -> tuple[str, ...]:
         """Keep what fio printed; warnings of what could not be. The run counts."""
@@ -160,7 +160,7 @@ class FioExecution(Closing):
 
     def _facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {
-            "fio_version": self.program.shown,
+            "fio_version": self.program.version_text,
             "fio_engine": self.settings.engine_name,
         }
         if self.gate and (began_ns := self.gate.began_ns):

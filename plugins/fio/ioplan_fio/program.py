@@ -29,7 +29,7 @@ class Program:
     version: tuple[int, ...]
 
     @property
-    def shown(self) -> str:
+    def version_text(self) -> str:
         """The version as people write it."""
         return ".".join(map(str, self.version))
 
@@ -50,17 +50,17 @@ def find_program(named: str | None = None) -> Program:
 
 @cache
 def _checked(path: str, _changed_ns: int) -> Program:
-    program = Program(path, version_of(_asked(path)))
+    program = Program(path, version_of(_version_output(path)))
     if program.version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise BackendError(
-            f"fio {program.shown} is too old: its latency histograms are read in the "
-            f"form that {oldest} and newer give; install one of those"
+            f"fio {program.version_text} is too old: its latency histograms are read "
+            f"in the form that {oldest} and newer give; install one of those"
         )
     return program
 
 
-def _asked(path: str) -> str:
+def _version_output(path: str) -> str:
     try:
         done = subprocess.run(
             [path, "--version"],

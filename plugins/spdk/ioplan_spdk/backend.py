@@ -85,4 +85,4 @@ def _fio(options: SpdkOptions) -> tuple[Program, Path, str]:
     """fio, the plugin, and the version to show. Raises BackendError."""
     program, plugin = find_program(options.fio), plugin_path(options)
     check_fit(program, plugin)
-    return program, plugin, f"fio {program.shown}"
+    return program, plugin, f"fio {program.version_text}"

@@ -152,26 +152,26 @@ def _attached(spec: TargetSpec, program: Path, options: SpdkOptions) -> TargetFa
 def _facts(spec: TargetSpec, reply: Any) -> TargetFacts:
     if not isinstance(reply, list) or len(reply) != 1:
         raise BadReply("it does not show exactly one device")
-    (shown,) = reply
-    block_bytes = int(number(shown, "block_size"))
+    (bdev,) = reply
+    block_bytes = int(number(bdev, "block_size"))
     return TargetFacts(
         path=spec.path,
         kind="nvme",
-        capacity_bytes=int(number(shown, "num_blocks")) * block_bytes,
+        capacity_bytes=int(number(bdev, "num_blocks")) * block_bytes,
         block_bytes=block_bytes,
-        identity=_identity(shown) | {"nsid": str(spec.nsid)},
+        identity=_identity(bdev) | {"nsid": str(spec.nsid)},
     )
 
 
-def _identity(shown: dict[str, Any]) -> dict[str, str]:
+def _identity(bdev: dict[str, Any]) -> dict[str, str]:
     """What names the drive: the controller's own words."""
-    special = shown.get("driver_specific")
+    special = bdev.get("driver_specific")
     drives = special.get("nvme") if isinstance(special, dict) else None
     drive = drives[0] if isinstance(drives, list) and drives else {}
     data = drive.get("ctrlr_data", {}) if isinstance(drive, dict) else {}
     found = {
         "model": data.get("model_number"),
         "serial": data.get("serial_number"),
-        "wwid": shown.get("uuid"),
+        "wwid": bdev.get("uuid"),
     }
     return {key: str(value).strip() for key, value in found.items() if value}

@@ -84,8 +84,8 @@ def why(code: int | None, messages: str) -> str:
     for pattern, text in KNOWN_MESSAGES:
         if found := re.search(pattern, messages):
             return text.format(*found.groups())
-    if code is not None and (told := CODES.get(_plain(code))):
-        return told
+    if code is not None and (reason := CODES.get(_plain(code))):
+        return reason
     last = ERROR.findall(messages)
     return f"it said: {last[0].strip()[:SHOWN]}" if last else _how(code)
 

@@ -14,7 +14,7 @@ from ioplan.job import SECOND_NS
 from ioplan_spdk.rpc.client import BadReply, number
 
 MIN_RUN = 0.98
-"""A test that took less than this share of the time asked was cut short."""
+"""A test that took less than this share of the time asked for was cut short."""
 
 
 class UnsoundTest(Exception):
@@ -37,7 +37,7 @@ class Outcome:
     max_ns: int
 
 
-def checked_outcome(reply: Any, asked: dict[str, Any], ended: bool) -> Outcome:
+def checked_outcome(reply: Any, request: dict[str, Any], ended: bool) -> Outcome:
     """Check and take it. `ended` means that the test was told to end early.
 
     Raises BadReply for what is no reply of bdevperf's, UnsoundTest for a bad test.
@@ -50,12 +50,12 @@ def checked_outcome(reply: Any, asked: dict[str, Any], ended: bool) -> Outcome:
         raise UnsoundTest(
             "device-error", f"{failed} I/Os failed or were never answered"
         )
-    _check_echo(job, asked)
-    _check_time(job, asked, ended)
+    _check_echo(job, request)
+    _check_time(job, request, ended)
     return _outcome(job)
 
 
-def _check_echo(job: dict[str, Any], asked: dict[str, Any]) -> None:
+def _check_echo(job: dict[str, Any], request: dict[str, Any]) -> None:
     """What it did against what it was told."""
     for ours, theirs in (
         ("queue_depth", "queue_depth"),
@@ -63,14 +63,14 @@ def _check_echo(job: dict[str, Any], asked: dict[str, Any]) -> None:
         ("workload_type", "workload"),
         ("rw_percentage", "percentage"),
     ):
-        if ours in asked and str(job.get(theirs)) != str(asked[ours]):
+        if ours in request and str(job.get(theirs)) != str(request[ours]):
             raise UnsoundTest(
                 "not-as-asked",
-                f"bdevperf ran with {theirs} {job.get(theirs)}, not {asked[ours]}",
+                f"bdevperf ran with {theirs} {job.get(theirs)}, not {request[ours]}",
             )
 
 
-def _check_time(job: dict[str, Any], asked: dict[str, Any], ended: bool) -> None:
+def _check_time(job: dict[str, Any], request: dict[str, Any], ended: bool) -> None:
     status, run_s = job.get("status"), number(job, "runtime")
     if ended:
         return
@@ -78,11 +78,11 @@ def _check_time(job: dict[str, Any], asked: dict[str, Any], ended: bool) -> None
         raise UnsoundTest("terminated", "something else told bdevperf to end")
     if status != "finished":
         raise UnsoundTest("device-error", f"bdevperf says that the test {status}")
-    if run_s < asked["time_in_sec"] * MIN_RUN:
+    if run_s < request["time_in_sec"] * MIN_RUN:
         raise UnsoundTest(
             "ended-early",
             f"bdevperf says that it finished, but after {run_s:.2f} s of "
-            f"{asked['time_in_sec']} s; the device went away under it",
+            f"{request['time_in_sec']} s; the device went away under it",
         )
     if not number(job, "iops"):
         raise UnsoundTest("no-io", "not one I/O was answered; the target is not there")

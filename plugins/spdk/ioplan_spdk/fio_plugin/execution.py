@@ -53,7 +53,7 @@ class PluginExecution(FioExecution):
         found = super()._failure(splitter, timeline, code, messages)
         if not (found or self.process.stopped or _has_done(timeline)):
             found = NOTHING_DONE
-        return found and explained(found, messages, self.program.shown)
+        return found and explained(found, messages, self.program.version_text)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "driver": "fio"}

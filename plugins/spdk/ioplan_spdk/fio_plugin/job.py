@@ -67,7 +67,7 @@ def check_fit(program: Program, plugin: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BackendError(f"{program.path} does not load {plugin}: {error}") from error
     messages = (done.stderr + done.stdout).decode(errors="replace")
-    if found := version_mismatch(messages, program.shown):
+    if found := version_mismatch(messages, program.version_text):
         raise BackendError(f"{found} ({plugin})")
 
 
