@@ -19,6 +19,7 @@ OF_CELLS = ("lines", "bars", "heatmap", "table")
 TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
 FIGURES = ("iops", "bandwidth", "mean", "p99", "p99.9", "max")
 SEPARATE = ("time", "written", "round")
+"""Charts over these are of intervals or rounds, not of the figures of cells."""
 
 
 @pytest.fixture(scope="module", params=list(PLANS))
@@ -124,7 +125,9 @@ def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
     """SNIA's block gives the mean of the tracked cell over the window."""
     for section in shown.sections:
         for header in section.headers:
-            facts = dict(header.pairs)
+            facts, window = dict(header.pairs), shown.windows[section.title]
+            values = facts["Window values"].split(", ")
+            assert len(values) == window["last"] - window["first"] + 1
             metric, _, cell = facts["Tracked"].partition(", ")
             columns = columns_of(shown.page[section.id]["runs"]["rows"])
             keys = {column["title"]: key for key, column in columns.items()}
