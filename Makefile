@@ -1,35 +1,52 @@
-# `make demo` and `make test` need Python 3.11 or newer and, for the io_uring
-# engine, cargo. Everything else is installed into .venv on the first call.
+# All targets need Python 3.11 or newer and, for the io_uring engine, cargo.
+# Everything else is installed into .venv on the first call: for the demo what
+# users have, for the rest what developers need.
 
 PYTHON ?= python3
 VENV := .venv
-READY := $(VENV)/ready
+USER_READY := $(VENV)/ready
+READY := $(VENV)/ready-dev
 SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
   plugins/io_uring/engine/Cargo.lock \
   $(shell find plugins/io_uring/engine/src -name '*.rs')
+CARGO = cd plugins/io_uring/engine && cargo
+OPTIONS :=
+PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist loadgroup $(OPTIONS)
 
-.PHONY: demo test lint clean
+.PHONY: demo fast test test-vm lint clean
 
-demo: $(READY)
+demo: $(USER_READY)
 	@examples/demo
 
+# Lint, types, and the tests that start no process.
+fast: lint
+	$(PYTEST) -m 'not slow and not machine'
+
+# All but what needs a virtual machine.
 test: $(READY)
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
-	cargo test --release --locked --quiet --manifest-path plugins/io_uring/engine/Cargo.toml \
-	  -- --test-threads=1
+	$(PYTEST) --ignore tests/vm
+	$(CARGO) test --release --locked --quiet -- --test-threads=1
+
+test-vm: $(READY)
+	$(PYTEST) tests/vm
 
 lint: $(READY)
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff check --no-cache .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache >/dev/null || $(VENV)/bin/lint-imports --no-cache
-	cd plugins/io_uring/engine && cargo fmt --check
-	cd plugins/io_uring/engine && cargo clippy --all-targets --locked --quiet -- -D warnings
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets --locked --quiet -- -D warnings
+
+$(USER_READY): $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
 
 $(READY): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@
+	@touch $(USER_READY) $@
 
 clean:
 	rm -rf $(VENV) plugins/io_uring/engine/target plugins/io_uring/ioplan_io_uring/bin

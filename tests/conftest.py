@@ -1,12 +1,20 @@
-"""Options and fixtures of all tests."""
+"""Options and fixtures of all tests; see `tests/support` for its plug-ins."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+pytest_plugins = ["left_out", "limits", "markers"]
+
+# Modules are compiled once, and not by each of the many processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long one example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("ioplan", deadline=None)

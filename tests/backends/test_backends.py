@@ -12,6 +12,8 @@ import paths
 import pytest
 from command import ioplan
 
+pytestmark = pytest.mark.slow
+
 DEMO = paths.ROOT / "examples/demo.ioplan"
 BACKENDS = ("io_uring", "fio", "sim")
 

@@ -21,6 +21,8 @@ from ioplan.measure.histogram import bucket_index
 from ioplan.testing import Conformance
 from ioplan.testing.subject import job, sizes, stream
 
+pytestmark = pytest.mark.slow
+
 SIZE_BYTES = 8 << 20
 MS_NS = 1_000_000
 

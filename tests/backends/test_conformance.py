@@ -21,6 +21,7 @@ class TestSim(Conformance):
         return TargetRequest(path="sim", create_bytes=SIZE_BYTES, writes=True)
 
 
+@pytest.mark.slow
 class TestIoUring(Conformance):
     def backend(self) -> Backend:
         return find("io_uring")

@@ -26,6 +26,8 @@ from ioplan.testing import Conformance
 from ioplan.testing.subject import Times
 from ioplan.workload import Uniform
 
+pytestmark = pytest.mark.slow
+
 Change = Callable[[Event, Job], Event]
 
 

@@ -25,6 +25,7 @@ REPLAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transcript", REPLAYS)
 def test_the_checks_of_the_kit_hold_on_a_replay(
     transcript: str, tmp_path: Path

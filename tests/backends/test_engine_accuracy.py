@@ -20,6 +20,8 @@ from faulty import Faulty, faulty, needs_faulty
 from ioplan.measure.histogram import bucket_index
 from ioplan_io_uring.engine import engine_path
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000_000
 BYTES = 32 << 20
 STALL_MS = 200

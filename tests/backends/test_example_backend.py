@@ -14,6 +14,8 @@ from pathlib import Path
 import paths
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = paths.ROOT / "examples" / "nbd_backend"
 NEEDS_NBDKIT = pytest.mark.skipif(
     shutil.which("nbdkit") is None,

@@ -27,6 +27,7 @@ from fio_jobs import (
     stand_in,
     stream,
 )
+from labs import needs_root
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
@@ -34,7 +35,7 @@ from ioplan.measure.measurement import Measurement
 from ioplan.workload import DIRECTIONS
 from ioplan_fio import FioBackend
 
-pytestmark = NEEDS_FIO
+pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
 MS_NS = 1_000_000
 SWEEP = """
@@ -310,7 +311,7 @@ def test_a_target_that_loses_its_end(tmp_path: Path) -> None:
     assert isinstance(told, Failure), told
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: mounting needs root")
+@needs_root
 def test_a_full_file_system(tmp_path: Path) -> None:
     place = tmp_path / "small"
     place.mkdir()

@@ -117,6 +117,7 @@ def test_every_golden_has_a_job() -> None:
     assert {path.stem for path in GOLDEN.glob("*.fio")} == set(JOBS)
 
 
+@pytest.mark.slow
 @NEEDS_FIO
 def test_fio_takes_every_job_file() -> None:
     files = [str(path) for path in sorted(GOLDEN.glob("*.fio"))]
@@ -269,6 +270,7 @@ def test_no_fio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert not found.usable and "/nowhere/fio" in found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "reason"),
     [("fio-3.16", "too old"), ("fio", "no version"), ("", "no version")],
@@ -281,6 +283,7 @@ def test_a_fio_that_does_not_do(version: str, reason: str, tmp_path: Path) -> No
     assert not found.usable and reason in found.reason
 
 
+@pytest.mark.slow
 def test_a_machine_without_io_uring(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

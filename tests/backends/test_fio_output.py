@@ -19,6 +19,8 @@ from ioplan.measure.measurement import Measurement
 from ioplan.measure.tally import CountsBuilder
 from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
 
+pytestmark = pytest.mark.slow
+
 FIO_BITS = 6
 
 

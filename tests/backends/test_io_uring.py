@@ -13,9 +13,12 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan, plan_file
+from labs import needs_root
 
 from ioplan.store.reserve import RESERVE_BYTES
 from ioplan_io_uring.engine import engine_path
+
+pytestmark = pytest.mark.slow
 
 SWEEP = """
 precondition filled { write sequential 128KiB, qd 8, 1 pass }
@@ -272,7 +275,7 @@ def test_what_a_way_cannot_do_is_refused_before_the_run(
     assert "sync every 4" in done.err
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: mounting needs root")
+@needs_root
 def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
     place = tmp_path / "small"
     place.mkdir()

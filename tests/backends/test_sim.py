@@ -270,6 +270,7 @@ def test_trim_frees_a_drive() -> None:
     assert iops(run(on, WRITE)) > 2 * steady
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slow", [{"write_sizes": sizes(b512=100)}, {"align_bytes": 512}]
 )

@@ -53,6 +53,7 @@ def test_a_few_writes_do_not_halve_the_reads() -> None:
     assert mixed == pytest.approx(alone, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["datacentre", "client"])
 @pytest.mark.parametrize("qd", [1, 8, 32])
 @pytest.mark.parametrize("read_percent", [100, 99, 95, 70, 50, 5, 0])

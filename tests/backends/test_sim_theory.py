@@ -198,6 +198,7 @@ def story(capacity_bytes: int, most_pages: int) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_a_scaled_drive_is_like_a_whole_one() -> None:
     """The bounds that sim.md states: 4 % in what it costs, 2 % of a drive write."""
     whole, scaled = story(2 * GIB, 1 << 24), story(2 * GIB, 1 << 16)
@@ -207,6 +208,7 @@ def test_a_scaled_drive_is_like_a_whole_one() -> None:
     assert scaled["cliff"] == pytest.approx(whole["cliff"], abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_cliff_comes_when_the_spare_is_used_up() -> None:
     """Of 15 % beyond a full drive, nearly all is written before it falls."""
     found = story(GIB, 1 << 17)

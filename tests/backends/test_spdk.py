@@ -193,6 +193,7 @@ def test_options() -> None:
     assert SpdkOptions(mask="0x6").cores == "0x6"
 
 
+@pytest.mark.slow
 def test_whether_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

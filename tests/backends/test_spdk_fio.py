@@ -126,6 +126,7 @@ def renamed(wanted: Job, name: str = "j0") -> Job:
     return wanted.model_copy(update={"streams": (one,)})
 
 
+@pytest.mark.slow
 def test_a_recorded_run(tmp_path: Path) -> None:
     wanted = job(**MIXED)
     options = replayed(tmp_path, "malloc_bssplit")
@@ -151,6 +152,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_recorded_faults(name: str, tmp_path: Path) -> None:
     found = events(replayed(tmp_path, name), renamed(job(**MIXED)))
@@ -159,6 +161,7 @@ def test_recorded_faults(name: str, tmp_path: Path) -> None:
     assert failure.cause == cause and text in failure.message, failure
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +178,7 @@ def test_what_is_missing_is_told(
         assert not missing.usable and said in missing.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said", ["bad ioops version 32 (want 31)", "IO engine spdk_bdev not found",
              "fio: symbol lookup error: /x/spdk_bdev: undefined symbol: is_backend"],

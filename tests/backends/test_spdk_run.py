@@ -24,6 +24,8 @@ from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.options import SpdkOptions
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 SOON = 50_000_000
 

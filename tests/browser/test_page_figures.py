@@ -19,6 +19,8 @@ from ioplan.report.document import FAILED
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 def near(text: str, expected: float | None, within: float = 0.0006) -> bool:
     if expected is None:

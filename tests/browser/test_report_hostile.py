@@ -11,6 +11,8 @@ from run_data import record, run, session
 
 from ioplan.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 EVIL = (
     "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
     "<!--<script>{{ 7 * 7 }}&amp;\u2028\"'`${window.hacked=3}"

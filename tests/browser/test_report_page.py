@@ -11,6 +11,8 @@ from chromium import Browser, Report, click, drawn, figure
 
 from ioplan.report.document import Kind
 
+pytestmark = pytest.mark.slow
+
 COLORED = """
 const done = arguments[0];
 const figure = document.getElementById(done);

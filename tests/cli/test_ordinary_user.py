@@ -17,6 +17,8 @@ import pytest
 from command import plan_file
 from labs import MIB, lab_file, loop_device
 
+pytestmark = pytest.mark.machine
+
 NOBODY, GROUP = 65534, 64123
 """A user without rights, and a group that nothing else on this machine has."""
 LOCKED = "--memlock=65536:65536"

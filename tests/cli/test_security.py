@@ -201,6 +201,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -235,6 +236,7 @@ def test_into_a_file_data_goes_as_it_is(hostile: Path, tmp_path: Path) -> None:
     assert steers(done.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["a\x1b[2J.ioplan", "a\nb", "a\udcff", "\u202egpj"])
 def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
     sent = on_a_terminal("check", word, cwd=Path("/"))
@@ -293,6 +295,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_writes_nothing_but_its_own_files(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -358,6 +361,7 @@ def test_spdk_is_told_a_target_as_json(name: str) -> None:
     assert call["params"]["filename"] == target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [";", "#"])
 def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path: Path, cut: str) -> None:
     """fio ends a name where a comment begins, and would write to the other file."""
@@ -512,6 +516,7 @@ def test_a_plan_called_in_a_strange_way_is_still_shown(
     assert done.code in (0, 2) and "ioplan itself" not in done.err
 
 
+@pytest.mark.slow
 def test_a_stored_plan_reads_no_files_of_the_reader_s(
     hostile: Path, tmp_path: Path
 ) -> None:

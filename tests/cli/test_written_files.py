@@ -11,6 +11,8 @@ from command import ioplan, plan_file
 from labs import MIB, loop_device, mounted, needs_root, tell
 from paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 OLD = b"somebody's data\n"
 

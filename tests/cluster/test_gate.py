@@ -16,6 +16,8 @@ from ioplan.cluster.sync.participant import Lazy
 from ioplan.guard.target import make_scratch
 from ioplan.job import Job, Progress, Result, Started
 
+pytestmark = pytest.mark.slow
+
 MS_NS = 1_000_000
 LEAD_NS = 150 * MS_NS
 BACKENDS = ["io_uring", pytest.param("fio", marks=NEEDS_FIO), "sim"]

@@ -109,6 +109,7 @@ def test_a_wrong_target_says_in_which_line(
         read_lab(lab_file(tmp_path, text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "crosscheck"])
 def test_a_name_without_any_lab_says_where_one_would_be(
     command: str, tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -184,6 +184,7 @@ def test_a_lab_without_hosts_is_not_started(tmp_path: Path) -> None:
     assert "the lab needs hosts and a scheduler" in done.err
 
 
+@pytest.mark.slow
 def test_another_version_is_found_before_anything_starts(tmp_path: Path) -> None:
     facts = tmp_path / "ioplan-0.0.9.dist-info/METADATA"
     facts.parent.mkdir()
@@ -197,6 +198,7 @@ def test_another_version_is_found_before_anything_starts(tmp_path: Path) -> None
     assert not tls.tls_folder().exists()
 
 
+@pytest.mark.slow
 def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     away = host("away", "sh", "-c", "echo no route >&2; exit 255", "--")
     text = 'scheduler = "tls://10.0.0.1:8786"\n' + away

@@ -23,6 +23,8 @@ from ioplan.cluster.jobs.lane import LaneState
 from ioplan.cluster.jobs.lane_folder import STATE_BYTES, LaneFolder, folders, lanes_root
 from ioplan.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 SIM = """test "T" {
   run    random 4KiB 100/0 for 200ms
   vary   qd in 1, 2, 4

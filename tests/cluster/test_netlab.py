@@ -20,12 +20,12 @@ from pathlib import Path
 import pytest
 from command import plan_file
 from labs import MIB, tell
-from netlab import PORT, NetLab, Place, needs_netns, netlab, wait_for
+from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
 from ioplan.devices.open_files import openers
 from ioplan.store.store import Store
 
-pytestmark = needs_netns
+pytestmark = [*NEEDS_NETNS, pytest.mark.xdist_group("netlab")]
 
 CELLS, CUT_S, CUT_CELLS = 6, 40, 24
 PLAN = """test "T" {{

@@ -21,7 +21,7 @@ import pytest
 from command import plan_file
 from fio_jobs import NEEDS_FIO
 from labs import MIB, loop_device, tell
-from netlab import NetLab, Place, needs_netns, netlab, wait_for
+from netlab import NEEDS_NETNS, NetLab, Place, netlab, wait_for
 from test_netlab import up
 
 from ioplan.devices.open_files import openers
@@ -30,7 +30,7 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.store.store import Store
 from ioplan_io_uring.engine import engine_path
 
-pytestmark = needs_netns
+pytestmark = [*NEEDS_NETNS, pytest.mark.xdist_group("synchronised")]
 
 LATE_MS = 700
 BOUND_MS = 400

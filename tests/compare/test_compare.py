@@ -73,6 +73,7 @@ def compared(base: str, new: str, *options: str) -> Done:
 # false alarms and power
 
 
+@pytest.mark.slow
 def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
     """A/A: 10 sessions that differ in their seeds only, and so 45 pairs.
 
@@ -129,6 +130,7 @@ def test_several_sessions_a_side(ran: Ran) -> None:
     assert {row["base_units"] for row in found} == {3}
 
 
+@pytest.mark.slow
 @in_a_calm_moment
 def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A/A on a real disk, whose sessions differ by more than their runs."""

@@ -108,6 +108,7 @@ def test_the_effective_sample_size_of_a_known_process(rho: float) -> None:
     assert np.mean(found) == pytest.approx((1 + rho) / (1 - rho), rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.6])
 @pytest.mark.parametrize("name", ["iops", "mean", "p99"])
 def test_the_error_of_a_run_is_what_runs_scatter_by(name: str, rho: float) -> None:
@@ -189,6 +190,7 @@ MOST_FALSE = 15
 """Of 120 at 5 %, 6 are expected; 16 and more come once in 2,500 times."""
 
 
+@pytest.mark.slow
 @settings(max_examples=20, derandomize=True)
 @given(
     cells=st.integers(1, 24),
@@ -231,6 +233,7 @@ def test_what_differs_is_called() -> None:
     assert not any(any(one[:3] + one[4:]) for one in found)
 
 
+@pytest.mark.slow
 def test_power_grows_with_the_difference_and_with_the_runs() -> None:
     def share(runs: int, factor: float) -> float:
         world = World(cells=10, runs=runs, run=0.01, session=0.01)

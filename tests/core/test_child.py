@@ -13,6 +13,8 @@ from started import ends, is_running
 
 from ioplan.core.child import OwnedProcess
 
+pytestmark = pytest.mark.slow
+
 STUBBORN = "trap '' TERM; echo ready >&2; while :; do sleep 0.05; done"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labs import MIB, loop_device, needs_root, tell
+from labs import MIB, NEEDS_ROOT, loop_device, tell
 
 from ioplan.devices import backing_file as module
 from ioplan.devices.backing_file import Backing, backing
@@ -14,7 +14,7 @@ from ioplan.devices.device import Device, device_at
 from ioplan.devices.file_id import key_at
 from ioplan.devices.identity import identity_of
 
-pytestmark = needs_root
+pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from paths import ROOT
 
 from ioplan.guard.content import content_of, is_structured
 
+pytestmark = pytest.mark.slow
+
 SIZE = 512 * MIB
 
 
@@ -107,6 +109,7 @@ SOMEBODYS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", SOMEBODYS, ids=lambda make: make.__name__)
 def test_somebodys_data_is_seen(make: Callable[[Path], None], image: Path) -> None:
     program = NEEDS.get(make.__name__)
@@ -124,6 +127,7 @@ def test_nothing_is_seen_in_zeros_and_noise(image: Path) -> None:
     assert seen(image) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clause",
     [

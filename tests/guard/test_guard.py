@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import paths
 import pytest
@@ -43,7 +45,17 @@ def message_of(kind: Kind, folder: Path) -> str:
         return plain(str(refused.value), folder)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def marked(kinds: Iterable[Kind]) -> list[Any]:
+    """Block devices are made by root."""
+    of_root = pytest.mark.machine
+    return [
+        pytest.param(kind, id=kind.name, marks=of_root if kind.root else ())
+        for kind in kinds
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", marked(KINDS))
 def test_it_is_refused(
     kind: Kind, tmp_path: Path, renew: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

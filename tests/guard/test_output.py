@@ -16,6 +16,8 @@ from labs import MIB, loop_device, mounted, needs_root, tell
 from ioplan.guard.output import OutputError, output_file, rewrite
 from ioplan.guard.target import make_scratch
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = b"somebody's data\n", b"a report\n"
 
 

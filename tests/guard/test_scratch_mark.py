@@ -84,6 +84,7 @@ def test_a_word_is_for_one_session(scratch: Path, precious: Path) -> None:
         opened(scratch)
 
 
+@pytest.mark.slow
 def test_a_session_that_was_killed_leaves_a_file_of_ioplans(scratch: Path) -> None:
     """What it has written since is its own, and so is what the next one writes."""
     session(scratch)
@@ -117,6 +118,7 @@ def without(path: Path) -> str:
     return hide if beside else ""
 
 
+@pytest.mark.slow
 def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
     if not shutil.which("mkfs.ext4"):
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")
@@ -126,6 +128,7 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
         opened(scratch)
 
 
+@pytest.mark.slow
 def test_a_mark_of_an_older_version_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "s.bin"
     make_scratch(path, MIB, lambda _: None)

@@ -95,6 +95,7 @@ def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
         open_target(request(link))
 
 
+@pytest.mark.slow
 def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     first = open_target(request(scratch))
     with pytest.raises(TargetError, match="another ioplan uses"):
@@ -117,6 +118,7 @@ def test_capacity_of(scratch: Path) -> None:
         capacity_of(str(scratch) + "x")
 
 
+@pytest.mark.slow
 def test_a_reading_plan_cannot_change_a_foreign_file(
     foreign: Path, store_path: Path, tmp_path: Path
 ) -> None:
@@ -227,6 +229,7 @@ class TestLoopDevice:
         assert done.code == 2 and f"--overwrite {backing}" in done.err
 
 
+@pytest.mark.slow
 def test_a_person_may_type_the_word(
     foreign: Path, tmp_path: Path, store_path: Path
 ) -> None:
@@ -259,6 +262,7 @@ def at_terminal(command: list[str], answer: str) -> int:
         os.close(theirs)
 
 
+@pytest.mark.slow
 def test_the_lock_ends_with_the_process(scratch: Path) -> None:
     code = (
         "import sys,os;from ioplan.backends import TargetRequest;"

@@ -32,6 +32,7 @@ some = settings(
 )
 
 
+@pytest.mark.slow
 @some
 @given(st.data())
 def test_tokens_changed(data: st.DataObject) -> None:
@@ -44,6 +45,7 @@ def test_tokens_changed(data: st.DataObject) -> None:
     survives("".join(tokens))
 
 
+@pytest.mark.slow
 @some
 @given(st.data())
 def test_characters_changed(data: st.DataObject) -> None:
@@ -70,6 +72,7 @@ def test_bytes(data: bytes) -> None:
     survives(data.decode("latin-1"))
 
 
+@pytest.mark.slow
 @some
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_settings(name: str, value: str) -> None:
@@ -125,6 +128,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_huge(name: str) -> None:
     began = time.process_time()
@@ -135,6 +139,7 @@ def test_huge(name: str) -> None:
     assert time.process_time() - between < MOST_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["range", "axes", "listed", "states", "mistakes"])
 def test_memory(name: str) -> None:
     tracemalloc.start()

@@ -66,6 +66,7 @@ STATEMENTS = [
     "run random 4KiB 100/0 for 50ms expect read.mean < 1s expect errors == 0 "
     "chart histogram read.mean",
 ]
+BACKENDS = ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 HEAD = """
 workload oltp = random 8KiB 70/30, qd 4
 workload logging {
@@ -90,7 +91,7 @@ def run_on(backend: str, plan: Path, folder: Path, *more: str) -> Done:
     )
 
 
-@pytest.mark.parametrize("backend", ["sim", "io_uring"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("workload", CLAUSES)
 def test_each_clause_runs(
     workload: str, backend: str, tmp_path: Path, store_path: Path
@@ -105,7 +106,7 @@ def test_each_clause_runs(
     assert record["warnings"] == [] or backend == "io_uring", record["warnings"]
 
 
-@pytest.mark.parametrize("backend", ["sim", "io_uring"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("statements", STATEMENTS)
 def test_each_statement_runs(
     statements: str, backend: str, tmp_path: Path, store_path: Path
@@ -118,7 +119,7 @@ def test_each_statement_runs(
     assert all(line["record"]["status"] == "ok" for line in done.of("record"))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None:
     done = run_on("sim", REVIEW, tmp_path, "--scale-time", "0.001")
     assert done.code == 1  # p99.999 has no support in 180 ms, and is said so
@@ -126,7 +127,7 @@ def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None
     assert done.lines[-1]["status"] == "ok"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_the_whole_example_runs_for_real(tmp_path: Path, store_path: Path) -> None:
     """With three repeats in place of 360, which only take time."""
     text = REVIEW.read_text().replace("repeat 360", "repeat 3")

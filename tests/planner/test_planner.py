@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import checked
@@ -194,6 +195,7 @@ def test_order_number_and_states(states: list[list[str]], tests: list[Written]) 
     assert [row for step in unfold(plan) for row in said(step)] == expected
 
 
+@pytest.mark.slow
 @given(states, st.lists(tests, min_size=1, max_size=3))
 def test_unfolding_one_part_changes_no_other(
     states: list[list[str]], tests: list[Written]

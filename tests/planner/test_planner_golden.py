@@ -75,6 +75,7 @@ def brief(stream: dict[str, object]) -> str:
     return " ".join(f"{name}={stream[name]}" for name in shown)
 
 
+@pytest.mark.slow
 def test_another_process_plans_the_same() -> None:
     """Neither the order of sets nor the seed of hashes enters an id."""
     plan = GOLDEN / "states.ioplan"

@@ -51,6 +51,7 @@ def test_the_order_turns_round() -> None:
     assert order == [0, 1, 1, 0, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "code", "word"),
     [
@@ -80,6 +81,7 @@ def test_only_agreement_is_a_success(
     assert ("more --rounds" in done.out) == (word == "undecided")
 
 
+@pytest.mark.slow
 def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
     done = ioplan(
         "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,sim",
@@ -95,6 +97,7 @@ def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
     assert {s["status"] for s in sessions} == {"ok"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -33,6 +33,8 @@ from ioplan.store.reserve import RESERVE_BYTES
 from ioplan.testing.subject import job, stream
 from ioplan_io_uring.engine import engine_path
 
+pytestmark = pytest.mark.slow
+
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 20s }'
 WRITES = 'test "T" { run random 4KiB 0/100, qd 4 for 20s }'
 QUICK = Limits(silence_s=1.0, overdue_s=5.0, stop_s=4.5, kill_s=1.0)

@@ -104,6 +104,7 @@ def test_a_precondition_that_cannot_be_done_exactly(
     assert done.code == 2 and "32 at most" in done.err
 
 
+@pytest.mark.slow
 def test_the_matrix_asks_the_same_question(limited: None) -> None:
     backend = SimBackend()
     answers = {feature: feature_support(backend, {}, feature) for feature in FEATURES}
@@ -144,6 +145,7 @@ def test_a_plan_for_no_target_is_judged_as_for_a_device(tmp_path: Path) -> None:
     assert named.code == 2 and "on block devices only" in named.err
 
 
+@pytest.mark.slow
 @NEEDS_FIO
 def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
     plan, told = plan_file(tmp_path, PACED), tmp_path / "told.fio"
@@ -157,6 +159,7 @@ def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
     assert parsed.returncode == 0, parsed.stderr.decode()
 
 
+@pytest.mark.slow
 def test_native_texts_are_shown_once(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("plan", plan, "--backend", "io_uring", "--show-native")

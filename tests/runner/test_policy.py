@@ -92,6 +92,7 @@ def test_a_failed_round_has_no_value(bench: Bench) -> None:
 WRITES = 'test "T" { vary qd in 1, 2, 4\n run random 4KiB 100/0 for 50ms\n%s}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "lab", "runs"),
     [

@@ -18,6 +18,8 @@ from ioplan.runner import seal
 from ioplan.store import session_folder
 from ioplan.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 FILLED = "precondition filled { write sequential 128KiB, qd 8, 1 pass }\n"
 READS = """test "Reads" {
   after filled

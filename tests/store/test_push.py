@@ -76,6 +76,7 @@ def add(store: Store, id: str, seq: int) -> None:
     store.add(record(seq, session=id, made=MADE), MADE.detail)
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
     with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:
@@ -170,6 +171,7 @@ with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
 """
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
     """Killed twice, each time as soon as some of its runs have arrived."""
@@ -189,6 +191,7 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
         assert contents(shared) == contents(local)
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_a_lab_shares_what_its_hosts_run(
     tmp_path: Path, database: str, store_path: Path
@@ -209,6 +212,7 @@ def test_a_lab_shares_what_its_hosts_run(
     assert ioplan("report", *shared, "-o", tmp_path / "r.html").code == 0
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_each_lane_of_a_group_is_shared(
     tmp_path: Path, database: str, store_path: Path
@@ -251,6 +255,7 @@ def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
     assert "where to?" in ioplan("push").err
 
 
+@pytest.mark.slow
 def test_a_password_is_not_shown() -> None:
     from ioplan.store.postgres import without_password
 

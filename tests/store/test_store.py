@@ -589,6 +589,7 @@ def writer(path: Path, name: str, first: int, last: int) -> subprocess.Popen[str
     )
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
     chance, stored, printed = random.Random(5), 0, set[int]()
     for kills in range(1, 6):
@@ -615,6 +616,7 @@ def intact(path: Path, printed: set[int], kills: int) -> int:
     return max(found, default=0)
 
 
+@pytest.mark.slow
 def test_two_processes_write_at_once(path: Path) -> None:
     children = [writer(path, name, 1, 101) for name in ("20261121-a", "20261121-b")]
     outputs = [child.communicate(timeout=30)[0] for child in children]
@@ -623,6 +625,7 @@ def test_two_processes_write_at_once(path: Path) -> None:
         assert [store.count(s.id) for s in store.sessions()] == [100, 100]
 
 
+@pytest.mark.slow
 def test_two_processes_write_to_one_session(path: Path) -> None:
     children = [writer(path, ID, 1, 60), writer(path, ID, 30, 90)]
     assert all(

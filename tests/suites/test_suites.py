@@ -311,6 +311,7 @@ SMOKED = [
 """What a test has time for; benchmarks/suites.py runs them all."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOKED)
 def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) -> None:
     scratch = tmp_path / "scratch.bin"
@@ -325,6 +326,7 @@ def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) ->
 SIMULATED = ["pts/pts_throughput", "pts/pts_write_saturation", "quick/health"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
     done = ioplan("run", name, "--backend", "sim", "--create", "4GiB", "--json")
@@ -335,6 +337,7 @@ def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
 # SNIA's report format
 
 
+@pytest.mark.slow
 def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
     """Test platform, device, set-up, rounds, convergence, window, tables."""
     done = ioplan(
@@ -390,6 +393,7 @@ def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
 # what is done again is done each time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mix", ["100/0", "0/100"])
 def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> None:
     """Not after reads either, which keep a state as it is."""
@@ -412,6 +416,7 @@ def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> N
     assert order == [fill, press, run, press, run, press, run]
 
 
+@pytest.mark.slow
 def test_a_run_ends_once_it_is_steady(tmp_path: Path, store_path: Path) -> None:
     text = (
         'test "T" { run random 4KiB 0/100 for 20s, until steady iops every 30ms, '

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from labs import loop_device
+from labs import loop_device, marked
 
 SIZE = "64M"
 PROGRAMS = ("nbdkit", "nbdfuse", "losetup")
@@ -23,10 +24,18 @@ if not Path("/dev/fuse").exists():
     MISSING.append("/dev/fuse")
 if os.geteuid():
     MISSING.append("root")
-needs_faulty = pytest.mark.skipif(
-    bool(MISSING),
-    reason=f"LEFT OUT: devices that fail are made with {', '.join(MISSING)}",
-)
+NEEDS_FAULTY = [
+    pytest.mark.machine,
+    pytest.mark.skipif(
+        bool(MISSING),
+        reason=f"LEFT OUT: devices that fail are made with {', '.join(MISSING)}",
+    ),
+]
+
+
+def needs_faulty(test: Any) -> Any:
+    """Marks a test that has such a device."""
+    return marked(test, NEEDS_FAULTY)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,22 @@ from ioplan.lab.lab_file import read_lab
 
 MIB = 1 << 20
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="LEFT OUT: loop devices need root"
-)
+NEEDS_ROOT = [
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: loop devices need root"),
+]
+
+
+def needs_root(test: Any) -> Any:
+    """Marks a test that makes loop devices, mounts and the like."""
+    return marked(test, NEEDS_ROOT)
+
+
+def marked(test: Any, marks: Iterable[pytest.MarkDecorator]) -> Any:
+    """A test or a class of tests with several markers."""
+    for mark in marks:
+        test = mark(test)
+    return test
 
 
 def tell(*command: str | Path) -> str:

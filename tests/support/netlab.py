@@ -40,9 +40,12 @@ def _reason() -> str:
 
 
 MISSING = _reason()
-needs_netns = pytest.mark.skipif(
-    bool(MISSING), reason=f"LEFT OUT: a lab of namespaces needs {MISSING}"
-)
+NEEDS_NETNS = [
+    pytest.mark.machine,
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"LEFT OUT: a lab of namespaces needs {MISSING}"
+    ),
+]
 
 
 @dataclass

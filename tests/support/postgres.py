@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from labs import marked
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PATH = os.pathsep.join([os.environ.get("PATH", ""), *map(str, FOLDERS)])
@@ -26,9 +28,17 @@ def _is_missing() -> bool:
     return not shutil.which("initdb", path=PATH)
 
 
-needs_postgres = pytest.mark.skipif(
-    _is_missing(), reason="LEFT OUT: needs PostgreSQL's initdb and psycopg"
-)
+NEEDS_POSTGRES = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        _is_missing(), reason="LEFT OUT: needs PostgreSQL's initdb and psycopg"
+    ),
+]
+
+
+def needs_postgres(test: Any) -> Any:
+    """Marks a test that has a database server of its own."""
+    return marked(test, NEEDS_POSTGRES)
 
 
 @contextmanager

@@ -455,6 +455,7 @@ def measured(
         yield done, found, store.detail(found.session, found.seq)
 
 
+@pytest.mark.slow
 def test_a_real_run(measured: tuple[Done, RunRecord, RunDetail]) -> None:
     """Its figures agree with the engine's own, which others have measured."""
     _, found, detail = measured
@@ -473,6 +474,7 @@ def test_a_real_run(measured: tuple[Done, RunRecord, RunDetail]) -> None:
     assert 0 <= made.stack_cpu_percent <= system <= 100 * made.cpus + 12
 
 
+@pytest.mark.slow
 def test_the_kernel_counts_the_same_reads(
     measured: tuple[Done, RunRecord, RunDetail],
 ) -> None:
@@ -486,6 +488,7 @@ def test_the_kernel_counts_the_same_reads(
     assert made.device_busy_percent is not None and made.device_busy_percent > 0
 
 
+@pytest.mark.slow
 def test_the_host_is_described(measured: tuple[Done, RunRecord, RunDetail]) -> None:
     done, found, _ = measured
     assert {"mitigations", "cpus_allowed", "numa_nodes"} <= set(found.host)
@@ -496,6 +499,7 @@ def test_the_host_is_described(measured: tuple[Done, RunRecord, RunDetail]) -> N
     assert len(said) == bool(found.host["not_measured"])
 
 
+@pytest.mark.slow
 def test_a_broken_meter_is_a_warning(tmp_path: Path, store_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     lab.write_text('power = { command = ["/no/such/meter"] }\n')

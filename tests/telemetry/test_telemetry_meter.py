@@ -13,6 +13,8 @@ from ioplan.telemetry import smart
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.smart import Smart
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 10.0
 SMART_LOG = '{"temperature":323,"percent_used":1,"data_units_written":"71","name":"x"}'
 OCP_LOG = '{"Physical media units written":{"hi":0,"lo":142},"Bad blocks":3}'

@@ -57,6 +57,7 @@ def test_nothing_there_is_nothing_read(tmp_path: Path) -> None:
     assert Disk(tmp_path / "gone", is_target=True).counts() is None
 
 
+@pytest.mark.slow
 def test_this_machine_is_busy_while_it_is_used() -> None:
     before, usage, began_s = machine_times(HERE), _children(), time.monotonic()
     _burn(user=True)
@@ -68,6 +69,7 @@ def test_this_machine_is_busy_while_it_is_used() -> None:
     assert len(after.unused_s) == os.sysconf("SC_NPROCESSORS_ONLN")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", [True, False])
 def test_own_time_counts_children_that_have_ended_as_the_kernel_does(
     user: bool,
@@ -85,6 +87,7 @@ def test_own_time_counts_children_that_have_ended_as_the_kernel_does(
     assert mostly > BURNT_S - 2 / TICKS_PER_S
 
 
+@pytest.mark.slow
 def test_own_time_counts_children_that_run() -> None:
     before = own_times(HERE)
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
@@ -160,6 +163,7 @@ def test_a_files_disk_counts_what_is_written_to_it(tmp_path: Path) -> None:
     assert after.busy_ms >= before.busy_ms
 
 
+@pytest.mark.slow
 def test_a_files_mount_is_the_one_that_the_kernel_knows(tmp_path: Path) -> None:
     mount = mount_of(HERE, str(tmp_path))
     asked = [

@@ -75,10 +75,14 @@ def what_is_missing() -> str:
     return f"not installed: {', '.join(missing)}" if missing else ""
 
 
-needs_vmlab = pytest.mark.skipif(
-    bool(what_is_missing()),
-    reason=f"LEFT OUT: tests on emulated NVMe devices: {what_is_missing()}",
-)
+NEEDS_VMLAB = [
+    pytest.mark.machine,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(
+        bool(what_is_missing()),
+        reason=f"LEFT OUT: tests on emulated NVMe devices: {what_is_missing()}",
+    ),
+]
 
 
 def run_in_vm(scripts: str, *devices: str, disks: Path | None = None) -> Ended:

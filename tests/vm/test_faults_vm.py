@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from machine import check, needs_vmlab, run_in_vm
+from machine import NEEDS_VMLAB, check, run_in_vm
+
+pytestmark = NEEDS_VMLAB
 
 
-@needs_vmlab
-@pytest.mark.timeout(1800)
 def test_faults(renew: bool) -> None:
     ended = run_in_vm("guest_faults.py", "bad", "slow", "nvme", "small")
     check("faults", ended, renew)

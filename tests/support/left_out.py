@@ -1,0 +1,66 @@
+"""What a machine lacks is said loudly, and with `--complete` it is a failure.
+
+Such a test is skipped, and its reason begins with `LEFT OUT:`. Only SPDK may be missing
+anywhere: it is built for one machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+WORD = "LEFT OUT: "
+MAY_BE_MISSING = "IOPLAN_SPDK_DIR"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Of continuous integration."""
+    parser.addoption(
+        "--complete", action="store_true", help="fail if anything but SPDK is left out"
+    )
+
+
+class LeftOut:
+    """The reasons, each with how many tests it has cost."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            _, found, reason = report.longrepr[2].partition(WORD)
+            self.reasons[reason] += bool(found)
+
+    @property
+    def missing(self) -> list[str]:
+        """What must not be left out, where all has to be there."""
+        return [reason for reason in +self.reasons if MAY_BE_MISSING not in reason]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        yield
+        if self.missing and session.config.getoption("--complete"):
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        for reason, count in self.reasons.most_common():
+            if count:
+                terminalreporter.line(f"{WORD}{count} tests: {reason}", yellow=True)
+        if self.missing and config.getoption("--complete"):
+            terminalreporter.line("all of this has to be there: --complete", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of pytest-xdist tell their controller."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LeftOut(), "tests-left-out")

@@ -1,0 +1,58 @@
+"""The markers `slow` and `machine` are kept: who has none starts no process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+MARKERS = ("slow", "machine")
+STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+"""Audit events of Python's."""
+QUESTIONS = {"--version", "probe"}
+"""What a program is asked once, and answers at once."""
+
+started: list[str] = []
+
+
+def _notice(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and not _is_question(arguments):
+        started.append(f"{event}: {arguments[:2]}")
+
+
+def _is_question(arguments: tuple[Any, ...]) -> bool:
+    words = arguments[1] if len(arguments) > 1 else []
+    return len(words) > 1 and words[1] in QUESTIONS
+
+
+sys.addaudithook(_notice)
+
+
+def is_marked(item: pytest.Item) -> bool:
+    """Whether `make fast` leaves it out."""
+    return any(item.get_closest_marker(name) for name in MARKERS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes its time begins first, so that no worker is left with it at the end."""
+    items.sort(key=is_marked, reverse=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    started.clear()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Iterator[None]:
+    report = yield
+    if report.when == "call" and started and report.passed and not is_marked(item):
+        report.outcome = "failed"
+        report.longrepr = f"it starts a process, so mark it slow: {started[0]}"
+    return report
