@@ -53,8 +53,8 @@ class TargetRequest(Model):
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
     `folder` is the session's, for what a backend keeps beside the record; `entry`
     is the lab's word on the target, where it has one, and `lab` the lab's file.
-    Hosts that use one target `together` say the id of their session; one of them
-    `leads`, and has opened it first.
+    Hosts that use one target `together` say the id of their session, and the
+    `participant_program` that each runs; one of them `leads`, and has opened it first.
     """
 
     path: str | None = None
@@ -66,6 +66,7 @@ class TargetRequest(Model):
     entry: LabTarget | None = None
     lab: str | None = None
     together: str = ""
+    participant_program: str = ""
     leads: bool = True
 
 

@@ -1,4 +1,4 @@
-"""A lab file's word on one target: which device it is, and what may be done to it."""
+"""A target's entry in a lab file: which device it is, and what may be done to it."""
 
 from __future__ import annotations
 
@@ -16,53 +16,54 @@ from pydantic import (
 
 from ioplan.core.model import Model
 
-PurgeWay = Literal["discard", "format", "sanitize", "zeros"]
+PurgeMethod = Literal["discard", "format", "sanitize", "zeros"]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 DEVICE = "{device}"
 Positive = Annotated[StrictInt, Field(ge=1)]
 
 NAMING = ("path", "serial", "wwid", "backing_file")
-"""The keys of which one is needed; `model`, `nsid` and `partition` narrow it down."""
+"""One of these keys is needed; `model`, `nsid` and `partition` narrow it down."""
 
 
 class PowerMeter(Model):
-    """`command`, a program and its words, prints the watts of now and ends."""
+    """`command`, a program and its arguments, prints the present watts and ends."""
 
     command: Annotated[tuple[Words, ...], Field(min_length=1)]
 
 
 class PurgeCommand(Model):
-    """`command`, a program and its words, erases `{device}` and ends with 0."""
+    """`command`, a program and its arguments, erases `{device}` and exits with 0."""
 
     command: Annotated[tuple[Words, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _says_what(self) -> Self:
+    def _has_device(self) -> Self:
         if not any(DEVICE in word for word in self.command[1:]):
-            raise ValueError(f"no word of it has {DEVICE}, which it is to erase")
+            raise ValueError(f"none of its arguments has {DEVICE}, the device to erase")
         return self
 
 
-WAY, TABLE = "[way]", "[table]"
+METHOD, TABLE = "[method]", "[table]"
 
 
-def _sort_of(purge: object) -> str:
-    return TABLE if isinstance(purge, dict | PurgeCommand) else WAY
+def _tag_of(purge: object) -> str:
+    return TABLE if isinstance(purge, dict | PurgeCommand) else METHOD
 
 
 Purge = Annotated[
-    Annotated[PurgeWay, Tag(WAY)] | Annotated[PurgeCommand, Tag(TABLE)],
-    Discriminator(_sort_of),
+    Annotated[PurgeMethod, Tag(METHOD)] | Annotated[PurgeCommand, Tag(TABLE)],
+    Discriminator(_tag_of),
 ]
 
 
 class LabTarget(Model):
-    """`[targets.NAME]`: every identity that it gives must fit.
+    """`[targets.NAME]`: the device has to match every key that identifies it.
 
     `path` is a link such as those in /dev/disk/by-id, a file, or an address that
-    only a backend knows, such as `nvme:pcie:0000:01:00.0`. `host` is where it is, or
-    `hosts` are those that share it, the first of which prepares it; targets of a host
-    with the same `lock` are used one after the other. `power` is a meter of its own.
+    only a backend knows, such as `nvme:pcie:0000:01:00.0`. `host` says where the
+    target is, `hosts` lists those that share it, the first of which prepares it.
+    Targets of a host with the same `lock` are used one at a time. `power` is the
+    target's own power meter.
     """
 
     path: Words | None = None

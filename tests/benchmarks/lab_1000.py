@@ -28,13 +28,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from command import ioplan
 from postgres import postgres
 
-from ioplan.cluster.hosts import dask_client as rack_module
-from ioplan.cluster.hosts.dask_client import Rack
-from ioplan.cluster.hosts.servers import MOST_LANES, NO_PAGES, SETTINGS
+from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.hosts import dask_client
+from ioplan.cluster.hosts.dask_client import DaskClient
+from ioplan.cluster.hosts.servers import MAX_LANES, NO_DASHBOARD, SETTINGS
 from ioplan.cluster.hosts.servers import resource as resource_of
 from ioplan.cluster.hosts.worker_api import versions
 from ioplan.cluster.jobs.dispatch import new_job
-from ioplan.cluster.jobs.lane import LaneCall, LaneState, unheard
+from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
 from ioplan.store.push import push
 from ioplan.store.store import Store
 
@@ -46,7 +47,7 @@ STATES: dict[str, dict[str, LaneState]] = {}
 """By host, then by session."""
 
 
-async def lane(call_json: str) -> None:
+async def lane(call_json: str, _: str) -> None:
     """Tells a state twice a second, as a lane's process does."""
     call = LaneCall.model_validate_json(call_json)
     begun_s, states = time.monotonic(), STATES.setdefault(call.host, {})
@@ -59,7 +60,7 @@ async def lane(call_json: str) -> None:
 def _state(call: LaneCall, status: str, done: float) -> LaneState:
     change = {"status": status, "done": done, "iops": 412345.6, "p99_ns": 98765.4}
     step = {"step": "7  random 4KiB reads, qd=16", "left_s": 60.0, "at_s": time.time()}
-    return unheard(call).model_copy(update=change | step)
+    return initial_state(call).model_copy(update=change | step)
 
 
 async def workers() -> None:
@@ -78,12 +79,12 @@ def _options(name: str) -> dict[str, Any]:
 
     return {
         "name": name,
-        "nthreads": MOST_LANES,
-        "resources": {resource_of(name): MOST_LANES},
+        "nthreads": MAX_LANES,
+        "resources": {resource_of(name): MAX_LANES},
         "metrics": {"lanes": lanes, "versions": lambda _: versions()},
         "memory_limit": 0,
         "dashboard": False,
-        "dashboard_address": NO_PAGES,
+        "dashboard_address": NO_DASHBOARD,
     }
 
 
@@ -117,23 +118,23 @@ def dispatch(folder: Path) -> None:
         watched = psutil.Process(scheduler.pid)
         time.sleep(6)
         threading.Thread(target=lambda: asyncio.run(workers()), daemon=True).start()
-        rack_module.work = lane  # type: ignore[assignment]
-        rack = Rack(ADDRESS)
-        while len(rack.hosts()) < HOSTS:
+        dask_client.run_lane = lane  # type: ignore[assignment]
+        client = DaskClient(ADDRESS, PROGRAMS)
+        while len(client.hosts()) < HOSTS:
             time.sleep(1)
         empty = watched.memory_info().rss
         print(f"scheduler with {HOSTS} workers: {empty / 2**20:.0f} MiB")
         with timed("reading the lab, and a job of 1,000 lanes"):
             job = new_job(PLAN, "demo", lab, "all", [], folder / "r.db")
         with timed("checking the hosts"):
-            rack.check(job.calls)
+            client.check(job.calls)
         with timed("dispatching 1,000 lanes"):
-            rack.begin(job.calls)
+            client.start(job.calls)
         looks: list[float] = []
         before, begun_s = watched.cpu_times(), time.monotonic()
         while True:
             at_s = time.perf_counter()
-            states = rack.look(job.calls)
+            states = client.states(job.calls)
             looks.append(time.perf_counter() - at_s)
             ended = sum(state.ended for state in states.values())
             assert not [one for one in states.values() if one.status == "refused"]
@@ -146,7 +147,7 @@ def dispatch(folder: Path) -> None:
         print(f"all ended after {spent_s:.0f} s, of which lanes take {LANE_S:.0f} s")
         print(f"scheduler: {full / 2**20:.0f} MiB, {used_s / spent_s:.0%} of a CPU")
         print(f"a look at all lanes: {sorted(looks)[len(looks) // 2]:.2f} s (median)")
-        rack.close()
+        client.close()
         scheduler.kill()
 
 

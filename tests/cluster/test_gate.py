@@ -12,7 +12,7 @@ import pytest
 from fio_jobs import MIB, NEEDS_FIO, job, stream
 
 from ioplan.backends import TargetRequest, find
-from ioplan.cluster.sync.participant import Lazy
+from ioplan.cluster.sync.participant import GatedExecution
 from ioplan.guard.target import make_scratch
 from ioplan.job import Job, Progress, Result, Started
 
@@ -33,7 +33,7 @@ def begun(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     )
     with closing(backend.open(asked)) as drive:
         execution: Any = drive.start(awaiting(drive.facts.path))
-        execution = Lazy(execution) if backend.virtual_time else execution
+        execution = GatedExecution(execution) if backend.virtual_time else execution
         execution.__enter__()
         try:
             yield execution
@@ -63,7 +63,7 @@ def test_what_is_stopped_at_the_gate_does_no_io(begun: Any) -> None:
     events = iter(begun)
     assert isinstance(next(events), Started)
     begun.stop()
-    if isinstance(begun, Lazy):
+    if isinstance(begun, GatedExecution):
         begun.go(0)
     *_, result = events
     assert isinstance(result, Result) and result.stopped

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from refused import refused
 from rich.console import Console
 
 from ioplan.cli.display.lines import Lines
+from ioplan.core.error_kinds import LabFault
 from ioplan.lab.lab import Lab, LabError
 from ioplan.lab.lab_file import read_lab
 
@@ -71,8 +73,10 @@ def test_a_wrong_lab_says_where(text: str, message: str, tmp_path: Path) -> None
     with pytest.raises(LabError) as caught:
         read_lab(lab_file(tmp_path, text))
     assert message in str(caught.value)
-    with pytest.raises(LabError, match="cannot read the lab"):
+    with refused(LabFault.LAB_UNREADABLE, "cannot read the lab"):
         read_lab(tmp_path / "none.toml")
+    with refused(LabFault.LAB_SYNTAX, "is not TOML"):
+        read_lab(lab_file(tmp_path, "= 1"))
 
 
 def test_the_lab_swaps_the_backend_without_touching_the_plan(

@@ -19,8 +19,14 @@ from command import Done, ioplan, plan_file
 from rich.console import Console
 
 from ioplan.cli.display.fleet import overview
+from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.jobs.lane import LaneState
-from ioplan.cluster.jobs.lane_folder import STATE_BYTES, LaneFolder, folders, lanes_root
+from ioplan.cluster.jobs.lane_folder import (
+    STATE_BYTES,
+    LaneFolder,
+    lane_folders,
+    lanes_root,
+)
 from ioplan.store.store import Store
 
 pytestmark = pytest.mark.slow
@@ -135,7 +141,7 @@ def test_cancel_ends_the_io_and_resume_goes_on(
     done = ioplan("cancel", job)
     assert done.code == 0
     assert done.out.count("stopped") == 2
-    assert not any(one.is_held() for one in folders(lanes_root(), job))
+    assert not any(one.is_running() for one in lane_folders(lanes_root(), job))
     assert 0 < sum(runs(job, store_path).values()) < 6
     assert ioplan("attach", job).code == 130
     assert ioplan("resume", job).code == 0
@@ -157,7 +163,7 @@ def test_a_path_must_hold_from_every_folder(tmp_path: Path) -> None:
     lab = lab_file(tmp_path, "a", backend="sim")
     lab.write_text(lab.read_text().replace(str(tmp_path / "a"), "a.bin"))
     done = run_all(lab, plan_file(tmp_path, SIM))
-    assert (done.code, done.err.count("write it from / on")) == (2, 1)
+    assert (done.code, done.err.count("write the absolute path")) == (2, 1)
 
 
 def test_a_file_is_overwritten_only_by_its_name(
@@ -188,7 +194,7 @@ def test_ctrl_c_ends_all_lanes(tmp_path: Path, store_path: Path) -> None:
         said, _ = client.communicate(timeout=60)
     assert client.returncode == 130
     assert said.count("stopped") >= 2
-    assert not any(one.is_held() for one in folders(lanes_root()))
+    assert not any(one.is_running() for one in lane_folders(lanes_root()))
 
 
 def test_a_killed_lane_is_begun_again_but_not_for_ever(
@@ -200,8 +206,8 @@ def test_a_killed_lane_is_begun_again_but_not_for_ever(
         assert lane(job).state().attempts == attempt
         pid = int(lane(job).lock_file.read_text())
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not lane(job).is_held())
-        lane(job).advance()
+        wait_for(lambda: not lane(job).is_running())
+        lane(job).advance(PROGRAMS.lane)
     done = ioplan("attach", job)
     assert done.code == 3
     assert "a: died: its process was ended 3 times without a word" in done.err
@@ -231,7 +237,7 @@ def test_a_state_has_a_place_even_on_a_full_disk(tmp_path: Path) -> None:
     folder = lane(job)
     assert folder.state_file.stat().st_size == STATE_BYTES
     long = folder.state().model_copy(update={"message": "ö" * 5000})
-    folder.tell(long)
+    folder.write_state(long)
     assert folder.state_file.stat().st_size == STATE_BYTES
     assert folder.state().message.startswith("ö")
 

@@ -99,7 +99,7 @@ def job_of(text: str) -> str:
 
 def detached(lab: NetLab, plan: Path, target: str = "all") -> str:
     """Begin a job, and leave it alone; its id."""
-    done = lab.desk.ioplan(*lab.run(plan, target, "--detach"))
+    done = lab.coordinator.ioplan(*lab.run(plan, target, "--detach"))
     assert done.returncode == 0, done.stdout + done.stderr
     return job_of(done.stdout)
 
@@ -109,13 +109,13 @@ def stored(host: Place, job: str) -> int:
 
 
 def attached(lab: NetLab, job: str) -> str:
-    done = lab.desk.ioplan("attach", job)
+    done = lab.coordinator.ioplan("attach", job)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def up(lab: NetLab) -> str:
-    done = lab.desk.ioplan("lab", "up", "--lab", lab.file)
+    done = lab.coordinator.ioplan("lab", "up", "--lab", lab.file)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -138,7 +138,7 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
     lab: NetLab, tmp_path: Path
 ) -> None:
     h1, h2 = lab.hosts.values()
-    with lab.desk.begin(*lab.run(plan(tmp_path, "1s"), "all")) as client:
+    with lab.coordinator.begin(*lab.run(plan(tmp_path, "1s"), "all")) as client:
         assert client.stdout
         job = job_of(client.stdout.readline())
         wait_for(lambda: stored(h1, job) and stored(h2, job))
@@ -146,15 +146,15 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
     (lock,) = h2.folder.glob(f"data/lanes/{job}/*/lock")
     os.kill(int(lock.read_text()), signal.SIGKILL)
     h1.kill("worker")
-    lab.desk.kill("scheduler")
+    lab.coordinator.kill("scheduler")
     assert "h1: started" in up(lab)
     assert "h2-drive" in attached(lab, job)
     audit(lab, job)
 
 
 def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:
-    at = (lab.desk.address, str(PORT))
-    command = lab.desk.command(sys.executable, "-c", STRANGER, *at)
+    at = (lab.coordinator.address, str(PORT))
+    command = lab.coordinator.command(sys.executable, "-c", STRANGER, *at)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "certificate required" in done.stderr.lower()
 
@@ -163,12 +163,12 @@ def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> N
     h1 = lab.hosts["h1"]
     job = detached(lab, plan(tmp_path, "5s"))
     wait_for(lambda: stored(h1, job))
-    done = lab.desk.ioplan("cancel", job)
+    done = lab.coordinator.ioplan("cancel", job)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("stopped") == 2
     no_io(lab)
     before = len(runs_of(h1))
-    done = lab.desk.ioplan("resume", job)
+    done = lab.coordinator.ioplan("resume", job)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(runs_of(h1)) > before
     audit(lab, job)
@@ -185,12 +185,12 @@ def test_a_full_disk_stops_a_lane_and_loses_nothing(
         while True:
             file.write(bytes(MIB))
             file.flush()
-    done = lab.desk.ioplan("attach", job)
+    done = lab.coordinator.ioplan("attach", job)
     assert done.returncode == 3
     assert "h2-drive: failed: error: the disk of the store" in done.stderr
     assert 0 < stored(h2, job) < CELLS
     filler.unlink()
-    done = lab.desk.ioplan("resume", job)
+    done = lab.coordinator.ioplan("resume", job)
     assert done.returncode == 0, done.stdout + done.stderr
     audit(lab, job)
 

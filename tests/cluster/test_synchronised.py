@@ -71,11 +71,11 @@ class Shared:
         return [*said, "--overwrite", self.backing, *more]
 
     def run(self, plan: Path, *more: str) -> subprocess.CompletedProcess[str]:
-        return self.lab.desk.ioplan(*self.words(plan, *more))
+        return self.lab.coordinator.ioplan(*self.words(plan, *more))
 
     def last(self) -> tuple[RunRecord, RunDetail]:
         """The last run that was stored."""
-        with Store.open(self.lab.desk.store) as store:
+        with Store.open(self.lab.coordinator.store) as store:
             session = store.session("last")
             record = list(store.records(session.id))[-1]
             return record, store.detail(session.id, record.seq)
@@ -172,10 +172,10 @@ def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
 
 @NEEDS_FIO
 def test_so_do_they_with_fio_and_as_a_lane(shared: Shared, tmp_path: Path) -> None:
-    """A group of shared targets is done by lanes at the desk."""
+    """A group of shared targets is done by lanes at the coordinator."""
     words = shared.words(plan(tmp_path), "--backend", "fio")
     words[words.index("shared")] = "both"
-    done = shared.lab.desk.ioplan(*words)
+    done = shared.lab.coordinator.ioplan(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shared: ok" in done.stdout
     check_record(shared, "fio")
@@ -216,25 +216,26 @@ def words_of(pid: int) -> list[str]:
 def test_the_device_is_theirs_alone_and_then_free(
     shared: Shared, tmp_path: Path
 ) -> None:
-    """Neither a second such session nor one host alone gets in; and when the desk is
-    killed, nobody goes on."""
+    """Neither a second such session nor one host alone gets in; and when the
+    coordinator is killed, nobody goes on."""
     read = 'test "R" { run random 4KiB 100/0 for 1s }'
     words = ("run", plan_file(tmp_path, read, "r.ioplan"), "--target", shared.device)
-    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "90s"))) as first:
+    with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "90s"))) as first:
         wait_for(lambda: engine_of(shared.lab.hosts["h2"]))
-        again = shared.run(plan(tmp_path))
-        alone = shared.lab.desk.ioplan(*words)
+        again = shared.run(plan(tmp_path), "--json")
+        alone = shared.lab.coordinator.ioplan(*words)
         assert first.poll() is None
         first.kill()
     assert again.returncode == alone.returncode == 2
     assert f"h1: {shared.device} is held by" in again.stderr
+    assert json.loads(again.stdout)["kind"] == "open-elsewhere"
     assert f"another ioplan uses {shared.device} now" in alone.stderr
     wait_for(shared.is_free, 30)
 
 
 def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -> None:
     h1, h2 = shared.lab.hosts.values()
-    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "60s"))) as client:
+    with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:
         wait_for(lambda: engine_of(h1) and engine_of(h2))
         time.sleep(1)
         for pid in engine_of(h2):
@@ -251,7 +252,7 @@ def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -
 
 def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None:
     h2 = shared.lab.hosts["h2"]
-    with shared.lab.desk.begin(*shared.words(plan(tmp_path, "60s"))) as client:
+    with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:
         wait_for(lambda: engine_of(h2))
         shared.lab.cut("h2")
         try:

@@ -10,21 +10,22 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ioplan.backends import TargetFacts
-from ioplan.cluster.sync.backend import Opened, agreed
-from ioplan.cluster.sync.job_split import hosts_of, no_room, share_of
-from ioplan.cluster.sync.merge import Series, added, added_results
-from ioplan.cluster.sync.participant import lines_of
+from ioplan.cluster.sync.backend import HostTarget, common_facts
+from ioplan.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
+from ioplan.cluster.sync.merge import IntervalMerger, sum_counts, sum_results
+from ioplan.cluster.sync.messages import read_messages
 from ioplan.cluster.sync.start_skew import (
     Offset,
     Start,
-    exchanged,
+    least_uncertain,
+    offset_of,
     skew_of,
-    surest,
-    warning,
+    skew_warning,
 )
-from ioplan.guard.errors import TargetError
+from ioplan.core.error_kinds import TargetFault
 from ioplan.job import Counts, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import SizeShare
 
@@ -66,7 +67,7 @@ def test_merging_is_addition(parts: list[dict[int, int]]) -> None:
     for part in parts:
         for index, count in part.items():
             all_of[index] = all_of.get(index, 0) + count
-    assert added([counts(part) for part in parts]) == counts(all_of)
+    assert sum_counts([counts(part) for part in parts]) == counts(all_of)
 
 
 def progress(t_ns: int, ios: int, warmup: bool = False) -> Progress:
@@ -75,7 +76,7 @@ def progress(t_ns: int, ios: int, warmup: bool = False) -> Progress:
 
 
 def test_an_interval_is_told_when_all_hosts_have_told_theirs() -> None:
-    series = Series(job(stream("s", "a", "b")), ("a", "b"))
+    series = IntervalMerger(job(stream("s", "a", "b")), ("a", "b"))
     told = [
         *series.add("a", progress(5 * MS_NS, 9, warmup=True)),
         *series.add("b", progress(10 * MS_NS, 1)),
@@ -98,7 +99,7 @@ def timed(one: StreamCounts, run_ns: int) -> StreamCounts:
 
 def test_a_short_last_interval_is_awaited_from_all() -> None:
     """A run of 23 ms, told each 10 ms: its end is no more the second than the third."""
-    series = Series(job(stream("s", "a", "b")), ("a", "b"))
+    series = IntervalMerger(job(stream("s", "a", "b")), ("a", "b"))
     ends = [(10, 10), (20, 10), (23, 3)]
     told = []
     for host, more_ns in (("a", 0), ("b", 50_000)):
@@ -113,7 +114,7 @@ def test_a_short_last_interval_is_awaited_from_all() -> None:
 
 def test_results_are_added_over_the_longest_time() -> None:
     named = {n: StreamCounts(name=n, directions={"read": Counts(ios=3)}) for n in "xy"}
-    found = added_results(
+    found = sum_results(
         job(stream("x", "a", "b"), stream("y", "b")),
         [
             Result(run_ns=100, streams=(timed(named["x"], 90),)),
@@ -130,7 +131,7 @@ def test_each_host_has_its_part_and_other_places() -> None:
         stream("r", "a", "b"), stream("w", "b", "c", pattern="sequential"), stream("l")
     )
     assert hosts_of(whole, "d") == ["a", "b", "c", "d"]
-    parts = {host: share_of(whole, host, "d") for host in "abcd"}
+    parts = {host: job_of_host(whole, host, "d") for host in "abcd"}
     names = {host: [s.name for s in part.streams] for host, part in parts.items()}
     assert names == {"a": ["r"], "b": ["r", "w"], "c": ["w"], "d": ["l"]}
     assert len({part.seed for part in parts.values()}) == 4
@@ -142,15 +143,15 @@ def test_each_host_has_its_part_and_other_places() -> None:
 def test_a_region_that_cannot_be_shared_out_is_a_gap() -> None:
     """fio would take a part of no bytes for all of the target."""
     small = {"pattern": "sequential", "region_end_bytes": 4096}
-    part = share_of(job(stream("s", "a", "b", **small)), "a", "a")
-    assert [(gap.stream, gap.field) for gap in no_room(part)] == [("s", "region")]
-    assert no_room(share_of(job(stream("s", "a", **small)), "a", "a")) == []
+    part = job_of_host(job(stream("s", "a", "b", **small)), "a", "a")
+    assert [(gap.stream, gap.field) for gap in region_gaps(part)] == [("s", "region")]
+    assert region_gaps(job_of_host(job(stream("s", "a", **small)), "a", "a")) == []
 
 
 def test_a_clock_is_measured_as_ntp_does() -> None:
-    slow, quick = exchanged(100, 1180, 160), exchanged(200, 1240, 220)
+    slow, quick = offset_of(100, 1180, 160), offset_of(200, 1240, 220)
     assert slow == Offset(1050, 30)
-    assert surest([slow, quick]) == quick == Offset(1030, 10)
+    assert least_uncertain([slow, quick]) == quick == Offset(1030, 10)
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(0, 10**9), st.integers(0, 10**9))
@@ -159,7 +160,7 @@ def test_a_clock_is_never_off_by_more_than_is_said(
 ) -> None:
     sent_ns = 10**18
     answered_ns = sent_ns + there_ns + off_ns
-    found = exchanged(sent_ns, answered_ns, sent_ns + there_ns + back_ns)
+    found = offset_of(sent_ns, answered_ns, sent_ns + there_ns + back_ns)
     assert abs(found.offset_ns - off_ns) <= found.uncertainty_ns
 
 
@@ -172,32 +173,33 @@ def test_the_skew_is_what_is_between_the_first_and_the_last() -> None:
     skew = skew_of(starts)
     assert skew == (12 * MS_NS, 500, "a", "b")
     short, long = job(stream("s")), job(stream("s"), run_ns=1201 * MS_NS)
-    assert "b began 12.0 ms after a" in warning(skew, short)
-    assert warning(skew, long) == ""
+    assert "b began 12.0 ms after a" in skew_warning(skew, short)
+    assert skew_warning(skew, long) == ""
 
 
 def test_a_part_that_hears_nothing_ends() -> None:
     near, far = os.pipe()
     os.write(far, b'{"do": "clock"}\n{"do":')
-    assert list(lines_of(near, 0.05)) == [{"do": "clock"}]
+    assert list(read_messages(near, 0.05)) == [{"do": "clock"}]
     os.close(near)
     os.close(far)
 
 
-def opened(path: str, **identity: str) -> Opened:
+def opened(path: str, **identity: str) -> HostTarget:
     facts = {"kind": "block", "capacity_bytes": 1 << 30, "block_bytes": 512}
     made = TargetFacts.model_validate({"path": path, "identity": identity, **facts})
-    return Opened(made, "1", {})
+    return HostTarget(made, "1", {})
 
 
 def test_the_target_is_one_and_the_same_on_all_hosts() -> None:
     """Its name may differ by host, what it is may not."""
     one = opened("/dev/sda", wwid="naa.1", model="X")
     same = opened("/dev/sdb", wwid="naa.1", model="X")
-    assert agreed({"a": one, "b": same}).path == "/dev/sda on a, b"
+    assert common_facts({"a": one, "b": same}).path == "/dev/sda on a, b"
     other = opened("/dev/sda", wwid="naa.2", model="X")
-    with pytest.raises(TargetError, match=r"a and b: wwid naa\.1 and naa\.2; name it"):
-        agreed({"a": one, "b": other})
+    text = r"a and b: wwid naa\.1 and naa\.2; name it"
+    with refused(TargetFault.HOSTS_DISAGREE, text):
+        common_facts({"a": one, "b": other})
 
 
 # ---- what is refused before anything runs

@@ -14,7 +14,7 @@ from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.backends import TargetFacts
 from ioplan.devices.device import Device
-from ioplan.devices.write_evidence import evidence_of
+from ioplan.devices.write_evidence import write_counters
 
 
 def block(path: Path) -> TargetFacts:
@@ -58,39 +58,39 @@ class TestLoopDevice:
             yield device
 
     def test_a_rest_changes_nothing(self, loop: Path) -> None:
-        before = evidence_of(block(loop))
-        assert before and before == evidence_of(block(loop))
+        before = write_counters(block(loop))
+        assert before and before == write_counters(block(loop))
 
     def test_a_write_to_the_file_below_counts(self, loop: Path, backing: Path) -> None:
-        before = evidence_of(block(loop))
+        before = write_counters(block(loop))
         overwrite(backing)
-        assert evidence_of(block(loop)) != before
+        assert write_counters(block(loop)) != before
 
     def test_so_does_one_while_it_is_not_set_up(self, backing: Path) -> None:
         with loop_device(backing) as loop:
-            before = evidence_of(block(loop))
+            before = write_counters(block(loop))
         overwrite(backing)
         with set_up_again(loop, backing):
-            assert evidence_of(block(loop)) != before
+            assert write_counters(block(loop)) != before
 
     def test_another_part_of_the_file_is_another_state(self, backing: Path) -> None:
         with loop_device(backing, "--sizelimit", str(MIB)) as loop:
-            before = evidence_of(block(loop))
+            before = write_counters(block(loop))
         with set_up_again(loop, backing, "-o", str(MIB), "--sizelimit", str(MIB)):
-            assert evidence_of(block(loop)) != before
+            assert write_counters(block(loop)) != before
 
     def test_a_file_without_a_name_proves_nothing(
         self, loop: Path, backing: Path
     ) -> None:
         backing.unlink()
-        assert evidence_of(block(loop)) == {}
+        assert write_counters(block(loop)) == {}
 
     def test_a_mount_in_between_counts(self, loop: Path, tmp_path: Path) -> None:
         tell("mkfs.ext4", "-q", loop)
-        before = evidence_of(block(loop))
+        before = write_counters(block(loop))
         with mounted(loop, tmp_path / "mnt") as folder:
             (folder / "file").write_text("x")
-        assert evidence_of(block(loop)) != before
+        assert write_counters(block(loop)) != before
 
 
 def test_what_is_stacked_upon_disks_has_their_counters(
@@ -116,7 +116,7 @@ def test_what_is_stacked_upon_disks_has_their_counters(
 
 
 def written(folder: Path) -> str:
-    return evidence_of(block(folder / "node"))["written"]
+    return write_counters(block(folder / "node"))["written"]
 
 
 def count(folder: Path, written: int) -> None:

@@ -37,12 +37,14 @@ def plain(text: str, folder: Path) -> str:
     return re.sub(r"\S+ \(process \d+\)", "python (process 4711)", text)
 
 
-def message_of(kind: Kind, folder: Path) -> str:
-    """Make it, and be refused."""
+def refusal_of(kind: Kind, folder: Path) -> dict[str, str]:
+    """Make it, and be refused: a row of the table."""
     with ExitStack() as stack:
         with pytest.raises(TargetError) as refused:
             open_target(kind.make(folder, stack)).close()
-        return plain(str(refused.value), folder)
+        message = plain(str(refused.value), folder)
+    error = str(refused.value.kind)
+    return {"target": kind.name, "error": error, "how": kind.how, "message": message}
 
 
 def marked(kinds: Iterable[Kind]) -> list[Any]:
@@ -66,7 +68,7 @@ def test_it_is_refused(
     missing = [one for one in kind.programs if not shutil.which(one)]
     if missing:
         pytest.skip(f"LEFT OUT: {', '.join(missing)} is not installed")
-    row = {"kind": kind.name, "how": kind.how, "message": message_of(kind, tmp_path)}
+    row = refusal_of(kind, tmp_path)
     path = GOLDEN / f"{kind.name.replace(' ', '_')}.json"
     if renew:
         GOLDEN.mkdir(exist_ok=True)
@@ -79,15 +81,16 @@ def rows() -> list[dict[str, str]]:
     names = (kind.name.replace(" ", "_") for kind in KINDS)
     found = [json.loads((GOLDEN / f"{name}.json").read_text()) for name in names]
     lab = json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
-    return found + [row for row in lab if "message" in row and "kind" in row]
+    return found + [row for row in lab if row["table"] == "refused"]
 
 
 def table() -> str:
     """As Markdown."""
-    lines = ["| kind | made by | what a person sees |", "|---|---|---|"]
+    lines = ["| target | made by | error | what a person sees |", "|---|---|---|---|"]
     for row in rows():
         message = row["message"].replace("|", "\\|").replace("\n", "<br>")
-        lines.append(f"| {row['kind']} | {row['how']} | {message} |")
+        cells = (row["target"], row["how"], f"`{row['error']}`", message)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -26,9 +26,9 @@ from ioplan.guard.purge import kernel, sanitize_log
 from ioplan.guard.purge.marks import MARKS, Marks, numbers
 from ioplan.guard.purge.nvme import action_of
 from ioplan.guard.purge.purge import purge
-from ioplan.guard.purge.sanitize_log import LOG_BYTES, SanitizeLog, watched
+from ioplan.guard.purge.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
 from ioplan.guard.target import Target, make_scratch, open_target
-from ioplan.target_entry import PurgeWay
+from ioplan.target_entry import PurgeMethod
 
 PAGE = 4096
 
@@ -45,7 +45,7 @@ def scratch(folder: Path, size_bytes: int = 4 * MIB) -> Iterator[Target]:
 
 
 @contextmanager
-def device(folder: Path, way: PurgeWay | list[str]) -> Iterator[Target]:
+def device(folder: Path, way: PurgeMethod | list[str]) -> Iterator[Target]:
     """A loop device full of data, opened as a session does."""
     backing = folder / "disk.img"
     backing.write_bytes(os.urandom(16 * MIB))
@@ -135,7 +135,7 @@ def test_small_targets(tmp_path: Path, size_bytes: int) -> None:
     ("way", "how"), [("discard", "discarded"), ("zeros", "overwritten with zeros")]
 )
 def test_a_device_is_erased(
-    tmp_path: Path, way: PurgeWay, how: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, way: PurgeMethod, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "PART_BYTES", 6 * MIB)
     shares: list[float] = []
@@ -158,13 +158,13 @@ def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
     finally:
         tell("umount", tmp_path)
     text = str(caught.value)
-    assert "Operation not supported; it cannot be erased so" in text
+    assert "Operation not supported; it does not support this method" in text
     assert '"format" or "sanitize" for NVMe, or "zeros"' in text
 
 
 @needs_root
 @pytest.mark.parametrize("way", ["format", "sanitize"])
-def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeWay) -> None:
+def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None:
     with device(tmp_path, way) as target:
         before = (tmp_path / "disk.img").read_bytes()
         with pytest.raises(BackendError, match=f"by {way}: it is no NVMe namespace"):
@@ -265,22 +265,22 @@ def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
 
 
 def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitize_log, "LOOK_S", 0.0)
+    monkeypatch.setattr(sanitize_log, "POLL_S", 0.0)
     shares = [0, 100, 32768, 32768, 65000]
     logs = iter([*(SanitizeLog(share, 2) for share in shares), SanitizeLog(65535, 1)])
     told: list[float] = []
-    assert watched(lambda: next(logs), told.append) == ""
+    assert wait_for_end(lambda: next(logs), told.append) == ""
     assert told == [share / 65536 for share in (0, 100, 32768, 65000)]
 
 
 def test_a_sanitize_that_stands_still_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sanitize_log, "LOOK_S", 0.01)
-    monkeypatch.setattr(sanitize_log, "STILL_S", 0.05)
+    monkeypatch.setattr(sanitize_log, "POLL_S", 0.01)
+    monkeypatch.setattr(sanitize_log, "STALL_S", 0.05)
     stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
-    text = watched(lambda: stuck, lambda _: None)
-    assert "its sanitize is at 1.0%, and that for" in text
+    text = wait_for_end(lambda: stuck, lambda _: None)
+    assert "its sanitize has been at 1.0% for" in text
 
 
 # a program of the lab
@@ -298,7 +298,7 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("true {device}", "was erased by true, and says that all went well, but 128"),
+        ("true {device}", "was erased by true, and reported success, but 128"),
         (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks are still there"),
         ("dd of={device} if=/nowhere", "dd ended with 1, and said: dd: failed to open"),
         ("/nowhere {device}", "/nowhere ended with 127, and said: No such file"),

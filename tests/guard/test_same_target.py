@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
+from refused import refused
 
 from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices import file_id
 from ioplan.devices.facts import file_facts
 from ioplan.devices.file_id import birth
-from ioplan.guard.target import TargetError, make_scratch, open_target
+from ioplan.guard.target import make_scratch, open_target
 from ioplan.records.session import Session
 from ioplan.runner.state_ledger import is_session_target, target_key
 
@@ -100,7 +102,7 @@ class TestInodeThatIsUsedAgain:
         path.write_bytes(bytes(MIB))
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert path.stat().st_ino == before.st_ino
-        with pytest.raises(TargetError, match="did not make"):
+        with refused(TargetFault.NO_CONSENT, "did not make"):
             open_target(TargetRequest(path=str(path), writes=True))
 
     def test_without_a_time_of_birth_the_generation_tells(
@@ -131,7 +133,7 @@ def test_where_no_birth_is_told_a_mark_beside_is_not_believed(
     make_scratch(path, MIB, lambda _: None)
     open_target(TargetRequest(path=str(path), writes=True)).close()
     monkeypatch.setattr("ioplan.guard.scratch_file.birth", lambda _: "")
-    with pytest.raises(TargetError, match="did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not make"):
         open_target(TargetRequest(path=str(path), writes=True))
 
 

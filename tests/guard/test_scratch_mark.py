@@ -12,11 +12,13 @@ from pathlib import Path
 import paths
 import pytest
 from labs import MIB, tell
+from refused import refused
 from test_same_target import without_attributes
 from test_target import request
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.guard.scratch_file import MARK, OLD, OPEN
-from ioplan.guard.target import Target, TargetError, make_scratch, open_target
+from ioplan.guard.target import Target, make_scratch, open_target
 
 
 @pytest.fixture(params=["attribute", "file beside"])
@@ -62,17 +64,17 @@ def test_reading_it_changes_no_mark(scratch: Path) -> None:
 def test_content_of_another_program_is_kept(scratch: Path, precious: Path) -> None:
     session(scratch)
     shutil.copyfile(precious, scratch)
-    with pytest.raises(TargetError, match="another program has written to since"):
+    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
         opened(scratch)
     opened(scratch, writes=False).close()
-    with pytest.raises(TargetError, match=f"add --overwrite {scratch}"):
+    with refused(TargetFault.NO_CONSENT, f"add --overwrite {scratch}"):
         opened(scratch)
     assert scratch.read_bytes() == precious.read_bytes()
 
 
 def test_before_the_first_session_too(scratch: Path, precious: Path) -> None:
     shutil.copyfile(precious, scratch)
-    with pytest.raises(TargetError, match="another program has written to since"):
+    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
         opened(scratch)
 
 
@@ -80,7 +82,7 @@ def test_a_word_is_for_one_session(scratch: Path, precious: Path) -> None:
     session(scratch)
     shutil.copyfile(precious, scratch)
     session(scratch, scratch)
-    with pytest.raises(TargetError, match="did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not make"):
         opened(scratch)
 
 
@@ -124,7 +126,7 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")
     session_killed(scratch)
     tell("mkfs.ext4", "-q", "-L", "photos", scratch)
-    with pytest.raises(TargetError, match=r"holds data now \(ext4 'photos'\)"):
+    with refused(TargetFault.NO_CONSENT, r"holds data now \(ext4 'photos'\)"):
         opened(scratch)
 
 

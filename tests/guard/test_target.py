@@ -12,11 +12,16 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
+from refused import refused
 
 from ioplan.backends import TargetRequest
+from ioplan.core.error_kinds import TargetFault
+from ioplan.devices.open_files import Opener
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.scratch_file import MARK
-from ioplan.guard.target import TargetError, capacity_of, make_scratch, open_target
+from ioplan.guard.shared_lock import Participants, unrelated_openers
+from ioplan.guard.size import capacity_of
+from ioplan.guard.target import make_scratch, open_target
 from ioplan.store.store import Store
 
 WRITES = 'test "W" { run random 4KiB 0/100 for 50ms }'
@@ -54,14 +59,14 @@ def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path: Path) -> No
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(TargetError, match="No space left"):
+    with refused(TargetFault.NOT_CREATED, "No space left"):
         make_scratch(tmp_path / "s.bin", 4 * MIB, full)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_making_never_replaces_a_file(foreign: Path) -> None:
     before = foreign.read_bytes()
-    with pytest.raises(TargetError, match="File exists"):
+    with refused(TargetFault.NOT_CREATED, "File exists"):
         make_scratch(foreign, MIB, lambda _: None)
     assert foreign.read_bytes() == before
 
@@ -73,9 +78,9 @@ def test_a_scratch_file_may_be_written(scratch: Path) -> None:
 
 
 def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
-    with pytest.raises(TargetError, match=f"add --overwrite {foreign}"):
+    with refused(TargetFault.NO_CONSENT, f"add --overwrite {foreign}"):
         open_target(request(foreign))
-    with pytest.raises(TargetError, match="did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not make"):
         open_target(request(foreign, True, foreign.with_name("other")))
     open_target(request(foreign, True, foreign)).close()
     open_target(request(foreign, False)).close()
@@ -84,24 +89,37 @@ def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
 def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())
-    with pytest.raises(TargetError, match="did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not make"):
         open_target(request(copy))
 
 
 def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
     link = scratch.with_name("link")
     link.symlink_to(foreign)
-    with pytest.raises(TargetError, match=r"thesis\.img"):
+    with refused(TargetFault.NO_CONSENT, r"thesis\.img"):
         open_target(request(link))
 
 
 @pytest.mark.slow
 def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     first = open_target(request(scratch))
-    with pytest.raises(TargetError, match="another ioplan uses"):
+    with refused(TargetFault.LOCKED, "another ioplan uses"):
         open_target(request(scratch))
     first.close()
     open_target(request(scratch)).close()
+
+
+def test_a_participant_is_known_by_its_program_and_its_session() -> None:
+    """Whoever else has the target open is none, and no session of one host has any."""
+    words = (sys.executable, "-c", "input()", "a.program", "session-1")
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        opener = Opener(process.pid, "python")
+        session = Participants("a.program", "session-1")
+        assert unrelated_openers([opener], session) == []
+        for other in (("a.program", "session-2"), ("program", "session-1"), ("", "")):
+            assert unrelated_openers([opener], Participants(*other)) == [opener]
+        process.communicate(b"\n")
+    assert unrelated_openers([opener], session) == [opener]  # it has ended
 
 
 def test_purge_leaves_zeros_and_the_size(scratch: Path) -> None:
@@ -114,7 +132,7 @@ def test_purge_leaves_zeros_and_the_size(scratch: Path) -> None:
 
 def test_capacity_of(scratch: Path) -> None:
     assert capacity_of(str(scratch)) == 4 * MIB
-    with pytest.raises(TargetError, match="there is no target"):
+    with refused(TargetFault.NOT_FOUND, "there is no target"):
         capacity_of(str(scratch) + "x")
 
 
@@ -125,8 +143,9 @@ def test_a_reading_plan_cannot_change_a_foreign_file(
     before = foreign.read_bytes()
     done = ioplan("run", plan_file(tmp_path, READS), "--target", foreign)
     assert done.code == 0, done.err
-    refused = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign)
-    assert refused.code == 2 and "did not make" in refused.err
+    denied = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign, "--json")
+    assert denied.code == 2 and "did not make" in denied.err
+    assert [line["kind"] for line in denied.of("error")] == ["no-consent"]
     assert foreign.read_bytes() == before
     told = ioplan(
         "run", plan_file(tmp_path, WRITES), "--target", foreign, "--overwrite", foreign
@@ -160,7 +179,7 @@ class TestLoopDevice:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.pwrite(target.fd, b"x", 0)
         target.close()
-        with pytest.raises(TargetError, match="the lab does not let"):
+        with refused(TargetFault.NO_ENTRY, "the lab does not name"):
             open_target(request(loop, True, backing))
 
     def test_told_to_it_is_written(
@@ -203,7 +222,9 @@ class TestLoopDevice:
         other = tmp_path / "other"
         other.write_bytes(bytes(MIB))
         tell("losetup", loop, other)
-        with pytest.raises(TargetError, match="not the device that the lab names"):
+        with refused(
+            TargetFault.IDENTITY_MISMATCH, "not the device that the lab names"
+        ):
             open_target(asked_before)
 
     def test_crosscheck_takes_a_name_of_the_lab(

@@ -13,15 +13,22 @@ from typing import Any
 import pytest
 from command import ioplan
 from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
+from refused import refused
 from rich.console import Console
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.cli.commands.inventory import print_target_rows
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device
-from ioplan.devices.identity import Identity, differences, entry_lines, id_of, unstable
-from ioplan.devices.inventory import Census
+from ioplan.devices.identity import (
+    Identity,
+    differences,
+    entry_lines,
+    id_of,
+    unstable_reason,
+)
+from ioplan.devices.inventory import Inventory
 from ioplan.guard.bare_drive import check_drive, check_lab
-from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.guard import check_device_consent
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.lab_file import read_lab
@@ -79,17 +86,21 @@ def test_each_key_that_is_given_must_fit() -> None:
 def test_a_path_that_names_no_device_for_good_is_refused() -> None:
     both, link = [FIRST, SECOND], "/dev/disk/by-id/nvme-SSD_980_S1"
     assert "/dev/nvme0n1 may be another" in (
-        unstable(FIRST, LabTarget(path="/dev/nvme0n1"), both) or ""
+        unstable_reason(FIRST, LabTarget(path="/dev/nvme0n1"), both) or ""
     )
-    assert 'serial = "S1"' in (unstable(FIRST, LabTarget(path="/dev/sda"), both) or "")
+    assert 'serial = "S1"' in (
+        unstable_reason(FIRST, LabTarget(path="/dev/sda"), both) or ""
+    )
     assert "by-path" in (
-        unstable(FIRST, LabTarget(path="/dev/disk/by-path/pci-1"), both) or ""
+        unstable_reason(FIRST, LabTarget(path="/dev/disk/by-path/pci-1"), both) or ""
     )
-    assert "several namespaces" in (unstable(FIRST, LabTarget(path=link), both) or "")
-    assert unstable(FIRST, LabTarget(path=link), [FIRST]) is None
-    assert unstable(FIRST, LabTarget(path=f"{link}_1"), both) is None
-    assert unstable(FIRST, LabTarget(path=link, serial="S1"), both) is None
-    assert unstable(BARE, LabTarget(path="/dev/zram0"), [BARE]) is None
+    assert "several namespaces" in (
+        unstable_reason(FIRST, LabTarget(path=link), both) or ""
+    )
+    assert unstable_reason(FIRST, LabTarget(path=link), [FIRST]) is None
+    assert unstable_reason(FIRST, LabTarget(path=f"{link}_1"), both) is None
+    assert unstable_reason(FIRST, LabTarget(path=link, serial="S1"), both) is None
+    assert unstable_reason(BARE, LabTarget(path="/dev/zram0"), [BARE]) is None
 
 
 @pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
@@ -120,26 +131,26 @@ class TestList:
         with loop_device(backing) as device:
             row = shown("--lab", lab_file(tmp_path, serial="none"))[str(device)]
             assert (row["id"], row["size_bytes"]) == (str(backing), 16 * MIB)
-            assert row["verdict"] == "readable"
+            assert (row["verdict"], row["kind"]) == ("readable", "no-entry")
             assert row["reason"] == "the lab does not name it"
             lab = lab_of_file(tmp_path, backing)
             row = shown("--lab", lab)[str(device)]
-            assert (row["name"], row["verdict"], row["holds"]) == (
-                "fast",
-                "writable",
-                [],
-            )
+            assert (row["name"], row["holds"]) == ("fast", [])
+            assert (row["verdict"], row["kind"]) == ("writable", None)
             tell("mkfs.ext4", "-q", device)
             row = shown("--lab", lab)[str(device)]
             assert (row["verdict"], row["holds"]) == ("readable", ["ext4"])
+            assert row["kind"] == "signature"
             with mounted(device, tmp_path / "mnt"):
                 row = shown("--lab", lab)[str(device)]
             assert row["reason"] == f"is mounted on {tmp_path}/mnt"
+            assert row["kind"] == "mounted"
 
     def test_a_target_of_the_lab_that_is_not_here(self, tmp_path: Path) -> None:
         lab = lab_file(tmp_path, serial="S9", nsid=1)
         row = shown("--lab", lab)["fast"]
         assert (row["verdict"], row["reason"]) == ("refused", "it is not here")
+        assert row["kind"] == "missing"
         plan = tmp_path / "p.ioplan"
         plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
         done = ioplan("run", plan, "--lab", lab, "--target", "fast")
@@ -212,38 +223,40 @@ class TestBareDrive:
 
     def test_it_is_not_even_attached_without_the_lab(self) -> None:
         for said in ({}, {"writable": True}):
-            with pytest.raises(TargetError, match=r'serial = "its serial number"'):
+            with refused(TargetFault.NO_ENTRY, r'serial = "its serial number"'):
                 check_lab(self.asked("S1/2", **said))
-        with pytest.raises(TargetError, match="set writable = true"):
+        with refused(TargetFault.NOT_WRITABLE, "set writable = true"):
             check_lab(self.asked("S1/2", serial="S1"))
         check_lab(self.asked(serial="S1", writable=True))
 
     def test_it_must_be_the_labs_drive(self) -> None:
-        with pytest.raises(TargetError, match="serial is S1, and the lab says S2"):
+        with refused(
+            TargetFault.IDENTITY_MISMATCH, "serial is S1, and the lab says S2"
+        ):
             check_drive(self.FACTS, self.asked("S1/2", serial="S2", writable=True))
-        with pytest.raises(TargetError, match="nsid is 2, and the lab says 1"):
+        with refused(TargetFault.IDENTITY_MISMATCH, "nsid is 2, and the lab says 1"):
             check_drive(self.FACTS, self.asked("S1/2", serial="S1", nsid=1))
 
     def test_it_is_named_with_its_namespace(self) -> None:
         said = {"serial": "S1", "writable": True}
         for words in ((), ("S1",), ("S1/1",), (self.ADDRESS,)):
-            with pytest.raises(ConsentError, match="add --overwrite S1/2"):
+            with refused(TargetFault.NO_CONSENT, "add --overwrite S1/2"):
                 check_drive(self.FACTS, self.asked(*words, **said))
         check_drive(self.FACTS, self.asked("S1/2", **said))
 
 
 def test_the_serial_of_several_namespaces_is_no_consent() -> None:
-    census = Census()
+    inventory = Inventory()
     device = Device(Path("/sys/devices/none/nvme0n1"))
     other = Device(Path("/sys/devices/none/nvme0n2"))
-    census.identities = {device: FIRST, other: SECOND}
-    with pytest.raises(TargetError, match=r"several devices: nvme0n1, nvme0n2; .*S1/1"):
-        check_device_consent(device, census, ("S1",))
+    inventory.identities = {device: FIRST, other: SECOND}
+    with refused(TargetFault.AMBIGUOUS, r"several devices: nvme0n1, nvme0n2; .*S1/1"):
+        check_device_consent(device, inventory, ("S1",))
     for word in ("S1/2", "nvme0n1", "/dev/nvme0n1", ""):
-        with pytest.raises(ConsentError, match="add --overwrite S1/1"):
-            check_device_consent(device, census, (word,))
+        with refused(TargetFault.NO_CONSENT, "add --overwrite S1/1"):
+            check_device_consent(device, inventory, (word,))
     for word in ("S1/1", "eui.0025385b71b01", "0x0025385b71b01"):
-        check_device_consent(device, census, ("other", word))
+        check_device_consent(device, inventory, ("other", word))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from command import plan_file
 from fio_jobs import NEEDS_FIO
+from refused import refused
 from started import started
 
 from ioplan.backends import TargetRequest
-from ioplan.guard.target import TargetError, make_scratch, open_target
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard.target import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 
@@ -46,10 +48,10 @@ def test_who_opens_by_name_is_told_of_the_change(tmp_path: Path) -> None:
     try:
         target.check_name()
         path.rename(tmp_path / "moved")
-        with pytest.raises(TargetError, match="has gone"):
+        with refused(TargetFault.REPLACED, "has gone"):
             target.check_name()
         path.write_bytes(bytes(MIB))
-        with pytest.raises(TargetError, match="it was replaced"):
+        with refused(TargetFault.REPLACED, "it was replaced"):
             target.check_name()
     finally:
         target.close()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ioplan.backends import TargetRequest
-from ioplan.guard.resolve import aim
+from ioplan.guard.resolve import resolve_target
 from ioplan.lab.lab_file import read_lab
 
 MIB = 1 << 20
@@ -80,7 +80,7 @@ def lab_of_file(folder: Path, backing: Path) -> Path:
 
 def asked(lab: Path | None, word: Path | str, *overwrite: Path | str) -> TargetRequest:
     """What a writing plan asks of a target, as the command line would."""
-    path, entry = aim(str(word), read_lab(lab))
+    path, entry = resolve_target(str(word), read_lab(lab))
     return TargetRequest(
         path=path,
         entry=entry,

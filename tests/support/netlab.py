@@ -106,9 +106,9 @@ class Place:
 
 @dataclass
 class NetLab:
-    """The desk where commands are typed, and the hosts."""
+    """The coordinator where commands are typed, and the hosts."""
 
-    desk: Place
+    coordinator: Place
     hosts: dict[str, Place]
     folder: Path
     file: Path
@@ -122,7 +122,7 @@ class NetLab:
         self._link(host, "up")
 
     def _link(self, host: str, how: str) -> None:
-        tell("ip", "-n", self.desk.space, "link", "set", f"to-{host}", how)
+        tell("ip", "-n", self.coordinator.space, "link", "set", f"to-{host}", how)
 
     def run(self, plan: Path, target: str, *words: str) -> list[str | Path]:
         """The words of `ioplan run` on a group."""
@@ -139,16 +139,16 @@ def netlab(
     `more` is what the environment of a host has besides.
     """
     with ExitStack() as stack:
-        desk = _place(stack, folder, "desk", 1)
+        coordinator = _place(stack, folder, "coordinator", 1)
         hosts = {
             name: _place(stack, folder, name, number)
             for number, name in enumerate(names, 11)
         }
         for name, variables in (more or {}).items():
             hosts[name].more.update(variables)
-        _wire(desk, hosts)
-        lab = NetLab(desk, hosts, folder, folder / "lab.toml")
-        lines = [f'scheduler = "tls://{desk.address}:{PORT}"']
+        _wire(coordinator, hosts)
+        lab = NetLab(coordinator, hosts, folder, folder / "lab.toml")
+        lines = [f'scheduler = "tls://{coordinator.address}:{PORT}"']
         for name, host in hosts.items():
             lines += [f"[hosts.{name}]", f'address = "{host.address}"']
             lines += [
@@ -159,7 +159,7 @@ def netlab(
             lines += _drive(stack, lab, host, f"{host}-drive")
         lines += ["[groups]", 'all = ["*"]']
         lab.file.write_text("\n".join([*lines, ""]))
-        stack.callback(_end_all, desk, hosts)
+        stack.callback(_end_all, coordinator, hosts)
         yield lab
 
 
@@ -191,12 +191,12 @@ def _remove(place: Place) -> None:
     tell("ip", "netns", "del", place.space)
 
 
-def _wire(desk: Place, hosts: dict[str, Place]) -> None:
-    """All on one switch, which is at the desk."""
-    ip = ("ip", "-n", desk.space)
+def _wire(coordinator: Place, hosts: dict[str, Place]) -> None:
+    """All on one switch, which is at the coordinator."""
+    ip = ("ip", "-n", coordinator.space)
     tell(*ip, "link", "add", "switch", "type", "bridge")
     tell(*ip, "link", "set", "switch", "up")
-    tell(*ip, "address", "add", f"{desk.address}/24", "dev", "switch")
+    tell(*ip, "address", "add", f"{coordinator.address}/24", "dev", "switch")
     for name, host in hosts.items():
         end = ("peer", "name", "eth0", "netns", host.space)
         tell(*ip, "link", "add", f"to-{name}", "type", "veth", *end)
@@ -207,9 +207,9 @@ def _wire(desk: Place, hosts: dict[str, Place]) -> None:
         tell(*there, "link", "set", "eth0", "up")
 
 
-def _end_all(desk: Place, hosts: dict[str, Place]) -> None:
+def _end_all(coordinator: Place, hosts: dict[str, Place]) -> None:
     """Whatever still runs in a namespace of ours."""
-    for place in (desk, *hosts.values()):
+    for place in (coordinator, *hosts.values()):
         for _ in range(50):
             pids = tell("ip", "netns", "pids", place.space).split()
             for pid in pids:

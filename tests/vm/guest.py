@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import ioplan.cli
 
@@ -172,6 +172,24 @@ def row(table: str, **fields: str) -> None:
     plain = {key: _same(text) for key, text in fields.items()}
     with Path(os.environ["IOPLAN_LAB_ROWS"]).open("a") as file:
         file.write(json.dumps({"table": table, **plain}) + "\n")
+
+
+class Output(Protocol):
+    """What a call of ioplan came to, in this process or in another."""
+
+    @property
+    def code(self) -> int: ...
+
+    def of(self, kind: str) -> list[dict[str, Any]]: ...
+
+
+def refused_row(done: Output, target: str, how: str, folder: Path) -> str:
+    """A call with --json that was refused; returns what it said."""
+    assert done.code == 2, done
+    (error,) = done.of("error")
+    text = str(error["text"]).strip().replace(str(folder), "/data")
+    row("refused", target=target, error=error["kind"], how=how, message=text)
+    return text
 
 
 def _same(text: str) -> str:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from command import ioplan
-from guest import lab_file, namespace, plan_file, row, sh
+from command import Done, ioplan
+from guest import lab_file, namespace, plan_file, refused_row, sh
 
 SERIAL = "VMLAB-PLAIN"
 WRITES = "run random 4KiB 0/100 for 50ms"
@@ -26,28 +26,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path, lab: str, *words: str, plan: str = WRITES) -> tuple[int, str]:
-    done = ioplan(
-        *("run", plan_file(folder, plan), "--quiet", "--lab", lab_file(folder, lab)),
-        *words,
-    )
-    return done.code, done.err.removeprefix("error: ").rstrip("\n")
+def run(folder: Path, lab: str, *words: str, plan: str = WRITES) -> Done:
+    file = plan_file(folder, plan)
+    return ioplan("run", file, "--lab", lab_file(folder, lab), *words)
 
 
-def refused(
-    folder: Path, kind: str, how: str, lab: str, id: str, target: str = "drive"
-) -> str:
+def refused(folder: Path, what: str, how: str, lab: str, id: str) -> str:
     """Refused with exit code 2; what a person sees."""
-    code, said = run(folder, lab, "--target", target, "--overwrite", id)
-    print(code, said)
-    assert code == 2
-    row("refused", kind=kind, how=how, message=said.replace(str(folder), "/data"))
-    return said
+    done = run(folder, lab, "--json", "--target", "drive", "--overwrite", id)
+    print(done)
+    return refused_row(done, what, how, folder)
+
+
+def check_done(folder: Path, lab: str, *words: str, plan: str = WRITES) -> None:
+    done = run(folder, lab, "--quiet", "--target", "drive", *words, plan=plan)
+    assert (done.code, done.err) == (0, "")
 
 
 def written(folder: Path, lab: str, id: str) -> None:
     """Not refused: so it was the use that was refused, and nothing else."""
-    assert run(folder, lab, "--target", "drive", "--overwrite", id) == (0, "")
+    check_done(folder, lab, "--overwrite", id)
 
 
 @contextmanager
@@ -82,7 +80,7 @@ def test_under_device_mapper(folder: Path) -> None:
     with mapped(node, "0 131072 flakey {node} 0 60 0"):
         how = "`dmsetup create`, dm-flakey"
         said = refused(folder, "under device-mapper", how, FIRST, f"{SERIAL}/1")
-        assert "is held by device-mapper's lab" in said
+        assert "is held by the device-mapper device lab" in said
     written(folder, FIRST, f"{SERIAL}/1")
 
 
@@ -130,7 +128,7 @@ def test_in_a_volume_group(folder: Path) -> None:
     try:
         how = "`pvcreate; vgcreate; lvcreate`"
         said = refused(folder, "in a volume group", how, SMALL, "VMLAB-SMALL")
-        assert "is held by LVM's group-volume" in said
+        assert "is held by the LVM volume group-volume" in said
     finally:
         sh("vgremove", "--quiet", "--yes", "group")
         sh("pvremove", "--quiet", node)
@@ -183,7 +181,7 @@ def test_zones(folder: Path) -> None:
     """The kernel takes no write but at a zone's write pointer."""
     said = refused(folder, "drive with zones", "ZNS", ZONED, "VMLAB-ZONED")
     assert "has zones (host-managed)" in said
-    assert run(folder, ZONED, "--target", "drive", plan=READS) == (0, "")
+    check_done(folder, ZONED, plan=READS)
 
 
 def test_a_drive_of_two_paths(folder: Path) -> None:

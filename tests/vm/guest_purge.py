@@ -16,7 +16,7 @@ from ioplan.backends import BackendError, TargetFacts, TargetRequest
 from ioplan.devices.nvme import Nvme
 from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target, open_target
-from ioplan.target_entry import LabTarget, PurgeWay
+from ioplan.target_entry import LabTarget, PurgeMethod
 
 PLAIN, PI = "VMLAB-PLAIN", "VMLAB-PI"
 PLACES = (0, 1 << 20, 32 << 20)
@@ -24,7 +24,7 @@ DATA = os.urandom(4096)
 
 
 @contextmanager
-def opened(node: Path, way: PurgeWay, identity: str) -> Iterator[Target]:
+def opened(node: Path, way: PurgeMethod, identity: str) -> Iterator[Target]:
     """Opened by the guard, as a session does it: held exclusively."""
     serial, _, nsid = identity.partition("/")
     number = int(nsid) if nsid else None
@@ -39,12 +39,12 @@ def opened(node: Path, way: PurgeWay, identity: str) -> Iterator[Target]:
         target.close()
 
 
-def purged(node: Path, way: PurgeWay, identity: str) -> str:
+def purged(node: Path, way: PurgeMethod, identity: str) -> str:
     with opened(node, way, identity) as target:
         return purge(target)
 
 
-def refused(node: Path, way: PurgeWay, identity: str) -> str:
+def refused(node: Path, way: PurgeMethod, identity: str) -> str:
     with pytest.raises(BackendError) as caught:
         purged(node, way, identity)
     return str(caught.value)
@@ -101,7 +101,7 @@ def test_what_the_drive_says_of_itself_is_what_nvme_cli_reads() -> None:
     with node.open("rb", buffering=0) as device:
         nvme = Nvme(device.fileno())
         controller = nvme.controller()
-        others = nvme.others(controller)
+        others = nvme.other_namespaces(controller)
     assert controller.formats == bool(shown["oacs"] & 2)
     assert controller.manages_namespaces == bool(shown["oacs"] & 8)
     assert controller.formats_all == bool(shown["fna"] & 3)
@@ -138,7 +138,7 @@ def test_a_rule_of_udev_lets_a_group_write_but_not_format() -> None:
     assert "only root may do this to it" in as_user(group, node, "format")
 
 
-def as_user(group: int, node: Path, way: PurgeWay) -> str:
+def as_user(group: int, node: Path, way: PurgeMethod) -> str:
     """What a purge says to an ordinary user who is in a group."""
     read, write = os.pipe()
     pid = os.fork()
@@ -175,7 +175,7 @@ def test_a_partition_is_not_formatted() -> None:
 
 
 @contextmanager
-def held(node: Path, way: PurgeWay) -> Iterator[Target]:
+def held(node: Path, way: PurgeMethod) -> Iterator[Target]:
     """Past the guard, which would not let it come so far."""
     fd = os.open(node, os.O_RDWR | os.O_EXCL)
     size = os.lseek(fd, 0, os.SEEK_END)
@@ -199,7 +199,7 @@ def test_a_discard_that_leaves_the_data_is_no_purge() -> None:
         node = next(map(_node, Path("/sys/block").glob("sd*")))
         fill(node)
         text = refused(node, "discard", "2000")
-        assert "says that all went well, but" in text
+        assert "reported success, but" in text
         assert "marks are still there, the first at byte 0" in text
         assert '"format" or "sanitize" for NVMe, or "zeros"' in text
         assert kept(node)[1:] == [True] * 2

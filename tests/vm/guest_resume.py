@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from guest import call, mount_store, namespace, row
+from guest import call, mount_store, namespace, refused_row, row
 from guest_cut import FINISHED
 
 from ioplan.store.store import Store
@@ -29,13 +29,12 @@ def test_the_old_path_is_another_drive_now(store: Path, tmp_path: Path) -> None:
     path = (store / "node").read_text()
     done = call(
         tmp_path,
-        *("run", store / "plan.ioplan", "--quiet", "--lab", store / "lab.toml"),
+        *("run", store / "plan.ioplan", "--json", "--lab", store / "lab.toml"),
         *("--target", path, "--overwrite", SMALL, "--store", tmp_path / "s.db"),
     )
-    assert done.code == 2 and 'serial = "VMLAB-PLAIN"' in done.err
+    assert 'serial = "VMLAB-PLAIN"' in done.err
     how = "`--target /dev/nvme0n1`, which was the lab's drive before a restart"
-    said = done.err.removeprefix("error: ").strip().replace(str(store), "/data")
-    row("refused", kind="drive that changed places", how=how, message=said)
+    refused_row(done, "drive that changed places", how, store)
 
 
 def test_a_lab_by_the_old_path_does_not_fit(store: Path, tmp_path: Path) -> None:
@@ -46,14 +45,13 @@ def test_a_lab_by_the_old_path_does_not_fit(store: Path, tmp_path: Path) -> None
     )
     done = call(
         tmp_path,
-        *("run", store / "plan.ioplan", "--quiet", "--lab", lab),
+        *("run", store / "plan.ioplan", "--json", "--lab", lab),
         *("--target", "drive", "--overwrite", SMALL, "--store", tmp_path / "s.db"),
     )
     print(done.err)
-    assert done.code == 2 and "is not the device" in done.err
+    assert "is not the device" in done.err
     how = "a lab with `serial`, and a `path` that is another drive since a restart"
-    said = done.err.removeprefix("error: ").strip().replace(str(tmp_path), "/data")
-    row("refused", kind="drive that is not at its path", how=how, message=said)
+    refused_row(done, "drive that is not at its path", how, tmp_path)
 
 
 def test_the_session_goes_on(store: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ioplan.backends import (
 from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
 from ioplan.blocking.gaps import find_gaps
+from ioplan.core.error_kinds import TargetFault
 from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
 
@@ -63,11 +64,13 @@ class BlockingBackend:
     def open(self, request: TargetRequest) -> BlockingDrive:
         """Look at the target. Raises TargetError, BackendError."""
         if request.path is None:
-            raise TargetError("no target is named: add --target PATH")
+            text = "no target is named: add --target PATH"
+            raise TargetError(text, TargetFault.NO_TARGET)
         if request.writes and request.path not in request.overwrite:
             raise TargetError(
                 f"the plan writes, and all that is stored on {request.path} would be "
-                f"lost; to allow that, add --overwrite '{request.path}'"
+                f"lost; to allow that, add --overwrite '{request.path}'",
+                TargetFault.NO_CONSENT,
             )
         try:
             device = self.connect(request.path, request.options)
@@ -83,7 +86,8 @@ class BlockingBackend:
         """What the target is, in whole blocks. Raises TargetError."""
         size_bytes = device.size_bytes // self.block_bytes * self.block_bytes
         if not size_bytes:
-            raise TargetError(f"{path} is smaller than a block; use a larger one")
+            text = f"{path} is smaller than a block; use a larger one"
+            raise TargetError(text, TargetFault.BELOW_BLOCK)
         return TargetFacts(
             path=path,
             kind=self.name,

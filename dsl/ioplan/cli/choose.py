@@ -20,10 +20,12 @@ from ioplan.backends import (
 from ioplan.cli.display.output import say
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import size
+from ioplan.core.error_kinds import TargetFault
 from ioplan.core.value import Value
 from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.resolve import aim
-from ioplan.guard.target import capacity_of, make_scratch
+from ioplan.guard.resolve import resolve_target
+from ioplan.guard.size import capacity_of
+from ioplan.guard.target import make_scratch
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab, usual_path
 from ioplan.language.fields import SECTOR_BYTES
@@ -48,7 +50,7 @@ def assumed_facts(
     """The facts of a target that need not be there: a capacity, a path."""
     if target and capacity:
         raise UsageError("say --target or --capacity, not both")
-    target = aim(target, read_lab(lab))[0] if target else None
+    target = resolve_target(target, read_lab(lab)).path if target else None
     found = capacity_of(target) if target else size(capacity, "--capacity")
     return TargetFacts(
         path=target or NO_TARGET,
@@ -97,7 +99,7 @@ def resolved_request(
     file = lab or default_path()
     if not (file or request.create_bytes or choice.lab.targets):
         _check_no_name(request.path)
-    path, entry = aim(request.path, choice.lab)
+    path, entry = resolve_target(request.path, choice.lab)
     known = {"path": path, "entry": entry, "lab": str(file) if file else None}
     return request.model_copy(update=known)
 
@@ -109,7 +111,8 @@ def _check_no_name(word: str) -> None:
     raise TargetError(
         f"there is no target {word!r}: no lab file was read, as there is no "
         f"{usual_path()}; name one with --lab or IOPLAN_LAB, or make a scratch file of "
-        f"that name with for example --create 1GiB"
+        f"that name with for example --create 1GiB",
+        TargetFault.UNKNOWN_NAME,
     )
 
 

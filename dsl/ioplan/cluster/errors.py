@@ -1,9 +1,12 @@
-"""What goes wrong between hosts."""
+"""Errors of a lab with several hosts."""
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
+from __future__ import annotations
+
+from ioplan.core.error_kinds import ExplainedError
 
 
 class ClusterError(ExplainedError):
-    """The lab's hosts cannot do it; the text says what, where, and what to do."""
+    """The lab's hosts cannot do it; the text says which, why, and what to do."""
 
-    kind = CommandFault.CLUSTER
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text, kind)

@@ -106,6 +106,70 @@ class FigureFault(Kind):
     SERIES_SUM = "series-sum", "intervals do not add up to the result (a warning)"
 
 
+class TargetFault(Kind):
+    """Why a target is refused: the `kind` of a TargetError, and of `targets --json`."""
+
+    NO_TARGET = "no-target", "no target is named"
+    UNKNOWN_NAME = "unknown-name", "neither the lab nor a path has this name"
+    NOT_FOUND = "not-found", "the target, or the folder for it, does not exist here"
+    OTHER_HOST = "other-host", "the lab says that the target is on another host"
+    AMBIGUOUS = "ambiguous", "the name or the lab's entry fits several devices"
+    NOT_A_TARGET = "not-a-target", "it is neither a regular file nor a block device"
+    NO_PERMISSION = "no-permission", "this user may not open it"
+    REPLACED = "replaced", "its path now leads to another file or device"
+    NOT_CREATED = "not-created", "the scratch file cannot be created"
+    SIZE_MISMATCH = "size-mismatch", "the file exists, and has not the size of --create"
+    BELOW_BLOCK = "below-block", "it is smaller than one block"
+    LOCKED = "locked", "another session uses it, or a process that one left behind"
+    MOUNTED = "mounted", "it, a partition of it or its disk is mounted"
+    SWAP = "swap", "it is used as swap"
+    ROOT_DISK = "root-disk", "it is on the disk that holds /"
+    STACKED = "stacked", "LVM, device-mapper, md or the like is built on it"
+    UNDER_LOOP = "under-loop", "a loop device uses it, or the same file"
+    LOOP_ON_DEVICE = "loop-on-device", "it is a loop device on a block device"
+    OPEN_ELSEWHERE = "open-elsewhere", "another program has it open or mapped to write"
+    IN_USE = "in-use", "the kernel says that it is in use, and not by what"
+    WRITE_PROTECTED = "write-protected", "the device is read-only"
+    ZONED = "zoned", "the device has zones"
+    SIGNATURE = "signature", "a partition table, a file system or the like is on it"
+    CONTENT_UNKNOWN = "content-unknown", "what is on it cannot be examined"
+    PARTITIONS = "partitions", "the kernel knows partitions of it"
+    HARD_LINKS = "hard-links", "the file has several names"
+    NO_ENTRY = "no-entry", "the lab does not name the device"
+    NOT_WRITABLE = "not-writable", "the lab's entry does not say writable = true"
+    IDENTITY_MISMATCH = "identity-mismatch", "it is not what the lab or session names"
+    UNSTABLE_NAME = "unstable-name", "the lab's path may lead to another device one day"
+    NO_CONSENT = "no-consent", "--overwrite does not name it"
+    HOSTS_DISAGREE = "hosts-disagree", "it is not the same on all hosts of the session"
+
+
+class LabFault(Kind):
+    """Why a lab file cannot be used: the `kind` of a LabError."""
+
+    LAB_UNREADABLE = "lab-unreadable", "the file cannot be read"
+    LAB_SYNTAX = "lab-syntax", "the file is not TOML"
+    LAB_INVALID = "lab-invalid", "it has wrong keys, values or references"
+
+
+class ClusterFault(Kind):
+    """Why a lab's hosts cannot be used: the `kind` of a ClusterError."""
+
+    RELATIVE_PATH = "relative-path", "the path of a group's target is relative"
+    MIXED_HOSTS = "mixed-hosts", "of a group, some targets are on hosts, some are not"
+    UNKNOWN_HOST = "unknown-host", "the lab has no host of this name"
+    NO_SCHEDULER = "no-scheduler", "the lab has hosts, and names no scheduler"
+    BAD_ADDRESS = "bad-address", "the scheduler's address is not tls://HOST:PORT"
+    NO_TLS = "no-tls", "the scheduler's address has no TLS, and is not loopback"
+    MISSING_PACKAGE = "missing-package", "a Python package is not installed"
+    NO_KEYS = "no-keys", "this user has no keys of the lab"
+    HOST_UNREACHABLE = "host-unreachable", "a host does not answer to ssh"
+    VERSION_MISMATCH = "version-mismatch", "a host has other versions of the programs"
+    SCHEDULER_FAILED = "scheduler-failed", "the scheduler does not start"
+    SCHEDULER_UNREACHABLE = "scheduler-unreachable", "the scheduler does not answer"
+    NO_WORKER = "no-worker", "a host's worker does not report"
+    LANES_RUNNING = "lanes-running", "lanes that were cancelled have not ended"
+
+
 class CommandFault(Kind):
     """Why a command is refused, where nothing above says it more precisely."""
 
@@ -115,12 +179,13 @@ class CommandFault(Kind):
     UNSUPPORTED = "unsupported", "the backend cannot do what the plan asks for"
     TARGET = "target", "the target cannot be used, or may not be overwritten"
     BACKEND = "backend", "the backend cannot do what is asked"
-    LAB = "lab", "the lab's file is wrong"
-    CLUSTER = "cluster", "other hosts cannot do what is asked"
     EXPORT = "export", "the results cannot be exported so"
 
 
-KINDS: tuple[type[Kind], ...] = (Cause, StoreFault, FigureFault, CommandFault)
+KINDS: tuple[type[Kind], ...] = (
+    *(Cause, TargetFault, LabFault, ClusterFault),
+    *(StoreFault, FigureFault, CommandFault),
+)
 
 
 class ExplainedError(Exception):

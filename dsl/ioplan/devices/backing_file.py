@@ -1,4 +1,4 @@
-"""What is under a loop device."""
+"""The file or device that a loop device has its data in."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DELETED = " (deleted)"
 
 @dataclass(frozen=True)
 class Backing:
-    """A file or a device; `key` says which, if this user may know.
+    """A file or a device; `key` says which one, unless this user may not know.
 
-    `path` leads to it from here. It is empty where none is known: the file may have
-    got another name, or lie in another mount namespace.
+    `path` leads to it in this mount namespace. It is empty where no path is known:
+    the file may have been renamed, or be in another namespace.
     """
 
     path: str
@@ -33,11 +33,11 @@ class Backing:
 
 
 def backing(disk: Device) -> Backing | None:
-    """None if it is no loop device, or a free one."""
-    said = disk.raw("loop/backing_file").decode(errors="surrogateescape")
-    if not said:
+    """None if it is no loop device, or one without a file."""
+    text = disk.raw("loop/backing_file").decode(errors="surrogateescape")
+    if not text:
         return None
-    path = said.rstrip("\n")
+    path = text.rstrip("\n")
     if path.endswith(DELETED) or not path.isprintable():
         path = ""
     try:
@@ -48,17 +48,17 @@ def backing(disk: Device) -> Backing | None:
 
 
 def _misleads(path: str, key: Key) -> bool:
-    """Whether it is a path of another mount namespace, or of what is gone."""
+    """Whether the path leads to another file here, or nowhere."""
     try:
         return not path or key_of(Path(path).stat()) != key
     except PermissionError:
-        return False  # it cannot be told from here
+        return False  # this user cannot tell
     except OSError:
         return True
 
 
 def _status(node: Path) -> tuple[Key, int]:
-    """The kernel's own word, which no renaming changes. Raises OSError."""
+    """What the kernel has open, however its file is called now. Raises OSError."""
     fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         answer = fcntl.ioctl(fd, LOOP_GET_STATUS64, bytes(STATUS_BYTES))

@@ -1,4 +1,4 @@
-"""Block devices of this host, as sysfs shows them."""
+"""Block devices of this host, from sysfs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ioplan.devices.file_id import Key, device_key
 SYSFS = Path("/sys/dev/block")
 CLASS = Path("/sys/class/block")
 SECTOR_BYTES = 512
-"""What sysfs counts sizes in, whatever the device's block is."""
+"""The unit of sizes in sysfs, whatever the device's block is."""
 
 
 class NoDevice(LookupError):
-    """sysfs has no such device; it may have been taken out."""
+    """sysfs has no such device; it may have been removed."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A block device. `name` is the kernel's, and may differ after a restart."""
+    """A block device, by its folder in sysfs."""
 
     folder: Path
 
@@ -37,23 +37,23 @@ class Device:
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """The kernel's name, such as `nvme0n1`; it may differ after a restart."""
         return self.folder.name.replace("!", "/")
 
     @property
     def node(self) -> Path:
-        """Where its special file is."""
+        """Its special file."""
         return Path("/dev") / self.name
 
     @cached_property
     def number(self) -> int:
-        """As in `st_rdev`."""
+        """Its device number, as `st_rdev` has it."""
         major, _, minor = self.text("dev").partition(":")
         return os.makedev(int(major), int(minor))
 
     @property
     def key(self) -> Key:
-        """As of its special files."""
+        """What all its special files have in common."""
         return device_key(self.number)
 
     @property
@@ -68,34 +68,34 @@ class Device:
 
     @property
     def partition(self) -> int | None:
-        """Its number, if it is a partition."""
+        """The partition's number; None for a whole disk."""
         text = self.text("partition")
         return int(text) if text else None
 
     @property
     def disk(self) -> Device:
-        """The whole that it is a part of, or itself."""
+        """The whole disk that it is a partition of, or itself."""
         return Device(self.folder.parent) if self.partition else self
 
     @property
     def partitions(self) -> list[Device]:
-        """Its parts, if it is a whole disk."""
+        """Its partitions, if it is a whole disk."""
         return [Device(one.parent) for one in sorted(self.folder.glob("*/partition"))]
 
     @property
     def holders(self) -> list[Device]:
-        """What is stacked right upon it: device-mapper, md, bcache."""
+        """The devices that are built directly on it: device-mapper, md, bcache."""
         return self._linked("holders")
 
     @property
     def below(self) -> list[Device]:
-        """All that it lies on: the whole of a partition, and what a mapping maps."""
+        """All devices under it: a partition's disk, and what a mapping maps."""
         found = [self.disk] if self.partition else self._linked("slaves")
         return list(dict.fromkeys(chain(found, *(one.below for one in found))))
 
     @property
     def disks(self) -> frozenset[Device]:
-        """The whole disks that it lies on in the end."""
+        """The whole disks at the bottom of the stack."""
         below = self._linked("slaves") or self.disk._linked("slaves")
         if not below:
             return frozenset({self.disk})
@@ -107,8 +107,8 @@ class Device:
         return [Device(link.resolve()) for link in found]
 
     def text(self, attribute: str) -> str:
-        """An attribute in one printable line; empty if there is none."""
-        return printable(self.raw(attribute).decode(errors="replace"))
+        """An attribute of sysfs as one printable line; empty if there is none."""
+        return single_line(self.raw(attribute).decode(errors="replace"))
 
     def raw(self, attribute: str) -> bytes:
         """An attribute's bytes; empty if there is none."""
@@ -128,19 +128,19 @@ def device_at(path: Path) -> Device | None:
         return None
 
 
-def printable(text: str) -> str:
-    """What a drive says of itself, without what could steer a terminal."""
+def single_line(text: str) -> str:
+    """A drive's own text without control characters, which could steer a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def devices() -> list[Device]:
-    """All that have a size, in the order of their names."""
-    found = (Device(link.resolve()) for link in CLASS.iterdir() if _shown(link))
+    """All that have a size, sorted by name."""
+    found = (Device(link.resolve()) for link in CLASS.iterdir() if _has_number(link))
     return sorted((one for one in found if one.size_bytes), key=_order)
 
 
-def _shown(link: Path) -> bool:
-    """A path of a multipath drive is hidden, and has no number."""
+def _has_number(link: Path) -> bool:
+    """The single paths of a multipath NVMe drive are hidden, and have none."""
     return (link / "dev").is_file()
 
 

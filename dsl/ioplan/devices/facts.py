@@ -1,4 +1,4 @@
-"""What an open target is: how large, in what blocks, and which one."""
+"""Facts of an open target: capacity, block size and identity."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def file_facts(path: Path, fd: int) -> TargetFacts:
 
 
 def _file_identity(fd: int) -> dict[str, str]:
-    """A file that is removed leaves its inode's number to the next one."""
+    """A later file may get the inode number of a removed one; its birth differs."""
     status, born = os.fstat(fd), birth(fd)
     inode = {"inode": f"{status.st_dev}:{status.st_ino}"}
     return inode | {"born": born} if born else inode
@@ -54,7 +54,7 @@ def _ioctl_int(fd: int, request: int, kind: str) -> int:
 
 
 def _direct_block(path: Path, size: int) -> int:
-    """The smallest block that direct I/O on a file takes; found by trying."""
+    """The smallest block that direct I/O on the file accepts, found by trying."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Which file or device it is, whatever it is called."""
+"""What identifies a file or device, whatever path leads to it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 Key = tuple[str, int, int]
+"""("file", device, inode) or ("device", number, 0)."""
 
 AT_EMPTY_PATH = 0x1000
 STATX_BTIME = 0x800
@@ -18,19 +19,19 @@ FS_IOC_GETVERSION = 0x80087601
 
 
 def key_of(status: os.stat_result) -> Key:
-    """A device may have several special files, a file several names."""
+    """The same for all special files of a device, and for all names of a file."""
     if status.st_rdev:
         return device_key(status.st_rdev)
     return "file", status.st_dev, status.st_ino
 
 
 def device_key(number: int) -> Key:
-    """Of the device of a `st_rdev`."""
+    """The key of the block device with this `st_rdev`."""
     return "device", number, 0
 
 
 def key_at(path: Path) -> Key | None:
-    """Of what a path leads to, if anything."""
+    """The key of what a path leads to; None if it leads nowhere."""
     try:
         return key_of(path.stat())
     except OSError:
@@ -38,9 +39,9 @@ def key_at(path: Path) -> Key | None:
 
 
 def birth(fd: int) -> str:
-    """Tells a file from a later one with its inode number; empty if unknown.
+    """Tells a file from a later one with the same inode number; empty if unknown.
 
-    The time of birth, else the inode's generation, as the file system has it.
+    The file's time of birth, else its inode's generation.
     """
     return _birth_time(fd) or _generation(fd)
 

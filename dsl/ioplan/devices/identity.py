@@ -1,4 +1,7 @@
-"""What names a device for good, where its kernel name does not."""
+"""What identifies a device across restarts, unlike its kernel name.
+
+Also whether a lab's entry names a device, and keeps naming it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from pathlib import Path
 
 from ioplan.core.model import Model
 from ioplan.devices.backing_file import backing
-from ioplan.devices.device import Device, device_at, printable
+from ioplan.devices.device import Device, device_at, single_line
 from ioplan.target_entry import NAMING, LabTarget
 
 UDEV = Path("/run/udev/data")
 
 
 class Identity(Model):
-    """Of a device; a partition has its disk's, and its number.
+    """Identity of a device; a partition has its disk's, and its own number.
 
-    `kernel` is the kernel's name, which names it only as long as this machine runs.
+    `kernel` is the kernel's name, valid only until the machine restarts.
     """
 
     kernel: str
@@ -32,37 +35,37 @@ class Identity(Model):
 
     @property
     def lasting(self) -> bool:
-        """Whether something names it beyond its kernel name."""
+        """Whether anything but the kernel's name identifies it."""
         return bool(self.serial or self.wwid or self.backing_file)
 
     @property
     def disk_names(self) -> list[str]:
-        """What its whole disk may be called by, the best first."""
+        """Names of its whole disk, the best first."""
         found = [self.serial, f"{self.serial}/{self.nsid}" if self.nsid else ""]
         return [name for name in (*found, self.wwid, self.backing_file) if name]
 
     @property
     def names(self) -> list[str]:
-        """What it may be called by itself, the kernel's name last."""
+        """Names of the device itself, the kernel's name last."""
         return [*(name + self.suffix for name in self.disk_names), self.kernel]
 
     @property
     def suffix(self) -> str:
-        """As udev marks a partition."""
+        """How udev marks a partition's link: `-part3`."""
         return f"-part{self.partition}" if self.partition else ""
 
     def shares_disk(self, other: Identity) -> bool:
-        """Whether both are parts of one disk."""
+        """Whether both are on one disk."""
         return self.disk_names == other.disk_names
 
     def facts(self) -> dict[str, str]:
-        """For a record: what is known, as text."""
+        """All that is known, as text, for a record."""
         known = self.model_dump(exclude_none=True, exclude={"kernel"})
         return {key: str(value) for key, value in known.items() if value}
 
 
 def identity_of(device: Device) -> Identity:
-    """What sysfs says of it, and what udev has asked where sysfs says nothing."""
+    """From sysfs, and from udev's database where sysfs has nothing."""
     disk = device.disk
     nsid = disk.text("nsid")
     under = backing(disk)
@@ -78,9 +81,9 @@ def identity_of(device: Device) -> Identity:
 
 
 def _serial(disk: Device) -> str:
-    """NVMe and MMC, virtio, SCSI and ATA, then all others, such as USB."""
+    """Of NVMe and MMC, virtio, SCSI and ATA, then of all others, such as USB."""
     page = disk.raw("device/vpd_pg80")
-    scsi = printable(page[4:].decode(errors="replace"))
+    scsi = single_line(page[4:].decode(errors="replace"))
     found = disk.text("device/serial") or disk.text("serial") or scsi
     return found or _udev(disk, "ID_SERIAL_SHORT")
 
@@ -99,34 +102,34 @@ def _udev(disk: Device, key: str) -> str:
         return ""
     start = f"E:{key}="
     return next(
-        (printable(one[len(start) :]) for one in lines if one.startswith(start)), ""
+        (single_line(one[len(start) :]) for one in lines if one.startswith(start)), ""
     )
 
 
 def id_of(identity: Identity, all: Sequence[Identity]) -> str:
-    """The first of its names that no other device has, nor a part of one."""
-    taken: set[str] = set()
+    """The first of its names that no other device or partition has."""
+    used: set[str] = set()
     for other in all:
         if other.kernel != identity.kernel:
-            taken.update(other.names)
+            used.update(other.names)
             if not identity.shares_disk(other):
-                taken.update(name + identity.suffix for name in other.disk_names)
-    return next((one for one in identity.names if one not in taken), identity.kernel)
+                used.update(name + identity.suffix for name in other.disk_names)
+    return next((one for one in identity.names if one not in used), identity.kernel)
 
 
 def same_wwid(one: str, other: str) -> bool:
     """Whether two spellings of a world-wide name are the same."""
-    return _bare(one) == _bare(other)
+    return _without_prefix(one) == _without_prefix(other)
 
 
-def _bare(wwid: str) -> str:
+def _without_prefix(wwid: str) -> str:
     return re.sub(
         r"^(wwn-)?(0x|naa\.|eui\.|uuid\.|nvme-eui\.|scsi-3)", "", wwid.lower()
     )
 
 
 def entry_lines(identity: Identity, name: str = "") -> str:
-    """What a lab file says to let the device be written, in TOML."""
+    """The TOML lines of a lab file that permit writing to the device."""
     label = name or re.sub(r"[^A-Za-z0-9_-]", "-", identity.kernel)
     lines = [f"[targets.{label}]"]
     lines += [f"{key} = {_toml(value)}" for key, value in _keys(identity).items()]
@@ -134,13 +137,14 @@ def entry_lines(identity: Identity, name: str = "") -> str:
 
 
 def _keys(identity: Identity) -> dict[str, str | int | None]:
-    """The fewest that name it and that a person can compare with the label."""
+    """The fewest keys that identify it, if possible those printed on its label."""
+    if not identity.lasting:
+        return {"path": f"/dev/{identity.kernel}"}
     keys = {"wwid"} if identity.wwid else {"backing_file"}
     if identity.serial:
         keys = {"serial", "nsid", "model"}
     found = identity.model_dump(include=keys | {"partition"})
-    kept = {key: value for key, value in found.items() if value}
-    return kept if identity.lasting else {"path": f"/dev/{identity.kernel}"}
+    return {key: value for key, value in found.items() if value}
 
 
 def _toml(value: object) -> str:
@@ -156,16 +160,16 @@ LASTING_PATHS = (
 
 
 Difference = tuple[str, str]
-"""A key of the lab, and in words what is not so."""
+"""A key of the lab's entry, and how the device differs, in words."""
 
 
 def differences(identity: Identity, entry: LabTarget) -> list[str]:
-    """What the lab says of it that is not so; empty if it is the one."""
+    """How the device differs from the lab's entry; empty if it matches."""
     return [text for _, text in _differences(identity, entry)]
 
 
-def fits_in_part(identity: Identity, entry: LabTarget) -> bool:
-    """Whether it fits one of the names, and another key not."""
+def matches_partly(identity: Identity, entry: LabTarget) -> bool:
+    """Whether it matches one of the entry's names, and differs in another key."""
     wrong = {key for key, _ in _differences(identity, entry)}
     named = {key for key in NAMING if getattr(entry, key)}
     return bool(wrong and named - wrong) and "partition" not in wrong
@@ -182,11 +186,11 @@ def _differences(identity: Identity, entry: LabTarget) -> Iterator[Difference]:
         yield _differs("nsid", identity.nsid, entry.nsid)
     if entry.backing_file and not _same_file(entry.backing_file, identity.backing_file):
         yield _differs("backing_file", identity.backing_file, entry.backing_file)
-    yield from _elsewhere(identity, entry)
+    yield from _place_differences(identity, entry)
 
 
-def _elsewhere(identity: Identity, entry: LabTarget) -> Iterator[Difference]:
-    """A link in /dev/disk/by-id says by itself which partition it means."""
+def _place_differences(identity: Identity, entry: LabTarget) -> Iterator[Difference]:
+    """Where the path leads; a link in /dev/disk/by-id can name a partition itself."""
     if entry.path:
         there = device_at(Path(entry.path))
         if there is None or there.name != identity.kernel:
@@ -204,10 +208,10 @@ def _same_file(one: str, other: str) -> bool:
     return bool(other) and Path(one).resolve() == Path(other).resolve()
 
 
-def unstable(
+def unstable_reason(
     identity: Identity, entry: LabTarget, all: Sequence[Identity]
 ) -> str | None:
-    """Why an entry does not name this very device for good, and what does."""
+    """Why the entry may name another device some day, and what to write instead."""
     if entry.serial or entry.wwid or entry.backing_file:
         return None
     path = entry.path or ""
@@ -221,7 +225,7 @@ def unstable(
 
 
 def _names_no_namespace(identity: Identity, path: str) -> bool:
-    """udev gives the old link without a number to one namespace of several."""
+    """udev's old link has no number, and leads to any one of several namespaces."""
     name = Path(path).name
     part = f"-part{identity.partition}" if identity.partition else ""
     by_serial = identity.serial.replace(" ", "_") in name if identity.serial else False

@@ -1,4 +1,4 @@
-"""What is mounted, in every mount namespace that can be seen from here."""
+"""What is mounted, in every mount namespace that this process can see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ BTRFS = Path("/sys/fs/btrfs")
 
 @dataclass(frozen=True)
 class Mount:
-    """A mount of a block device. `where` is the path in its namespace."""
+    """A mount of a block device.
+
+    `number` is its `st_rdev`, `where` the path in its mount namespace, `kind` the
+    type of file system; `here` says whether that namespace is this process's.
+    """
 
     number: int
     where: str
@@ -24,7 +28,7 @@ class Mount:
 
 
 def mounts() -> list[Mount]:
-    """All mounts that a block device is under, each once."""
+    """All mounts of block devices, each once."""
     found: dict[tuple[int, str], Mount] = {}
     for table, here in _tables():
         for line in table:
@@ -34,7 +38,7 @@ def mounts() -> list[Mount]:
 
 
 def _tables() -> Iterator[tuple[Iterable[str], bool]]:
-    """One table a namespace, this process's own first."""
+    """The mount table of each namespace, this process's own first."""
     own = _namespace(PROC / "self")
     yield _lines(PROC / "self"), True
     seen = {own}
@@ -46,7 +50,7 @@ def _tables() -> Iterator[tuple[Iterable[str], bool]]:
 
 
 def unseen_namespaces() -> bool:
-    """Whether some process's mounts may not be looked at."""
+    """Whether this user may not read the mounts of some process."""
     return any(_is_closed(process) for process in PROC.glob("[0-9]*"))
 
 
@@ -80,10 +84,10 @@ def _read(line: str, here: bool) -> Iterator[Mount]:
     front, _, back = line.partition(" - ")
     fields, (kind, source, *_) = front.split(), [*back.split(" "), "", ""]
     major, _, minor = fields[2].partition(":")
-    where = plain(fields[4])
+    where = unescaped(fields[4])
     numbers = {os.makedev(int(major), int(minor))} if int(major) else set()
     if here and source.startswith("/"):
-        numbers |= _under(Path(plain(source)), kind)
+        numbers |= _under(Path(unescaped(source)), kind)
     for number in numbers:
         yield Mount(number, where, kind, here)
 
@@ -115,6 +119,6 @@ def _number(folder: Path) -> int:
     return os.makedev(int(major), int(minor))
 
 
-def plain(text: str) -> str:
-    """A path as it is, where the kernel writes a space as \\040."""
+def unescaped(text: str) -> str:
+    """A path as it is; in its tables the kernel writes a space as \\040."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

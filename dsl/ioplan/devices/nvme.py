@@ -1,9 +1,9 @@
 """NVMe admin commands through an open namespace.
 
-They go by the descriptor that is held, so that a name cannot come to mean another
-drive meanwhile. `nvme format` opens the drive by its name; it must be told --force
-to get past our own exclusive hold, which switches its checks off; and on a
-controller that can only format everything it does so without a word.
+They use the descriptor that is open, as a path may come to name another drive.
+`nvme format` opens the drive by its path; it needs --force to get past our own
+exclusive open, which turns its checks off; and on a controller that can only format
+all namespaces it formats them all without a warning.
 Layouts are those of the NVM Express base specification, 1.4 and 2.0.
 """
 
@@ -18,22 +18,22 @@ ID, ADMIN = 0x4E40, 0xC0484E41
 COMMAND = struct.Struct("=BBHIIIQQII6III")
 """opcode, flags, reserved, nsid, cdw2-3, metadata, data, sizes, cdw10-15, ms, result"""
 PAGE_BYTES = 4096
-QUICK_MS = 30_000
+ADMIN_TIMEOUT_MS = 30_000
 GET_LOG, IDENTIFY = 0x02, 0x06
 OF_NAMESPACE, OF_CONTROLLER, ACTIVE, ALLOCATED = 0x00, 0x01, 0x02, 0x10
-"""What is identified: one, or lists of numbers of namespaces."""
-EVERY = 0xFFFFFFFF
+"""CNS of Identify: one namespace, the controller, or a list of namespaces' numbers."""
+ALL_NAMESPACES = 0xFFFFFFFF
 
 
 class NvmeError(Exception):
-    """A drive refused a command; the text says which and its status."""
+    """The drive refused a command; the text has its opcode and status."""
 
 
 class Nvme:
-    """The namespace of a descriptor, and the controller that it is asked through."""
+    """The namespace of an open descriptor, and its controller."""
 
     def __init__(self, fd: int) -> None:
-        """Raises OSError for what is no NVMe namespace."""
+        """Raises OSError for anything but an NVMe namespace."""
         self.fd, self.nsid = fd, fcntl.ioctl(fd, ID)
 
     def admin(
@@ -42,9 +42,9 @@ class Nvme:
         nsid: int,
         cdw10: int,
         data_bytes: int = 0,
-        timeout_ms: int = QUICK_MS,
+        timeout_ms: int = ADMIN_TIMEOUT_MS,
     ) -> bytes:
-        """Send a command that gives data, or none. Raises NvmeError, OSError."""
+        """Send a command; returns the data that it reads. Raises NvmeError, OSError."""
         data = ctypes.create_string_buffer(data_bytes) if data_bytes else None
         address = ctypes.addressof(data) if data else 0
         # flags, metadata and all other words are 0
@@ -59,15 +59,15 @@ class Nvme:
         return data.raw if data else b""
 
     def controller(self) -> Controller:
-        """What the controller can do."""
+        """What the controller supports."""
         return Controller.of(self.admin(IDENTIFY, 0, OF_CONTROLLER, PAGE_BYTES))
 
     def layout(self) -> Layout:
-        """How the namespace is formatted now."""
+        """The current format of the namespace."""
         return Layout.of(self.admin(IDENTIFY, self.nsid, OF_NAMESPACE, PAGE_BYTES))
 
-    def others(self, controller: Controller) -> list[int]:
-        """The other namespaces, of the whole subsystem where the drive tells."""
+    def other_namespaces(self, controller: Controller) -> list[int]:
+        """The other namespaces, of the whole subsystem if the drive lists those."""
         what = ALLOCATED if controller.manages_namespaces else ACTIVE
         found = nsids(self.admin(IDENTIFY, 0, what, PAGE_BYTES))
         return [nsid for nsid in found if nsid != self.nsid]
@@ -75,17 +75,17 @@ class Nvme:
     def log(self, page: int, size_bytes: int) -> bytes:
         """A log page."""
         dwords = size_bytes // 4 - 1
-        return self.admin(GET_LOG, EVERY, dwords << 16 | page, size_bytes)
+        return self.admin(GET_LOG, ALL_NAMESPACES, dwords << 16 | page, size_bytes)
 
 
 @dataclass(frozen=True)
 class Controller:
-    """Some of Identify Controller."""
+    """What Identify Controller says about erasing."""
 
     formats: bool
     manages_namespaces: bool
     formats_all: bool
-    """A format, or the erasing that is part of it, takes all namespaces."""
+    """A format, or its secure erase, affects all namespaces."""
     block_erase: bool
     crypto_erase: bool
 
@@ -105,7 +105,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Layout:
-    """Of Identify Namespace, what a format would change if it were not told."""
+    """What Identify Namespace says that a format must repeat, or it would change."""
 
     lba_format: int
     extended_metadata: bool
@@ -124,7 +124,7 @@ class Layout:
         )
 
     def cdw10(self, erase: int) -> int:
-        """The word of Format NVM that keeps all this."""
+        """Command dword 10 of a Format NVM that keeps all this."""
         upper = self.lba_format >> 4
         return (
             self.lba_format & 0xF
@@ -137,5 +137,5 @@ class Layout:
 
 
 def nsids(page: bytes) -> list[int]:
-    """A list of namespaces, which ends with 0 or with the page."""
+    """The numbers in a list of namespaces; it ends with 0 or with the page."""
     return [nsid for (nsid,) in struct.iter_unpack("<I", page) if nsid]

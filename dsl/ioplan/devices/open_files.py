@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ioplan.devices.device import printable
+from ioplan.devices.device import single_line
 from ioplan.devices.file_id import Key, key_at, key_of
 from ioplan.devices.mounts import PROC
 
@@ -18,16 +18,16 @@ MAPPED = re.compile(
 )
 """In /proc/PID/maps, what is shared and writable and has a file."""
 
-Has = tuple[str, Key]
-"""What a process has: how, and which file or device."""
+Access = tuple[str, Key]
+"""How a process has a file or device open, and which one."""
 
-All = Callable[[Path, Mapping[Key, str]], Iterator[Has]]
-"""Told a process and what is wanted."""
+AccessesOf = Callable[[Path, Mapping[Key, str]], Iterator[Access]]
+"""Lists the accesses of a process in /proc to the wanted files and devices."""
 
 
 @dataclass(frozen=True)
 class Opener:
-    """A program that has it; `how` completes "the device is …"."""
+    """A program that has it open; `how` completes "the device is …"."""
 
     pid: int
     program: str
@@ -38,37 +38,37 @@ class Opener:
 
 
 def writers(wanted: Mapping[Key, str]) -> list[Opener]:
-    """Other programs that may write to any of it, even without having locked it.
+    """Other programs that can write to any of these, whether they locked it or not.
 
-    `wanted` has the words to add for what has another name.
+    `wanted` maps each to a suffix of `how`, such as " as loop0p1".
     """
-    return _openers(wanted, _written)
+    return _openers(wanted, _write_accesses)
 
 
 def openers(status: os.stat_result) -> list[Opener]:
     """Other programs that have it open."""
-    return _openers({key_of(status): ""}, _opened)
+    return _openers({key_of(status): ""}, _accesses)
 
 
-def _openers(wanted: Mapping[Key, str], all_of: All) -> list[Opener]:
+def _openers(wanted: Mapping[Key, str], accesses_of: AccessesOf) -> list[Opener]:
     own, found = str(os.getpid()), set[Opener]()
     for process in PROC.glob("[0-9]*"):
         if process.name == own:
             continue
-        for how, key in all_of(process, wanted):
+        for how, key in accesses_of(process, wanted):
             pid = int(process.name)
             found.add(Opener(pid, _program(process), how + wanted[key]))
     return sorted(found, key=lambda one: (one.pid, one.how))
 
 
-def _opened(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+def _accesses(process: Path, wanted: Mapping[Key, str]) -> Iterator[Access]:
     for number in _open_files(process):
         key = key_at(number)
         if key and key in wanted:
             yield "open", key
 
 
-def _written(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
+def _write_accesses(process: Path, wanted: Mapping[Key, str]) -> Iterator[Access]:
     for number in _open_files(process):
         key = key_at(number)
         if key and key in wanted and _writes(number):
@@ -79,19 +79,19 @@ def _written(process: Path, wanted: Mapping[Key, str]) -> Iterator[Has]:
 
 
 def _open_files(process: Path) -> list[Path]:
-    """Of a process that was killed, threads which hang in the kernel have them."""
+    """Of a killed process, threads that hang in the kernel still have files open."""
     try:
         found = list((process / "fd").iterdir())
     except OSError:
-        return []  # another user's, or ended
+        return []  # another user's, or it has ended
     return found or list(process.glob("task/*/fd/*"))
 
 
 def _mapped(process: Path) -> Iterator[Key]:
-    """A mapping stays when the file that it was made with is closed."""
+    """A mapping outlives the descriptor that it was made from."""
     maps = _read(process / "maps")
     if b"w-s " not in maps and b"wxs " not in maps:
-        return  # most processes, and looking at each line takes much longer
+        return  # so in most processes; parsing each line takes much longer
     for begin, end, major, minor, inode in MAPPED.findall(maps):
         area = process / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}"
         number = os.makedev(int(major, 16), int(minor, 16))
@@ -112,4 +112,4 @@ def _read(path: Path) -> bytes:
 
 
 def _program(process: Path) -> str:
-    return printable(_read(process / "comm").decode(errors="replace")) or "a program"
+    return single_line(_read(process / "comm").decode(errors="replace")) or "a program"

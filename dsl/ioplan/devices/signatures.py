@@ -1,4 +1,4 @@
-"""What lies on a device: partition tables, file systems, and members of arrays."""
+"""What is on a device: partition tables, file systems, members of arrays."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import shutil
 import subprocess
 from typing import Any
 
-from ioplan.devices.device import printable
+from ioplan.devices.device import single_line
 
 WIPEFS = "wipefs"
-MOST_S = 60
+TIMEOUT_S = 60
 
 
-class Unknown(Exception):
-    """It could not be looked at; the text says why and what to do."""
+class SignatureError(Exception):
+    """The device could not be examined; the text says why and what to do."""
 
 
 def signatures(fd: int) -> list[str]:
-    """What util-linux finds on the open device, in the order of their places.
+    """What util-linux's wipefs finds on the open device, in order of offset.
 
-    The program gets the descriptor, not a path, so that it cannot look at
-    another device than the one that is held. Raises Unknown.
+    It gets the descriptor, not a path, so that it cannot examine another device
+    than the one that is open here. Raises SignatureError.
     """
     program = _program()
     path = f"/proc/self/fd/{fd}"
@@ -30,16 +30,16 @@ def signatures(fd: int) -> list[str]:
     try:
         rows = json.loads(done or '{"signatures": []}')["signatures"]
     except (ValueError, KeyError, TypeError) as error:
-        raise Unknown(f"{WIPEFS} answers what ioplan cannot read: {error}") from error
-    return list(dict.fromkeys(_words(row) for row in rows))
+        raise SignatureError(f"cannot parse the output of {WIPEFS}: {error}") from error
+    return list(dict.fromkeys(map(_described, rows)))
 
 
 def _program() -> str:
-    """Also where an ordinary user's search path does not lead."""
+    """Also from the folders that are not in an ordinary user's PATH."""
     places = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     found = shutil.which(WIPEFS, path=places)
     if found is None:
-        raise Unknown(
+        raise SignatureError(
             f"there is no program {WIPEFS} to see what is on the device; install "
             f"util-linux"
         )
@@ -55,19 +55,21 @@ def _run(command: list[str], fd: int) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=MOST_S,
+            timeout=TIMEOUT_S,
             env={**os.environ, "LC_ALL": "C"},
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unknown(f"cannot look at what is on the device: {error}") from error
+        raise SignatureError(
+            f"cannot look at what is on the device: {error}"
+        ) from error
     if done.returncode:
-        why = printable(done.stderr).removeprefix(f"{WIPEFS}: ")
-        raise Unknown(f"cannot look at what is on the device: {why}")
+        why = single_line(done.stderr).removeprefix(f"{WIPEFS}: ")
+        raise SignatureError(f"cannot look at what is on the device: {why}")
     return done.stdout
 
 
-def _words(row: dict[str, Any]) -> str:
-    kind = printable(str(row.get("type") or "something"))
-    label = printable(str(row.get("label") or ""))
+def _described(row: dict[str, Any]) -> str:
+    kind = single_line(str(row.get("type") or "something"))
+    label = single_line(str(row.get("label") or ""))
     return f"{kind} {label!r}" if label else kind

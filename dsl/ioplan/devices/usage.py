@@ -1,4 +1,4 @@
-"""What this host uses a device for, and how to end it."""
+"""What this host uses a device or file for, and how to end that."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.backing_file import Backing, backing
 from ioplan.devices.device import Device, NoDevice, devices
 from ioplan.devices.file_id import Key, key_at
-from ioplan.devices.mounts import PROC, Mount, mounts, plain
+from ioplan.devices.mounts import PROC, Mount, mounts, unescaped
 
 
 @dataclass(frozen=True)
-class Use:
-    """`what` completes "the device …"; `instead` is what to do."""
+class Obstacle:
+    """Why a target must not be written.
 
+    `what` completes "the device …", `instead` says what to do.
+    """
+
+    kind: TargetFault
     what: str
     instead: str
 
@@ -25,7 +30,7 @@ class Use:
 
 
 class Host:
-    """This host's mounts, swaps and loop devices at one moment."""
+    """The mounts, swaps and loop devices of this host, at one moment."""
 
     @cached_property
     def mounts(self) -> list[Mount]:
@@ -39,82 +44,83 @@ class Host:
 
     @cached_property
     def swaps(self) -> list[Path]:
-        """Devices and files that are swapped to."""
+        """Devices and files that are used as swap."""
         lines = (PROC / "swaps").read_text().splitlines()[1:]
-        return [Path(plain(line.split()[0])) for line in lines]
+        return [Path(unescaped(line.split()[0])) for line in lines]
 
     @cached_property
     def loops(self) -> list[tuple[Device, Backing]]:
-        """Loop devices, and what is under each."""
+        """Loop devices, and the file or device under each."""
         pairs = ((one, backing(one)) for one in self.devices)
         return [(device, under) for device, under in pairs if under]
 
     @cached_property
     def root_disks(self) -> frozenset[Device]:
-        """The disks that hold `/`, as far as `/` lies on any."""
+        """The disks that hold `/`; none if `/` is on no block device."""
         found = (
             _device(one.number) for one in self.mounts if one.where == "/" and one.here
         )
         return frozenset().union(*(one.disks for one in found if one))
 
-    def uses(self, device: Device) -> Iterator[Use]:
-        """Of a device, of its partitions, and of the disk it is a partition of."""
+    def obstacles(self, device: Device) -> Iterator[Obstacle]:
+        """Uses of a device, of its partitions, and of the disk of a partition."""
         if device.disks & self.root_disks:
-            yield Use("is on the disk that holds /", "name another one")
+            what = "is on the disk that holds /"
+            yield Obstacle(TargetFault.ROOT_DISK, what, "use another target")
         for one in _related(device):
-            part = f" (as {one.name})" if one != device else ""
-            yield from self._mounted(one, part)
-            yield from self._swapped(one, part)
-            yield from _held(one, part)
-            yield from self._looped(one, part)
-        yield from self._sharing(device)
+            suffix = f" (as {one.name})" if one != device else ""
+            yield from self._mounts_of(one, suffix)
+            yield from self._swaps_on(one.key, suffix)
+            yield from _holders_of(one, suffix)
+            yield from self._loops_on(one.key, suffix)
+        yield from self._backing_obstacles(device.disk)
 
-    def _mounted(self, device: Device, part: str) -> Iterator[Use]:
+    def file_obstacles(self, file: Key) -> Iterator[Obstacle]:
+        """Uses of a file."""
+        yield from self._loops_on(file)
+        yield from self._swaps_on(file)
+
+    def _mounts_of(self, device: Device, suffix: str) -> Iterator[Obstacle]:
         for one in self.mounts:
-            if one.number == device.number and one.here:
-                what = f"is mounted on {one.where}{part}"
-                yield Use(what, f"unmount it first: umount {device.node}")
-            elif one.number == device.number:
-                what = f"is mounted on {one.where} in another mount namespace{part}"
-                yield Use(what, "unmount it there, or end the container that has it")
+            if one.number != device.number:
+                continue
+            what, instead = f"is mounted on {one.where}", f"umount {device.node}"
+            instead = f"unmount it first: {instead}"
+            if not one.here:
+                what += " in another mount namespace"
+                instead = "unmount it there, or end the container that has it"
+            yield Obstacle(TargetFault.MOUNTED, what + suffix, instead)
 
-    def _swapped(self, device: Device, part: str) -> Iterator[Use]:
-        if device.key in map(key_at, self.swaps):
-            yield Use(f"is swapped to{part}", f"first: swapoff {device.node}")
-
-    def _looped(self, device: Device, part: str) -> Iterator[Use]:
-        for loop, under in self.loops:
-            if under.key == device.key:
-                what = f"is under the loop device {loop.name}{part}"
-                yield Use(what, f"first: losetup -d {loop.node}")
-
-    def _sharing(self, device: Device) -> Iterator[Use]:
-        """Of a loop device, through what is under it."""
-        under = backing(device.disk)
-        if under and under.key and under.key[0] == "file":
-            yield from self._shared_file(under, device.disk)
-        elif under and under.key:
-            yield Use(f"is a loop device on the device {under}", f"name {under} itself")
-
-    def _shared_file(self, under: Backing, loop: Device) -> Iterator[Use]:
-        for other, backed in self.loops:
-            if other != loop and backed.key == under.key:
-                what = f"has its data in {under}, as has the loop device {other.name}"
-                yield Use(what, f"first: losetup -d {other.node}")
-        yield from self._swapped_file(under.key)
-
-    def file_uses(self, file: Key) -> Iterator[Use]:
-        """Of a file: what would be overwritten with it."""
-        for loop, under in self.loops:
-            if under.key == file:
-                what = f"is under the loop device {loop.name}"
-                yield Use(what, f"first: losetup -d {loop.node}")
-        yield from self._swapped_file(file)
-
-    def _swapped_file(self, file: Key | None) -> Iterator[Use]:
+    def _swaps_on(self, key: Key, suffix: str = "") -> Iterator[Obstacle]:
         for path in self.swaps:
-            if key_at(path) == file:
-                yield Use("is swapped to", f"first: swapoff {path}")
+            if key_at(path) == key:
+                instead = f"turn that off first: swapoff {path}"
+                yield Obstacle(TargetFault.SWAP, f"is used as swap{suffix}", instead)
+
+    def _loops_on(self, key: Key, suffix: str = "") -> Iterator[Obstacle]:
+        for loop, under in self.loops:
+            if under.key == key:
+                what = f"is used by the loop device {loop.name}{suffix}"
+                yield Obstacle(TargetFault.UNDER_LOOP, what, _detach(loop))
+
+    def _backing_obstacles(self, disk: Device) -> Iterator[Obstacle]:
+        """Of a loop device: other uses of its file; a device has to be used itself."""
+        under = backing(disk)
+        if under is None or under.key is None:
+            return
+        if under.key[0] != "file":
+            what = f"is a loop device on the device {under}"
+            yield Obstacle(TargetFault.LOOP_ON_DEVICE, what, f"use {under} itself")
+            return
+        for loop, backed in self.loops:
+            if loop != disk and backed.key == under.key:
+                what = f"shares its file {under} with the loop device {loop.name}"
+                yield Obstacle(TargetFault.UNDER_LOOP, what, _detach(loop))
+        yield from self._swaps_on(under.key)
+
+
+def _detach(loop: Device) -> str:
+    return f"detach that first: losetup -d {loop.node}"
 
 
 def _related(device: Device) -> list[Device]:
@@ -122,26 +128,30 @@ def _related(device: Device) -> list[Device]:
     return [device, *others]
 
 
-def _held(device: Device, part: str) -> Iterator[Use]:
+def _holders_of(device: Device, suffix: str) -> Iterator[Obstacle]:
     for one in device.holders:
         name = one.text("dm/name") or one.name
-        what = f"is held by {holder_kind(one)} {name}{part}"
-        yield Use(what, "take it out of there first")
+        what = f"is held by the {holder_kind(one)} {name}{suffix}"
+        yield Obstacle(TargetFault.STACKED, what, "remove it from there first")
+
+
+DM_KINDS = {
+    "LVM-": "LVM volume",
+    "mpath-": "multipath device",
+    "CRYPT-": "dm-crypt device",
+}
+"""By the start of a device-mapper device's UUID."""
 
 
 def holder_kind(device: Device) -> str:
-    """What kind of device is stacked there."""
+    """What kind of device is built on another one."""
     uuid = device.text("dm/uuid")
-    for start, kind in (
-        ("LVM-", "LVM's"),
-        ("mpath-", "multipath"),
-        ("CRYPT-", "dm-crypt"),
-    ):
-        if uuid.startswith(start):
+    for prefix, kind in DM_KINDS.items():
+        if uuid.startswith(prefix):
             return kind
     if device.name.startswith("dm-"):
-        return "device-mapper's"
-    return "the array" if device.name.startswith("md") else "the device"
+        return "device-mapper device"
+    return "array" if device.name.startswith("md") else "device"
 
 
 def _device(number: int) -> Device | None:

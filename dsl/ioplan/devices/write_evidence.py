@@ -1,10 +1,10 @@
-"""Figures of a target that change when anything writes to it.
+"""Counters of a target that change when anything writes to it.
 
-A block device counts what was written to it and discarded since it appeared (see
-Documentation/block/stat.rst of Linux), a file keeps when it was last changed. They
-prove that a state still holds; writing straight to the drive below a partition
-counts too, as it is the whole drive that is asked. Of what is stacked upon other
-devices, those are asked, and of a loop device also the file under it.
+A block device counts the sectors written and discarded since it appeared (see
+Documentation/block/stat.rst of Linux), a file has the time of its last change. While
+they are equal, the target's state is unchanged. The counters are those of the whole
+disks at the bottom of the stack, so that writes past a partition or a mapping count
+too; a loop device also has those of its file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ioplan.devices.file_id import key_of
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 WRITTEN_SECTORS, DISCARDED_SECTORS = 6, 13
-"""Places of the two counters in a device's stat file."""
+"""Positions of the two counters in a device's stat file."""
 
-Evidence = dict[str, str]
+WriteCounters = dict[str, str]
 
 
-def evidence_of(facts: TargetFacts) -> Evidence:
-    """The figures now; empty where nothing counts, so that nothing is proven."""
+def write_counters(facts: TargetFacts) -> WriteCounters:
+    """The counters now; empty where there are none, so that nothing is proven."""
     path = Path(facts.path)
     try:
         if facts.kind == "file":
@@ -43,26 +43,26 @@ def _boot() -> str:
 
 
 def _changed(status: os.stat_result) -> str:
-    """Without ctime, which changes with the mark of a scratch file."""
+    """Without ctime, which changes with a scratch file's mark."""
     inode = f"{status.st_dev}:{status.st_ino}"
     return f"{inode} {status.st_size} {status.st_mtime_ns}"
 
 
 def _written(device: Device) -> str:
-    """Of all disks that it lies on."""
+    """The counters of all disks under it."""
     disks = sorted(device.disks, key=lambda one: one.name)
-    return ", ".join(f"{one.name} {_counted(one)}" for one in disks)
+    return ", ".join(f"{one.name} {_disk_counters(one)}" for one in disks)
 
 
-def _counted(disk: Device) -> str:
+def _disk_counters(disk: Device) -> str:
     fields = disk.text("stat").split()
-    counted = f"{fields[WRITTEN_SECTORS]} {fields[DISCARDED_SECTORS]}"
+    counters = f"{fields[WRITTEN_SECTORS]} {fields[DISCARDED_SECTORS]}"
     under = backing(disk)
-    return f"{counted} {_below(under)}" if under else counted
+    return f"{counters} {_backing_counters(under)}" if under else counters
 
 
-def _below(under: Backing) -> str:
-    """A loop device counts for whatever was under it, and only its own writes."""
+def _backing_counters(under: Backing) -> str:
+    """A loop device goes on counting with another file, and counts only its writes."""
     status = Path(under.path).stat()
     if not under.path or key_of(status) != under.key:
         raise FileNotFoundError(under.path)

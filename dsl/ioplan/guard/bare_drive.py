@@ -1,43 +1,49 @@
 """Whether a drive that the kernel does not have may be written.
 
-What is on it cannot be looked at, nor can anyone else be using it; so it has to
-be the drive that the lab names, and the user has to name it as well.
+Its content cannot be examined, and no other user of it is known. So the lab has to
+identify the drive, and the user has to name it as well.
 """
 
 from __future__ import annotations
 
-import shlex
-
 from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.identity import Identity, differences, same_wwid
 from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.guard import ONLY_READ
+from ioplan.guard.guard import ONLY_READ, consent_text
 from ioplan.lab.lab_file import usual_path
 
 
 def check_lab(request: TargetRequest) -> None:
-    """Before it is attached. Raises TargetError."""
-    if request.writes and (request.entry is None or not request.entry.serial):
+    """Check the lab's entry before the drive is attached. Raises TargetError."""
+    if not request.writes:
+        return
+    if request.entry is None or not request.entry.serial:
+        raise TargetError(_no_entry_text(request), TargetFault.NO_ENTRY)
+    if not request.entry.writable:
         raise TargetError(
-            f"the plan writes, and the lab does not say which drive {request.path} is; "
-            f"if all that is stored on it may be lost, add to "
-            f"{request.lab or usual_path()}\n\n[targets.NAME]\n"
-            f'path = "{request.path}"\nserial = "its serial number"\n'
-            f"writable = true\n\nand to the command: --overwrite SERIAL/NSID"
+            f"cannot write to {request.path}: {ONLY_READ}", ONLY_READ.kind
         )
-    if request.writes and request.entry and not request.entry.writable:
-        raise TargetError(f"{request.path} is not written: {ONLY_READ}")
+
+
+def _no_entry_text(request: TargetRequest) -> str:
+    return (
+        f"the plan writes, and the lab does not say which drive {request.path} is; if "
+        f"all data on it may be destroyed, add to {request.lab or usual_path()}\n\n"
+        f'[targets.NAME]\npath = "{request.path}"\nserial = "its serial number"\n'
+        f"writable = true\n\nand to the command: --overwrite SERIAL/NSID"
+    )
 
 
 def check_drive(facts: TargetFacts, request: TargetRequest) -> None:
-    """What it says of itself, once it is attached. Raises TargetError."""
-    said = facts.identity
+    """Check the identity that the attached drive reports. Raises TargetError."""
+    reported = facts.identity
     identity = Identity(
         kernel=facts.path,
-        serial=said.get("serial", ""),
-        nsid=int(said.get("nsid", 1)),
-        wwid=said.get("wwid", ""),
-        model=said.get("model", ""),
+        serial=reported.get("serial", ""),
+        nsid=int(reported.get("nsid", 1)),
+        wwid=reported.get("wwid", ""),
+        model=reported.get("model", ""),
     )
     _check_identity(identity, request)
     if request.writes:
@@ -50,20 +56,18 @@ def _check_identity(identity: Identity, request: TargetRequest) -> None:
         for wrong in differences(identity, entry):
             raise TargetError(
                 f"{request.path} is not the drive that the lab names: {wrong}; "
-                f"correct the lab or the address"
+                f"correct the lab or the address",
+                TargetFault.IDENTITY_MISMATCH,
             )
 
 
-def _check_consent(identity: Identity, said: tuple[str, ...]) -> None:
-    """With the namespace: which others the drive has is not known here."""
+def _check_consent(identity: Identity, overwrite: tuple[str, ...]) -> None:
+    """The namespace has to be named: which others the drive has is not known."""
     id = f"{identity.serial}/{identity.nsid}"
-    if id in said or any(
-        identity.wwid and same_wwid(word, identity.wwid) for word in said
+    if id in overwrite or any(
+        identity.wwid and same_wwid(word, identity.wwid) for word in overwrite
     ):
         return
     raise ConsentError(
-        f"the plan writes, and {identity.kernel} is a drive, {identity.model}: all "
-        f"that is stored there would be lost; to allow that, add --overwrite "
-        f"{shlex.quote(id)}",
-        id,
+        consent_text(f"{identity.kernel} is a drive, {identity.model}", id), id
     )

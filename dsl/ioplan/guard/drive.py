@@ -1,4 +1,4 @@
-"""What drives on files and block devices of this host have in common."""
+"""What backends' drives on files and block devices of this host have in common."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ioplan.job import SECOND_NS
 
 
 class FileDrive:
-    """A file or block device, locked while it is open; a backend adds `start`."""
+    """A file or block device, locked until it is closed; a backend adds `start`."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self.facts: TargetFacts = target.facts
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
-        """Discard the device, or punch out the file. Raises BackendError."""
+        """Erase it; returns how. Raises BackendError."""
         return purge(self.target, on_progress)
 
     def idle(self, pause_ns: int) -> None:

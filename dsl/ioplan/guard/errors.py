@@ -1,8 +1,10 @@
-"""That a target is refused; the text says why and what to do."""
+"""Errors of a target that is refused."""
 
 from __future__ import annotations
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
+from pathlib import Path
+
+from ioplan.core.error_kinds import CommandFault, ExplainedError, TargetFault
 
 
 class TargetError(ExplainedError):
@@ -12,8 +14,27 @@ class TargetError(ExplainedError):
 
 
 class ConsentError(TargetError):
-    """All is well but the user's word: `--overwrite` with this `id` gives it."""
+    """Only the user's consent is missing: `--overwrite` with this `id` gives it."""
 
     def __init__(self, text: str, id: str) -> None:
-        super().__init__(text)
+        super().__init__(text, TargetFault.NO_CONSENT)
         self.id = id
+
+
+def missing(path: Path) -> TargetError:
+    """That there is no target at a path, and what to do."""
+    if not path.absolute().parent.is_dir():
+        text = f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
+    elif path.is_relative_to("/dev"):
+        text = f"there is no device {str(path)!r}; ioplan targets shows those here"
+    else:
+        text = (
+            f"there is no target {str(path)!r}; to make a scratch file there, "
+            f"add for example --create 1GiB"
+        )
+    return TargetError(text, TargetFault.NOT_FOUND)
+
+
+def os_reason(error: Exception) -> str:
+    """The operating system's message, without the number and the path."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

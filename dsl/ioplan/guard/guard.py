@@ -1,4 +1,4 @@
-"""Whether a block device may be written. The default is no."""
+"""Whether a target may be written. The default is no."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.backing_file import backing
 from ioplan.devices.device import Device
 from ioplan.devices.file_id import Key, key_of
@@ -16,55 +17,62 @@ from ioplan.devices.identity import (
     differences,
     entry_lines,
     same_wwid,
-    unstable,
+    unstable_reason,
 )
-from ioplan.devices.inventory import Census
+from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import Opener, writers
-from ioplan.devices.signatures import Unknown, signatures
-from ioplan.devices.usage import Host, Use
+from ioplan.devices.signatures import SignatureError, signatures
+from ioplan.devices.usage import Host, Obstacle
 from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.shared_lock import strangers
+from ioplan.guard.shared_lock import NO_PARTICIPANTS, Participants, unrelated_openers
 from ioplan.lab.lab_file import usual_path
 from ioplan.target_entry import LabTarget
 
-IN_USE = Use(
-    "is in use: mounted, swapped to or held by another program that this user may "
-    "not see",
-    "free it first; root sees what holds it",
+IN_USE = Obstacle(
+    TargetFault.IN_USE,
+    "is in use: mounted, used as swap or held by a program that this user may not see",
+    "release it first; root can see what uses it",
 )
+ONLY_READ = Obstacle(
+    TargetFault.NOT_WRITABLE,
+    "the lab does not permit writing to it",
+    "to permit that, set writable = true in its entry",
+)
+PROBE_S = 1.0
+"""For so long udev, blkid and losetup may have a device open to probe it."""
 
-PASSING_S = 1.0
-"""How long udev, blkid and losetup may have a device open when they look in."""
 
-ONLY_READ = "the lab lets it only be read; to change that, set writable = true there"
-
-
-def refusals(device: Device, host: Host) -> Iterator[Use]:
-    """Why it must not be written, whatever the lab says, without opening it."""
+def refusals(device: Device, host: Host) -> Iterator[Obstacle]:
+    """Obstacles that no lab can permit, found without opening the device."""
     if device.read_only:
-        yield Use(
-            "is read-only", f"if it is meant to be: blockdev --setrw {device.node}"
-        )
+        instead = f"if it should not be: blockdev --setrw {device.node}"
+        yield Obstacle(TargetFault.WRITE_PROTECTED, "is read-only", instead)
     if (zoned := device.disk.text("queue/zoned")) not in ("", "none"):
-        yield Use(
-            f"has zones ({zoned}), which a plan does not write in their order",
-            "a plan that only reads may run on it",
-        )
-    yield from host.uses(device)
+        what = f"has zones ({zoned}), and a plan does not write a zone in order"
+        instead = "use it with plans that only read"
+        yield Obstacle(TargetFault.ZONED, what, instead)
+    yield from host.obstacles(device)
 
 
-def open_refusals(device: Device, fd: int, session: str = "") -> Iterator[Use]:
-    """Why it must not be written, as far as only an open device can tell.
+def open_refusals(
+    device: Device, fd: int, participants: Participants = NO_PARTICIPANTS
+) -> Iterator[Obstacle]:
+    """Obstacles that only show once the device is open.
 
-    `session` is one that several hosts have together.
+    `participants` are those of a session of several hosts.
     """
-    for one in _lasting_writers(_ways_to(device), session):
-        yield Use(f"is {one.how} by {one}", "end that program first")
-    yield from _signed(device, fd)
+    for one in _lasting_writers(_related(device), participants):
+        yield _open_by(one)
+    yield from _content_refusals(device, fd)
 
 
-def _ways_to(device: Device) -> dict[Key, str]:
-    """Itself, its parts, and what it is a part of or lies on, with what to call it."""
+def _open_by(one: Opener) -> Obstacle:
+    what = f"is {one.how} by {one}"
+    return Obstacle(TargetFault.OPEN_ELSEWHERE, what, "end that program first")
+
+
+def _related(device: Device) -> dict[Key, str]:
+    """The device, its partitions, and all under it; with a suffix to name each."""
     found = {one.key: f" as {one.name}" for one in (*device.partitions, *device.below)}
     for one in (device, *device.below):
         if (under := backing(one)) and under.key:
@@ -72,96 +80,101 @@ def _ways_to(device: Device) -> dict[Key, str]:
     return found | {device.key: ""}
 
 
-def _lasting_writers(ways: dict[Key, str], session: str) -> list[Opener]:
-    """Without those that only look in: losetup opens each free loop device for one."""
-    deadline_s = time.monotonic() + PASSING_S
-    while found := strangers(writers(ways), session):
+def _lasting_writers(
+    wanted: dict[Key, str], participants: Participants
+) -> list[Opener]:
+    """Not those that only probe: losetup opens each free loop device for that."""
+    deadline_s = time.monotonic() + PROBE_S
+    while found := unrelated_openers(writers(wanted), participants):
         if time.monotonic() > deadline_s:
             break
         time.sleep(0.01)
     return found
 
 
-def _signed(device: Device, fd: int) -> Iterator[Use]:
-    look = f"look at it, and if it may go for ever: wipefs --all {device.node}"
+def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
+    erase = f"examine it, and if it may be destroyed: wipefs --all {device.node}"
     try:
         found = signatures(fd)
-    except Unknown as unknown:
-        what, _, instead = str(unknown).rpartition("; ")
-        yield Use(f"may hold data: {what}" if what else str(unknown), instead or look)
+    except SignatureError as error:
+        what, _, instead = str(error).rpartition("; ")
+        what = f"may hold data: {what}" if what else str(error)
+        yield Obstacle(TargetFault.CONTENT_UNKNOWN, what, instead or erase)
         return
     if found:
-        yield Use(f"holds data: {', '.join(found)}", look)
+        yield Obstacle(TargetFault.SIGNATURE, f"holds data: {', '.join(found)}", erase)
     elif device.partitions:
         names = ", ".join(one.name for one in device.partitions)
         forget = f"if they are left over: partx --delete {device.node}"
-        yield Use(f"has partitions: {names}", forget)
+        yield Obstacle(TargetFault.PARTITIONS, f"has partitions: {names}", forget)
 
 
 def entry_refusals(
     identity: Identity, entry: LabTarget, all: Sequence[Identity]
-) -> Iterator[str]:
-    """Why the lab's word does not let it be written."""
-    wrong = differences(identity, entry)
-    if wrong:
-        yield (
-            f"it is not the device that the lab names: {'; '.join(wrong)}; "
-            f"`ioplan targets` shows which is where"
-        )
-    elif weak := unstable(identity, entry, all):
-        yield weak
+) -> Iterator[Obstacle]:
+    """Why the lab's entry does not permit writing to the device."""
+    if wrong := differences(identity, entry):
+        what = f"it is not the device that the lab names: {'; '.join(wrong)}"
+        instead = "`ioplan targets` lists the devices"
+        yield Obstacle(TargetFault.IDENTITY_MISMATCH, what, instead)
+    elif weak := unstable_reason(identity, entry, all):
+        what, _, instead = weak.partition("; ")
+        yield Obstacle(TargetFault.UNSTABLE_NAME, what, instead)
     elif not entry.writable:
         yield ONLY_READ
 
 
-def no_entry(path: Path, identity: Identity, id: str, lab: str | None) -> str:
-    """What to write into which lab file, and what to say then."""
+def no_entry_text(path: Path, identity: Identity, id: str, lab: str | None) -> str:
+    """What to add to which lab file, and to the command."""
     file = Path(lab) if lab else usual_path()
     return (
-        f"the plan writes, and {path} is a block device that the lab does not let be "
-        f"written; if all that is stored on it may be lost, add to {file}\n\n"
-        f"{entry_lines(identity)}\n\nand to the command: "
-        f"--overwrite {shlex.quote(id)}"
+        f"the plan writes, and the lab does not name the block device {path}; if all "
+        f"data on it may be destroyed, add to {file}\n\n{entry_lines(identity)}\n\n"
+        f"and to the command: --overwrite {shlex.quote(id)}"
     )
 
 
 def file_refusals(
-    status: os.stat_result, host: Host, session: str = ""
-) -> Iterator[Use]:
-    """Why it must not be written, even if the user has named it.
+    status: os.stat_result, host: Host, participants: Participants = NO_PARTICIPANTS
+) -> Iterator[Obstacle]:
+    """Obstacles that neither the lab nor `--overwrite` can permit.
 
-    `session` is one that several hosts have together.
+    `participants` are those of a session of several hosts.
     """
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} names (hard links), and all would be overwritten"
-        yield Use(what, "name a file that has one")
+        yield Obstacle(TargetFault.HARD_LINKS, what, "use a file that has one name")
     file = key_of(status)
-    yield from host.file_uses(file)
-    for one in strangers(writers({file: ""}), session):
-        yield Use(f"is {one.how} by {one}", "end that program first")
+    yield from host.file_obstacles(file)
+    yield from map(_open_by, unrelated_openers(writers({file: ""}), participants))
 
 
-def lab_refusals(entry: LabTarget) -> Iterator[str]:
-    """Why the lab's word does not let it be written."""
+def file_entry_refusals(entry: LabTarget) -> Iterator[Obstacle]:
+    """Why the lab's entry does not permit writing to the file."""
     if entry.serial or entry.wwid or entry.backing_file or entry.nsid:
-        yield "it is a file, and the lab names a device by that path"
+        what = "it is a file, and the lab's entry with this path names a device"
+        yield Obstacle(TargetFault.IDENTITY_MISMATCH, what, "correct the entry")
     elif not entry.writable:
         yield ONLY_READ
 
 
-def check_device_consent(device: Device, census: Census, said: tuple[str, ...]) -> None:
-    """The word must name this device and no other. Raises TargetError."""
-    identity, id = census.identity(device), census.id(device)
-    if any(word == id or _same(word, id, identity.wwid) for word in said):
+def check_device_consent(
+    device: Device, inventory: Inventory, overwrite: tuple[str, ...]
+) -> None:
+    """One of the words must name this device and no other. Raises TargetError."""
+    identity, id = inventory.identity(device), inventory.id(device)
+    if any(word == id or _names(word, id, identity.wwid) for word in overwrite):
         return
-    shared = next((word for word in said if word in identity.names[:-1]), None)
+    shared = next((word for word in overwrite if word in identity.names[:-1]), None)
     if shared:
-        raise TargetError(_ambiguous(shared, id, census))
+        text = _ambiguous_text(shared, id, inventory)
+        raise TargetError(text, TargetFault.AMBIGUOUS)
     model = f", {identity.model}" if identity.model else ""
-    raise ConsentError(_lost(f"{device.node} is a block device{model}", id), id)
+    text = consent_text(f"{device.node} is a block device{model}", id)
+    raise ConsentError(text, id)
 
 
-def _same(word: str, id: str, wwid: str) -> bool:
+def _names(word: str, id: str, wwid: str) -> bool:
     """Paths and world-wide names have several spellings."""
     if wwid and same_wwid(word, wwid):
         return True
@@ -169,21 +182,22 @@ def _same(word: str, id: str, wwid: str) -> bool:
     return word.startswith("/") and Path(word).resolve() == Path(path).resolve()
 
 
-def _ambiguous(word: str, id: str, census: Census) -> str:
-    nodes = (one.kernel for one in census.all if word in one.names)
+def _ambiguous_text(word: str, id: str, inventory: Inventory) -> str:
+    nodes = (one.kernel for one in inventory.all if word in one.names)
     return (
         f"--overwrite {shlex.quote(word)} names several devices: {', '.join(nodes)}; "
         f"for this one write --overwrite {shlex.quote(id)}"
     )
 
 
-def check_file_consent(path: Path, what: str, said: tuple[str, ...]) -> None:
-    """A file is named by its path; `what` is in it. Raises ConsentError."""
-    if not any(Path(word).resolve() == path for word in said):
-        raise ConsentError(_lost(f"{path} is {what}", str(path)), str(path))
+def check_file_consent(path: Path, content: str, overwrite: tuple[str, ...]) -> None:
+    """One of the words must be the file's path. Raises ConsentError."""
+    if not any(Path(word).resolve() == path for word in overwrite):
+        raise ConsentError(consent_text(f"{path} is {content}", str(path)), str(path))
 
 
-def _lost(what: str, id: str) -> str:
+def consent_text(what: str, id: str) -> str:
+    """What would be overwritten, and how the user can consent."""
     return (
         f"the plan writes, and {what}: all that is stored there would be lost; "
         f"to allow that, add --overwrite {shlex.quote(id)}"

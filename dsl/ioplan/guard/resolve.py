@@ -1,58 +1,71 @@
-"""From the word after `--target` to a path, and to what the lab says of it."""
+"""From the word after `--target` to a path, and to the lab's entry for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.core.text import did_you_mean
 from ioplan.devices.device import Device, device_at
-from ioplan.devices.identity import unstable
-from ioplan.devices.inventory import Census
+from ioplan.devices.identity import unstable_reason
+from ioplan.devices.inventory import Inventory
 from ioplan.guard.errors import TargetError
 from ioplan.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 
-Aim = tuple[str, LabTarget | None]
-"""A path, or an address that a backend knows, and the lab's entry."""
+
+class ResolvedTarget(NamedTuple):
+    """A path, or an address that only a backend knows, and the lab's entry."""
+
+    path: str
+    entry: LabTarget | None
 
 
-def aim(word: str, lab: Lab) -> Aim:
-    """A name of the lab, a path, or an address. Raises TargetError."""
+def resolve_target(word: str, lab: Lab) -> ResolvedTarget:
+    """The target of a lab's name, a path or an address. Raises TargetError."""
     if entry := lab.targets.get(word):
         _check_here(word, entry)
-        return _named(word, entry)
+        return _by_name(word, entry)
     _check_spelling(word, lab)
     device = device_at(Path(word))
-    return word, _of_device(word, device, lab) if device else _by_path(word, lab)
+    entry = _entry_of_device(word, device, lab) if device else _entry_of_path(word, lab)
+    return ResolvedTarget(word, entry)
 
 
 def _check_here(name: str, entry: LabTarget) -> None:
     if where := entry.host or ", ".join(entry.hosts):
         raise TargetError(
-            f"the lab's target {name!r} is on the host {where}; `ioplan run` goes "
-            f"there by itself, other commands are to be called there"
+            f"the lab's target {name!r} is on the host {where}; `ioplan run` runs "
+            f"there by itself, other commands have to be called on that host",
+            TargetFault.OTHER_HOST,
         )
 
 
-def _named(name: str, entry: LabTarget) -> Aim:
-    """What the lab's target is here and now."""
+def _by_name(name: str, entry: LabTarget) -> ResolvedTarget:
+    """Where the lab's target is on this host now."""
     if entry.path and not entry.path.startswith("/dev/"):
-        return entry.path, entry
-    census = Census()
-    found = census.meant_by(entry)
-    if len(found) == 1:
-        _check_lasting(name, found[0], entry, census)
-        return str(found[0].node), entry
-    raise TargetError(_several(name, found) if found else _absent(name, entry, census))
+        return ResolvedTarget(entry.path, entry)
+    inventory = Inventory()
+    found = inventory.matching(entry)
+    if len(found) > 1:
+        raise TargetError(_ambiguous_text(name, found), TargetFault.AMBIGUOUS)
+    if not found:
+        raise _absent(name, entry, inventory)
+    _check_stable(name, found[0], entry, inventory)
+    return ResolvedTarget(str(found[0].node), entry)
 
 
-def _check_lasting(name: str, device: Device, entry: LabTarget, census: Census) -> None:
-    weak = unstable(census.identity(device), entry, census.all)
+def _check_stable(
+    name: str, device: Device, entry: LabTarget, inventory: Inventory
+) -> None:
+    weak = unstable_reason(inventory.identity(device), entry, inventory.all)
     if weak:
-        raise TargetError(f"the lab's target {name!r}: {weak}")
+        text = f"the lab's target {name!r}: {weak}"
+        raise TargetError(text, TargetFault.UNSTABLE_NAME)
 
 
-def _several(name: str, found: list[Device]) -> str:
+def _ambiguous_text(name: str, found: list[Device]) -> str:
     nodes = ", ".join(str(one.node) for one in found)
     return (
         f"the lab's target {name!r} fits several devices: {nodes}; add to its entry "
@@ -60,22 +73,24 @@ def _several(name: str, found: list[Device]) -> str:
     )
 
 
-def _absent(name: str, entry: LabTarget, census: Census) -> str:
-    near = next(census.nearly_meant_by(entry), None)
+def _absent(name: str, entry: LabTarget, inventory: Inventory) -> TargetError:
+    near = next(inventory.nearly_matching(entry), None)
     if near:
         device, wrong = near
-        return (
+        return TargetError(
             f"{device.node} is not the device that the lab calls {name!r}: "
             f"{'; '.join(wrong)}; look at it with ioplan targets, and correct the lab "
-            f"or the cabling"
+            f"or the cabling",
+            TargetFault.IDENTITY_MISMATCH,
         )
-    said = entry.model_dump(
+    keys = entry.model_dump(
         exclude_defaults=True, exclude={"writable", "purge", "host", "hosts", "lock"}
     )
-    wanted = ", ".join(f"{key} {value!r}" for key, value in said.items())
-    return (
+    wanted = ", ".join(f"{key} {value!r}" for key, value in keys.items())
+    return TargetError(
         f"the lab's target {name!r} is not here: no device has {wanted}; "
-        f"ioplan targets shows those that are here"
+        f"ioplan targets lists those that are here",
+        TargetFault.NOT_FOUND,
     )
 
 
@@ -84,11 +99,12 @@ def _check_spelling(word: str, lab: Lab) -> None:
     is_name = not set(word) & set("/:.") and not Path(word).exists()
     meant = did_you_mean(word, (*lab.targets, *lab.groups)) if is_name else ""
     if meant:
-        raise TargetError(f"the lab has no target {word!r}{meant}")
+        text = f"the lab has no target {word!r}{meant}"
+        raise TargetError(text, TargetFault.UNKNOWN_NAME)
 
 
-def _by_path(word: str, lab: Lab) -> LabTarget | None:
-    """A file's, or an address's."""
+def _entry_of_path(word: str, lab: Lab) -> LabTarget | None:
+    """The entry of a file or of an address."""
     same = (one for one in lab.here.values() if one.path and _same(one.path, word))
     return next(same, None)
 
@@ -99,11 +115,12 @@ def _same(path: str, word: str) -> bool:
     )
 
 
-def _of_device(word: str, device: Device, lab: Lab) -> LabTarget | None:
-    names = Census().names_of(device, lab.here)
+def _entry_of_device(word: str, device: Device, lab: Lab) -> LabTarget | None:
+    names = Inventory().lab_names(device, lab.here)
     if len(names) > 1:
         raise TargetError(
             f"the lab has several targets that are {word}: {', '.join(names)}; "
-            f"say which with --target NAME, or leave one of them"
+            f"choose one with --target NAME, or remove all but one from the lab",
+            TargetFault.AMBIGUOUS,
         )
     return lab.targets[names[0]] if names else None

@@ -1,4 +1,9 @@
-"""Scratch files: made by ioplan, marked as such, and therefore free to overwrite."""
+"""Scratch files: made by ioplan, marked as such, and therefore free to overwrite.
+
+The mark is an extended attribute, or a hidden file beside the scratch file where the
+file system has none. It is "open" during a session that writes; at its end it has the
+file's size and time of last write, so that a write by another program shows.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.file_id import birth
-from ioplan.devices.signatures import Unknown, signatures
+from ioplan.devices.signatures import SignatureError, signatures
+from ioplan.guard.errors import TargetError, missing, os_reason
 from ioplan.language.quantity import size_text
 
 MARK = "user.ioplan.scratch"
@@ -21,35 +28,35 @@ OLD = "1"
 """What versions before this one wrote; it says nothing of the content."""
 
 
-def foreign(fd: int, path: Path) -> str:
-    """What there is that is not ioplan's to overwrite; empty if nothing."""
-    said = _read(fd, path)
-    if said is None:
+def foreign_content(fd: int, path: Path) -> str:
+    """What is in the file that ioplan must not overwrite; empty if nothing."""
+    mark = _read_mark(fd, path)
+    if mark is None:
         return "a file that ioplan did not make"
-    if not _fits(said, fd):
+    if not _is_valid(mark, fd):
         return "a scratch file that another program has written to since"
-    if said == _left(fd):
+    if mark == _closed_mark(fd):
         return ""  # random data may look like a signature, and this is ioplan's
     try:
         found = signatures(fd)
-    except Unknown as unknown:
-        return f"a scratch file that may hold data now ({unknown})"
+    except SignatureError as error:
+        return f"a scratch file that may hold data now ({error})"
     return f"a scratch file that holds data now ({', '.join(found)})" if found else ""
 
 
-def begin(fd: int, path: Path) -> None:
-    """A session is about to write. What is not ioplan's is no longer called so."""
-    said = _read(fd, path)
-    if said is not None:
-        _change(fd, path, OPEN if _fits(said, fd) else None)
+def mark_open(fd: int, path: Path) -> None:
+    """A session is about to write. A file that is not ioplan's loses its mark."""
+    mark = _read_mark(fd, path)
+    if mark is not None:
+        _change_mark(fd, path, OPEN if _is_valid(mark, fd) else None)
 
 
-def end(fd: int, path: Path) -> None:
-    """A session, if it was one that may write, has ended in order."""
+def mark_closed(fd: int, path: Path) -> None:
+    """A session has ended in order; only one that could write changes the mark."""
     status = os.fstat(fd)
     writes = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-    if writes and stat.S_ISREG(status.st_mode) and _read(fd, path) is not None:
-        _change(fd, path, _left(fd))
+    if writes and stat.S_ISREG(status.st_mode) and _read_mark(fd, path) is not None:
+        _change_mark(fd, path, _closed_mark(fd))
 
 
 def put_mark(fd: int, path: Path) -> None:
@@ -57,47 +64,42 @@ def put_mark(fd: int, path: Path) -> None:
     try:
         os.setxattr(fd, MARK, OPEN.encode())
     except OSError:
-        _put_beside(fd, path, OPEN)
+        _write_sidecar(fd, path, OPEN)
 
 
-def remove_mark_beside(path: Path) -> None:
-    """Of a file that there is no more."""
-    _sidecar(path).unlink(missing_ok=True)
-
-
-def _change(fd: int, path: Path, said: str | None) -> None:
-    """One that cannot be changed fits no longer, which only asks for more words."""
+def _change_mark(fd: int, path: Path, mark: str | None) -> None:
+    """A mark that cannot be changed is invalid from now on: --overwrite is needed."""
     with contextlib.suppress(OSError):
-        if said is None:
-            _remove(fd, path)
-        elif _attribute(fd) is not None:
-            os.setxattr(fd, MARK, said.encode())
+        if mark is None:
+            _remove_mark(fd, path)
+        elif _read_attribute(fd) is not None:
+            os.setxattr(fd, MARK, mark.encode())
         else:
-            _put_beside(fd, path, said)
+            _write_sidecar(fd, path, mark)
 
 
-def _remove(fd: int, path: Path) -> None:
-    remove_mark_beside(path)
-    if _attribute(fd) is not None:
+def _remove_mark(fd: int, path: Path) -> None:
+    _sidecar(path).unlink(missing_ok=True)
+    if _read_attribute(fd) is not None:
         os.removexattr(fd, MARK)
 
 
-def _fits(said: str, fd: int) -> bool:
-    return said in (OPEN, OLD, _left(fd))
+def _is_valid(mark: str, fd: int) -> bool:
+    return mark in (OPEN, OLD, _closed_mark(fd))
 
 
-def _left(fd: int) -> str:
+def _closed_mark(fd: int) -> str:
     """Changing the mark changes the file's ctime, but not its mtime."""
     status = os.fstat(fd)
     return f"left {status.st_size} {status.st_mtime_ns}"
 
 
-def _read(fd: int, path: Path) -> str | None:
-    said = _attribute(fd)
-    return said if said is not None else _beside(fd, path)
+def _read_mark(fd: int, path: Path) -> str | None:
+    mark = _read_attribute(fd)
+    return mark if mark is not None else _read_sidecar(fd, path)
 
 
-def _attribute(fd: int) -> str | None:
+def _read_attribute(fd: int) -> str | None:
     try:
         return os.getxattr(fd, MARK).decode(errors="replace")
     except OSError:
@@ -105,29 +107,30 @@ def _attribute(fd: int) -> str | None:
 
 
 def _sidecar(path: Path) -> Path:
-    """The mark of a file where the file system keeps no extended attributes."""
+    """The mark of a file where the file system has no extended attributes."""
     return path.with_name(f".{path.name}.ioplan-scratch")
 
 
-def _put_beside(fd: int, path: Path, said: str) -> None:
-    """All at once, and never through a link."""
+def _write_sidecar(fd: int, path: Path, mark: str) -> None:
+    """Atomically, and never through a link."""
     part = _sidecar(path).with_suffix(".ioplan-mark")
     part.unlink(missing_ok=True)
     with part.open("x") as file:
-        file.write(f"{_this(fd)}\n{said}")
+        file.write(f"{_file_identity(fd)}\n{mark}")
     part.replace(_sidecar(path))
 
 
-def _beside(fd: int, path: Path) -> str | None:
-    """A file system that tells no birth gives its inode to the next file."""
+def _read_sidecar(fd: int, path: Path) -> str | None:
+    """Without a birth, a new file could have the inode of the one that was marked."""
     try:
-        this, _, said = _sidecar(path).read_text(errors="replace").partition("\n")
+        text = _sidecar(path).read_text(errors="replace")
     except OSError:
         return None
-    return said if birth(fd) and this == _this(fd) else None
+    identity, _, mark = text.partition("\n")
+    return mark if birth(fd) and identity == _file_identity(fd) else None
 
 
-def _this(fd: int) -> str:
+def _file_identity(fd: int) -> str:
     status = os.fstat(fd)
     return f"{status.st_dev}:{status.st_ino} {birth(fd)}"
 
@@ -141,15 +144,26 @@ class ScratchError(OSError):
     """A scratch file cannot be made."""
 
 
-Done = Callable[[int], None]
-"""Told how many bytes are written so far."""
+ProgressCallback = Callable[[int], None]
+"""Called with the number of bytes written so far."""
 
 
-def create_scratch(path: Path, size_bytes: int, done: Done) -> None:
+def make_scratch(path: Path, size_bytes: int, on_progress: ProgressCallback) -> None:
+    """Make a scratch file where there is no file. Raises TargetError."""
+    if not path.absolute().parent.is_dir():
+        raise missing(path)
+    try:
+        create_scratch(path, size_bytes, on_progress)
+    except OSError as error:
+        text = f"cannot make {str(path)!r}: {os_reason(error)}"
+        raise TargetError(text, TargetFault.NOT_CREATED) from None
+
+
+def create_scratch(path: Path, size_bytes: int, on_progress: ProgressCallback) -> None:
     """Make a marked file full of random data.
 
     It is written, not only allocated: reading blocks that were never written
-    does not reach the device, and would measure nothing. It has its name only once
+    does not reach the device, and would measure nothing. It gets its name only once
     it is finished, and one that could not be is removed. Raises OSError.
     """
     _check_room(path, size_bytes)
@@ -157,21 +171,21 @@ def create_scratch(path: Path, size_bytes: int, done: Done) -> None:
     fd = _open_part(part)
     try:
         put_mark(fd, path)
-        _fill(fd, size_bytes, done)
+        _fill(fd, size_bytes, on_progress)
         os.fsync(fd)
-        end(fd, path)
+        mark_closed(fd, path)
         os.link(part, path)  # unlike a rename, it replaces nothing
         part.unlink()
     except BaseException:
         part.unlink(missing_ok=True)
-        remove_mark_beside(path)
+        _sidecar(path).unlink(missing_ok=True)
         raise
     finally:
         os.close(fd)
 
 
 def _open_part(part: Path) -> int:
-    """A new file under another name, locked. One that was left behind goes away."""
+    """A new file under another name, locked. A leftover of that name is overwritten."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o600)
     try:
@@ -185,7 +199,7 @@ def _open_part(part: Path) -> int:
 
 
 def _check_own(fd: int, part: Path) -> None:
-    """In a folder of many, somebody else may have put something there first."""
+    """In a shared folder another user may have put something there first."""
     status = os.fstat(fd)
     own = status.st_uid == os.geteuid() and status.st_nlink == 1
     if not (own and stat.S_ISREG(status.st_mode)):
@@ -195,16 +209,16 @@ def _check_own(fd: int, part: Path) -> None:
 
 
 def _check_room(path: Path, size_bytes: int) -> None:
-    free = shutil.disk_usage(path.parent).free
-    if size_bytes + SPARE_BYTES > free:
+    free_bytes = shutil.disk_usage(path.parent).free
+    if size_bytes + SPARE_BYTES > free_bytes:
         raise ScratchError(
             errno.ENOSPC,
             f"{size_text(size_bytes)} do not fit: {path.parent} has "
-            f"{free >> 20} MiB free; ask for less, or name a file elsewhere",
+            f"{free_bytes >> 20} MiB free; ask for less, or name a file elsewhere",
         )
 
 
-def _fill(fd: int, size_bytes: int, done: Done) -> None:
+def _fill(fd: int, size_bytes: int, on_progress: ProgressCallback) -> None:
     """Random blocks, each with its number in it, so that no two are the same."""
     noise = bytearray(os.urandom(CHUNK_BYTES))
     for offset in range(0, size_bytes, CHUNK_BYTES):
@@ -212,4 +226,4 @@ def _fill(fd: int, size_bytes: int, done: Done) -> None:
         part = memoryview(noise)[: min(CHUNK_BYTES, size_bytes - offset)]
         while part:
             part = part[os.write(fd, part) :]
-        done(min(offset + CHUNK_BYTES, size_bytes))
+        on_progress(min(offset + CHUNK_BYTES, size_bytes))

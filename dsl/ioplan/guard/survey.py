@@ -1,4 +1,4 @@
-"""What `ioplan targets` knows of each device, and what may be done to it."""
+"""All devices of this host, and what `ioplan targets` says of each."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator
 from typing import Literal
 
+from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.devices.device import Device
 from ioplan.devices.identity import Identity
-from ioplan.devices.inventory import Census
-from ioplan.devices.signatures import Unknown, signatures
-from ioplan.devices.usage import holder_kind
+from ioplan.devices.inventory import Inventory
+from ioplan.devices.signatures import SignatureError, signatures
+from ioplan.devices.usage import Obstacle, holder_kind
 from ioplan.guard.guard import IN_USE, entry_refusals, open_refusals, refusals
 from ioplan.lab.lab import Lab
 from ioplan.target_entry import LabTarget
@@ -21,9 +22,10 @@ Verdict = Literal["writable", "readable", "refused"]
 
 
 class Surveyed(Model):
-    """A device that is here, or one of the lab that is not.
+    """A device that is here, or a target of the lab that is not.
 
-    `id` is what `--overwrite` takes, `reason` why it is not writable.
+    `id` is what `--overwrite` takes; `reason` says why it is not writable, and `kind`
+    names that for programs.
     """
 
     name: str = ""
@@ -33,25 +35,28 @@ class Surveyed(Model):
     size_bytes: int = 0
     holds: list[str] = []
     verdict: Verdict
+    kind: TargetFault | None = None
     reason: str = ""
 
 
 def survey(lab: Lab) -> Iterator[Surveyed]:
-    """All devices here, then what the lab names and is not here."""
-    census, here = Census(), set[str]()
-    for device in census.identities:
-        names = census.names_of(device, lab.here)
+    """All devices that are here, then the lab's targets that are not."""
+    inventory, here = Inventory(), set[str]()
+    for device in inventory.identities:
+        names = inventory.lab_names(device, lab.here)
         here.update(names)
-        yield _device(device, names, lab, census)
+        yield _device(device, names, lab, inventory)
     for name, entry in lab.here.items():
         if name not in here and (not entry.path or entry.path.startswith("/dev/")):
-            yield _absent(name, entry, census)
+            yield _absent(name, entry, inventory)
 
 
-def _device(device: Device, names: list[str], lab: Lab, census: Census) -> Surveyed:
+def _device(
+    device: Device, names: list[str], lab: Lab, inventory: Inventory
+) -> Surveyed:
     holds, fd = _open(device)
     try:
-        verdict, reason = _verdict(device, fd, names, lab, census)
+        why = next(_obstacles(device, fd, names, lab, inventory), None)
         if fd is not None:
             holds = _holds(device, fd)
     finally:
@@ -59,13 +64,14 @@ def _device(device: Device, names: list[str], lab: Lab, census: Census) -> Surve
             os.close(fd)
     return Surveyed(
         name=", ".join(names),
-        id=census.id(device),
+        id=inventory.id(device),
         path=str(device.node),
-        identity=census.identity(device),
+        identity=inventory.identity(device),
         size_bytes=device.size_bytes,
         holds=holds,
-        verdict=verdict,
-        reason=reason,
+        verdict=_verdict(why, fd),
+        kind=why.kind if why else None,
+        reason=why.what if why else "",
     )
 
 
@@ -80,46 +86,48 @@ def _open(device: Device) -> tuple[list[str], int | None]:
 def _holds(device: Device, fd: int) -> list[str]:
     try:
         found = signatures(fd)
-    except Unknown as unknown:
-        found = [str(unknown)]
+    except SignatureError as error:
+        found = [str(error)]
     found += [one.name for one in device.partitions]
     return found + [f"{holder_kind(one)} {one.name}" for one in device.holders]
 
 
-def _verdict(
-    device: Device, fd: int | None, names: list[str], lab: Lab, census: Census
-) -> tuple[Verdict, str]:
-    why = next(_reasons(device, fd, names, lab, census), "")
+def _verdict(why: Obstacle | None, fd: int | None) -> Verdict:
     if fd is None:
-        return "refused", why
-    return ("readable", why) if why else ("writable", "")
+        return "refused"
+    return "readable" if why else "writable"
 
 
-def _reasons(
-    device: Device, fd: int | None, names: list[str], lab: Lab, census: Census
-) -> Iterator[str]:
-    """Why it may not be written, in the order in which opening finds it."""
-    yield from (use.what for use in refusals(device, census.host))
+NOT_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user may not open it", "")
+ONLY_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user may not write to it", "")
+NOT_NAMED = Obstacle(TargetFault.NO_ENTRY, "the lab does not name it", "")
+NAMED_TWICE = Obstacle(TargetFault.AMBIGUOUS, "the lab has several names for it", "")
+
+
+def _obstacles(
+    device: Device, fd: int | None, names: list[str], lab: Lab, inventory: Inventory
+) -> Iterator[Obstacle]:
+    """Why it may not be written, in the order in which opening it finds out."""
+    yield from refusals(device, inventory.host)
     if fd is None:
-        yield "this user may not open it"
+        yield NOT_OPENED
         return
-    yield from (use.what for use in open_refusals(device, fd))
+    yield from open_refusals(device, fd)
     if not names:
-        yield "the lab does not name it"
+        yield NOT_NAMED
     elif len(names) > 1:
-        yield "the lab has several names for it"
-    identity = census.identity(device)
+        yield NAMED_TWICE
+    identity = inventory.identity(device)
     for name in names:
-        for reason in entry_refusals(identity, lab.targets[name], census.all):
-            yield reason.partition(";")[0]
+        yield from entry_refusals(identity, lab.targets[name], inventory.all)
     if not os.access(device.node, os.W_OK):
-        yield "this user may not write to it"
+        yield ONLY_OPENED
     if _is_held(device):
-        yield IN_USE.what
+        yield IN_USE
 
 
 def _is_held(device: Device) -> bool:
-    """Asked for the lab's devices only: it keeps a mount away for a moment."""
+    """Asked last, and so of the lab's devices only: it blocks mounts for a moment."""
     try:
         flags = os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC
         os.close(os.open(device.node, flags))
@@ -128,12 +136,11 @@ def _is_held(device: Device) -> bool:
     return False
 
 
-def _absent(name: str, entry: LabTarget, census: Census) -> Surveyed:
-    near = next(census.nearly_meant_by(entry), None)
-    said = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
-    if near:
+def _absent(name: str, entry: LabTarget, inventory: Inventory) -> Surveyed:
+    id = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
+    kind, reason = TargetFault.NOT_FOUND, "it is not here"
+    if near := next(inventory.nearly_matching(entry), None):
         device, wrong = near
+        kind = TargetFault.IDENTITY_MISMATCH
         reason = f"{device.node} is another one: {'; '.join(wrong)}"
-    else:
-        reason = "it is not here"
-    return Surveyed(name=name, id=said, verdict="refused", reason=reason)
+    return Surveyed(name=name, id=id, verdict="refused", kind=kind, reason=reason)

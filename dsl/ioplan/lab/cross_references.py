@@ -1,4 +1,4 @@
-"""What the parts of a lab file say of each other."""
+"""References between the parts of a lab: groups, targets and hosts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Fault = tuple[tuple[str, ...], str]
 
 
 def members(lab: Lab, group: str) -> list[str]:
-    """The targets of a group, each once, in the order of the lab's words."""
-    found = (name for word in lab.groups[group] for name in _meant(lab, word))
+    """The targets of a group, each once, in the group's order."""
+    found = (name for word in lab.groups[group] for name in _matching(lab, word))
     return list(dict.fromkeys(found))
 
 
-def _meant(lab: Lab, word: str) -> list[str]:
-    """The target of that name, else all that a pattern such as `gen5-*` fits."""
+def _matching(lab: Lab, word: str) -> list[str]:
+    """The target of that name, else all that match a pattern such as `gen5-*`."""
     if word in lab.targets:
         return [word]
     return [name for name in lab.targets if fnmatchcase(name, word)]
 
 
-def link_faults(lab: Lab) -> Iterator[Fault]:
-    """Names that lead nowhere, and groups that have a drive twice."""
+def reference_faults(lab: Lab) -> Iterator[Fault]:
+    """Names of nothing, and groups that have a drive twice."""
     for name, entry in lab.targets.items():
         if entry.host is not None and entry.host not in lab.hosts:
             near = did_you_mean(entry.host, lab.hosts)
@@ -48,20 +48,20 @@ def _group_faults(lab: Lab, name: str, words: tuple[str, ...]) -> Iterator[Fault
     if not words:
         yield place, "it has no target; name some, or leave the group out"
     for word in words:
-        if not _meant(lab, word):
+        if not _matching(lab, word):
             yield place, _unknown("target", word, did_you_mean(word, lab.targets))
-    yield from _twins(lab, name)
+    yield from _duplicate_targets(lab, name)
 
 
-def _twins(lab: Lab, group: str) -> Iterator[Fault]:
-    """A drive under two names would have two lanes, of which one must fail."""
+def _duplicate_targets(lab: Lab, group: str) -> Iterator[Fault]:
+    """A drive under two names would have two lanes, and one of them would fail."""
     seen: dict[tuple[object, ...], str] = {}
     for name in members(lab, group):
         entry = lab.targets[name]
-        narrowed = (entry.host, entry.nsid, entry.partition)
+        part = (entry.host, entry.nsid, entry.partition)
         for key in NAMING:
-            said = getattr(entry, key)
-            other = seen.setdefault((key, said, *narrowed), name) if said else name
+            value = getattr(entry, key)
+            other = seen.setdefault((key, value, *part), name) if value else name
             if other != name:
                 yield ("targets", name, key), f"the target {other!r} is the same one"
 
@@ -70,8 +70,8 @@ def _unknown(what: str, name: str, near: str) -> str:
     return f"the lab has no {what} {name!r}{near}"
 
 
-def seen_from(lab: Lab, host: str) -> Lab:
-    """Its own targets, backend, options and meter; no other host, and no group."""
+def for_host(lab: Lab, host: str) -> Lab:
+    """The lab as a host needs it: with its own targets, backend, options and meter."""
     entry = lab.hosts[host]
     change = {
         "backend": entry.backend or lab.backend,
@@ -86,7 +86,7 @@ def seen_from(lab: Lab, host: str) -> Lab:
 
 
 def _options(lab: Lab, entry: LabHost) -> dict[str, dict[str, object]]:
-    """The host's word on an option counts."""
+    """The host's value of an option, else the lab's."""
     names = dict.fromkeys((*lab.backends, *entry.backends))
     return {
         name: {**lab.backends.get(name, {}), **entry.backends.get(name, {})}

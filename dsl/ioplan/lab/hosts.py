@@ -1,4 +1,4 @@
-"""A lab file's word on one host: how it is reached, and what is different there."""
+"""A host of a lab: how to reach it, and what it has in place of the lab's settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 class LabHost(Model):
     """`[hosts.NAME]`.
 
-    `address` is what workers listen on and what ssh takes; else the name. `reach` is
-    a command that runs the program behind it on the host, in place of ssh. `store`,
-    `backend`, `backends` and `power` are there in place of the lab's.
+    `address`, else the name, is what the worker listens on and ssh connects to.
+    `reach` is a command that runs the words after it on the host, in place of ssh.
+    `store`, `backend`, `backends` and `power` override the lab's.
     """
 
     address: Words | None = None
@@ -31,7 +31,7 @@ class LabHost(Model):
     power: PowerMeter | None = None
 
     def command(self, name: str) -> tuple[str, ...]:
-        """What runs a program on the host of that name."""
+        """The words to put before a command that is to run on this host."""
         if self.reach:
             return self.reach
         at = f"{self.user}@" if self.user else ""

@@ -1,4 +1,4 @@
-"""What a lab file says, as data."""
+"""A lab: the content of a lab file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
 from ioplan.lab.hosts import LabHost
 from ioplan.target_entry import LabTarget, PowerMeter, Words
@@ -17,11 +17,12 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
 class LabError(ExplainedError):
     """A lab file that cannot be used; the text says where and why."""
 
-    kind = CommandFault.LAB
+    def __init__(self, text: str, kind: LabFault) -> None:
+        super().__init__(text, kind)
 
 
 class Lab(Model):
-    """A lab. `options_of` gives a backend's options."""
+    """The content of a lab file, or of none."""
 
     backend: str = "io_uring"
     backends: dict[str, dict[str, Any]] = {}
@@ -35,13 +36,13 @@ class Lab(Model):
     results: Words | None = None
 
     def meter_of(self, entry: LabTarget | None) -> tuple[str, ...]:
-        """The command of the target's power meter, else the lab's; empty without."""
+        """The command of the target's power meter, else of the lab's; empty if none."""
         power = (entry and entry.power) or self.power
         return power.command if power else ()
 
     @property
     def here(self) -> dict[str, LabTarget]:
-        """The targets of this host: what is said of others does not hold here."""
+        """The targets of this host; entries of other hosts do not apply here."""
         return {
             name: one
             for name, one in self.targets.items()
@@ -49,5 +50,5 @@ class Lab(Model):
         }
 
     def options_of(self, backend: str) -> dict[str, Any]:
-        """What the lab says to a backend; empty where it says nothing."""
+        """A backend's options; empty if the lab has none."""
         return self.backends.get(backend, {})

@@ -1,11 +1,10 @@
-"""The lab file, in TOML: what a plan does not say, as it differs by lab.
+"""The lab file, in TOML: what differs from lab to lab, and is not in a plan.
 
-`backend` names what does the I/O by default, a table `[backends.NAME]` has a
-backend's options in its own words, such as `engine = "libaio"` for fio, and
-`[targets.NAME]` says which device NAME is, and whether it may be written.
-`power = { command = ["meter", "--watts"] }` names a meter outside the machine.
-`[hosts.NAME]` says how a host is reached, `[groups]` which targets run side by side,
-and `results` names the database that results are pushed to.
+`backend` names the default backend, a table `[backends.NAME]` has a backend's own
+options, such as `engine = "libaio"` for fio, and `[targets.NAME]` says which device
+NAME is, and whether it may be written. `power = { command = ["meter", "--watts"] }`
+names an external power meter. `[hosts.NAME]` says how to reach a host, `[groups]`
+which targets run in parallel, and `results` names the database to push results to.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ioplan.core.error_kinds import LabFault
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
-from ioplan.lab.cross_references import Fault, link_faults
+from ioplan.lab.cross_references import Fault, reference_faults
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab, LabError
 from ioplan.target_entry import (
+    METHOD,
     TABLE,
-    WAY,
     LabTarget,
     PowerMeter,
     PurgeCommand,
@@ -40,9 +40,9 @@ KeyPath = tuple[str, ...]
 
 
 def line_of(text: str, key: Sequence[str]) -> int | None:
-    """The line of the key, or of the nearest that it is within; counted from 1.
+    """The line of a key, or of the innermost table around it; counted from 1.
 
-    A table that only its parts name is where the first of them is.
+    A table without a header of its own is at its first subtable.
     """
     wanted, found = tuple(key), list(_keys(text))
     if not wanted:
@@ -68,8 +68,8 @@ def _parts(dotted: str) -> KeyPath:
     return tuple(part.strip("\"'") for part in re.findall(KEY, dotted))
 
 
-MOST_BYTES = 1 << 20
-MOST_SHOWN = 20
+MAX_BYTES = 1 << 20
+MAX_FAULTS = 20
 
 
 def usual_path() -> Path:
@@ -79,7 +79,7 @@ def usual_path() -> Path:
 
 
 def default_path() -> Path | None:
-    """`IOPLAN_LAB`, else the usual one, if it is there."""
+    """`IOPLAN_LAB`, else the file at the usual path, if there is one."""
     named = os.environ.get("IOPLAN_LAB")
     if named:
         return Path(named)
@@ -91,11 +91,14 @@ def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
     except PermissionError:
-        return True  # reading it says so
+        return True  # reading it reports the error
 
 
 def read_lab(path: Path | None) -> Lab:
-    """The lab of a file, or one that says nothing. Raises LabError."""
+    """The lab of the file, else of the default one, else an empty one.
+
+    Raises LabError.
+    """
     path = path or default_path()
     return _lab(path, _text(path)) if path else Lab()
 
@@ -103,35 +106,41 @@ def read_lab(path: Path | None) -> Lab:
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise LabError(f"the lab {path} is larger than {MOST_BYTES} B; is it one?")
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            text = f"the lab {path} is larger than {MAX_BYTES} B; is it a lab file?"
+            raise LabError(text, LabFault.LAB_UNREADABLE)
         return content.decode()
     except OSError as error:
         raise LabError(
-            f"cannot read the lab {path}: {error.strerror}; name another with --lab"
+            f"cannot read the lab {path}: {error.strerror}; name another with --lab",
+            LabFault.LAB_UNREADABLE,
         ) from error
     except UnicodeDecodeError as error:
-        raise LabError(f"the lab {path} is not TOML: {error}") from error
+        raise _not_toml(path, error) from error
+
+
+def _not_toml(path: Path, error: ValueError) -> LabError:
+    return LabError(f"the lab {path} is not TOML: {error}", LabFault.LAB_SYNTAX)
 
 
 def _lab(path: Path, text: str) -> Lab:
     try:
         lab = Lab.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise LabError(f"the lab {path} is not TOML: {error}") from error
+        raise _not_toml(path, error) from error
     except ValidationError as error:
-        raise LabError(_told(path, text, map(_fault, error.errors()))) from error
-    if found := list(link_faults(lab)):
-        raise LabError(_told(path, text, found))
+        raise _invalid(path, text, map(_fault, error.errors())) from error
+    if found := list(reference_faults(lab)):
+        raise _invalid(path, text, found)
     return lab
 
 
-def _told(path: Path, text: str, faults: Iterable[Fault]) -> str:
-    """All that is wrong, each with its line, as far as that can be told."""
+def _invalid(path: Path, text: str, faults: Iterable[Fault]) -> LabError:
+    """All that is wrong, each with its line if that can be found."""
     shown = list(dict.fromkeys(_line(path, text, fault) for fault in faults))
-    more = [f"and {len(shown) - MOST_SHOWN} more"] * (len(shown) > MOST_SHOWN)
-    return "\n".join([*shown[:MOST_SHOWN], *more])
+    more = [f"and {len(shown) - MAX_FAULTS} more"] * (len(shown) > MAX_FAULTS)
+    return LabError("\n".join([*shown[:MAX_FAULTS], *more]), LabFault.LAB_INVALID)
 
 
 def _line(path: Path, text: str, fault: Fault) -> str:
@@ -146,16 +155,16 @@ def _fault(error: ErrorDetails) -> Fault:
     return where, _reason(error)
 
 
-NOT_WRITTEN = ("[key]", TABLE, WAY)
-"""Parts of a place that are pydantic's own."""
+NOT_WRITTEN = ("[key]", TABLE, METHOD)
+"""Parts of an error's location that are pydantic's own."""
 OTHER_KEYS = dict.fromkeys(("device", "dev", "file", "filename"), "path")
-"""What people write elsewhere."""
+"""Other programs' words for a key."""
 KNOWN: dict[str, type[Model]] = {"targets": LabTarget, "hosts": LabHost}
-"""What is in the tables of tables."""
+"""The models of the tables in a table."""
 
 
 def _reason(error: ErrorDetails) -> str:
-    """In the words of a lab file."""
+    """Why a key is wrong, in the terms of a lab file."""
     message = error["msg"].removeprefix("Value error, ")
     loc = error["loc"]
     if error["type"] == "extra_forbidden":
@@ -166,8 +175,8 @@ def _reason(error: ErrorDetails) -> str:
         key = str(loc[-1])
         near = did_you_mean(OTHER_KEYS.get(key, key), known)
         return f"there is no key {key!r}{near}; known: {', '.join(known)}"
-    if loc[-1] == WAY and not isinstance(error["input"], str):
-        return 'it is a way such as "format", or a table with a command'
+    if loc[-1] == METHOD and not isinstance(error["input"], str):
+        return 'it is a method such as "format", or a table with a command'
     if loc[-1] == "[key]":
         return "a name has letters, digits, '-', '_' and '.' only"
     return message

@@ -7,7 +7,7 @@ is killed, and whenever, the ledger never claims a state that is not there.
 from __future__ import annotations
 
 from ioplan.backends import TargetFacts
-from ioplan.devices.write_evidence import Evidence, evidence_of
+from ioplan.devices.write_evidence import WriteCounters, write_counters
 from ioplan.planner.target_state import TargetState
 from ioplan.records.session import KnownState, Session
 from ioplan.runner.execute.execute import now
@@ -52,14 +52,14 @@ def proven(store: Store, facts: TargetFacts) -> tuple[TargetState, str]:
     known = store.state(target_key(facts))
     if known is None or not known.path:
         return UNKNOWN, ""
-    doubt = _doubt(known.evidence, evidence_of(facts))
+    doubt = _doubt(known.evidence, write_counters(facts))
     if doubt:
         return UNKNOWN, f"{known.name} is not kept: {doubt} (session {known.session})"
     why = f"nothing has written to the target since session {known.session}"
     return TargetState(known.path), f"{known.name} is kept: {why}"
 
 
-def _doubt(before: Evidence, after: Evidence) -> str:
+def _doubt(before: WriteCounters, after: WriteCounters) -> str:
     if not before or not after:
         return "this target counts no writes, which could prove it"
     if before["boot"] != after["boot"]:
@@ -87,10 +87,10 @@ class StateLedger:
     def reached(self, path: tuple[str, ...], name: str) -> None:
         """One more step of a precondition is done: store the state that it leads to."""
         self.state = TargetState(path)
-        self._save(path, name, evidence_of(self.facts))
+        self._save(path, name, write_counters(self.facts))
         self.cleared = False
 
-    def _save(self, path: tuple[str, ...], name: str, evidence: Evidence) -> None:
+    def _save(self, path: tuple[str, ...], name: str, evidence: WriteCounters) -> None:
         self.store.save_state(
             KnownState(
                 target=target_key(self.facts),

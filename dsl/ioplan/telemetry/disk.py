@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from ioplan.devices.mounts import plain
+from ioplan.devices.mounts import unescaped
 from ioplan.telemetry.procfs import Tree, raw
 
 
@@ -37,7 +37,7 @@ def _mount(line: str) -> Mount:
     front, _, back = line.partition(" - ")
     fields, (kind, source, *more) = front.split(" "), [*back.split(" "), "", ""]
     words = dict.fromkeys(f"{fields[5]},{more[0]}".strip(",").split(","))
-    return Mount(plain(fields[4]), kind, plain(source), ",".join(words))
+    return Mount(unescaped(fields[4]), kind, unescaped(source), ",".join(words))
 
 
 SECTOR_BYTES = 512

@@ -18,7 +18,7 @@ from rich.table import Table
 from ioplan.cli.display.output import tell
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cluster.errors import ClusterError
+from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts import lifecycle
 from ioplan.cluster.hosts.service import unit_of
 from ioplan.cluster.hosts.worker_api import versions as host_versions
@@ -71,11 +71,9 @@ def _targets(lab: Lab) -> Table:
 
 @contextmanager
 def lab_told() -> Iterator[None]:
-    """What goes wrong between hosts, as an error of the command line."""
+    """Explain a package that is not installed."""
     try:
         yield
-    except ClusterError as error:
-        raise UsageError(str(error)) from error
     except ModuleNotFoundError as error:
         raise UsageError(
             f"labs of several hosts need {error.name}: pip install 'ioplan[lab]'"
@@ -92,19 +90,19 @@ def servers() -> ModuleType:
 def up(lab: Path | None) -> None:
     """Start the scheduler here, and a worker on each host of the lab, over ssh."""
     with lab_told():
-        lifecycle.up(read_lab(lab), tell)
+        lifecycle.up(read_lab(lab), PROGRAMS, tell)
 
 
 def down(lab: Path | None) -> None:
     """End the workers and the scheduler; lanes that go on are left alone."""
     with lab_told():
-        lifecycle.down(read_lab(lab), tell)
+        lifecycle.down(read_lab(lab), PROGRAMS, tell)
 
 
 def unit(host: str, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host."""
     with lab_told():
-        tell(unit_of(read_lab(lab), host).rstrip("\n"))
+        tell(unit_of(read_lab(lab), host, PROGRAMS).rstrip("\n"))
 
 
 def versions() -> None:
@@ -115,7 +113,7 @@ def versions() -> None:
 def join() -> None:
     """Start a worker as `lab up` on another host asks."""
     with lab_told():
-        print(json.dumps(lifecycle.join(json.load(sys.stdin))))
+        print(json.dumps(lifecycle.join(json.load(sys.stdin), PROGRAMS)))
 
 
 def leave() -> None:
@@ -127,7 +125,7 @@ def leave() -> None:
 def scheduler(at: str) -> None:
     """Be the scheduler until ended."""
     with lab_told():
-        asyncio.run(servers().schedule(at))
+        asyncio.run(servers().run_scheduler(at))
 
 
 def worker(name: str, scheduler: str, host: str | None, store: str | None) -> None:
@@ -135,4 +133,4 @@ def worker(name: str, scheduler: str, host: str | None, store: str | None) -> No
     with lab_told():
         if store:
             os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
-        servers().work_for_ever(name, scheduler, host)
+        servers().run_worker_forever(name, scheduler, host, PROGRAMS)

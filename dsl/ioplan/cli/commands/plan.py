@@ -18,7 +18,7 @@ from ioplan.cli.inputs import checked
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import printable
 from ioplan.guard.errors import TargetError
-from ioplan.guard.resolve import aim
+from ioplan.guard.resolve import resolve_target
 from ioplan.guard.target import open_target
 from ioplan.job import Job
 from ioplan.lab.lab_file import read_lab
@@ -125,7 +125,9 @@ def proven_state(
     if target is None or not store.exists():
         return UNKNOWN, ""
     try:
-        opened = open_target(TargetRequest(path=aim(target, read_lab(lab))[0]))
+        opened = open_target(
+            TargetRequest(path=resolve_target(target, read_lab(lab)).path)
+        )
     except TargetError as error:
         return UNKNOWN, f"the state of the target is not known: {error}"
     with closing(opened), Store.open(store) as known:

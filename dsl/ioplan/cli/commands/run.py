@@ -23,8 +23,8 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAI
 from ioplan.cli.inputs import checked, plan_path, size
 from ioplan.cli.run_options import Options
 from ioplan.cluster.jobs.lane_folder import LaneFolder
-from ioplan.cluster.jobs.lane_observer import Board
-from ioplan.core.error_kinds import CommandFault
+from ioplan.cluster.jobs.lane_observer import LaneObserver
+from ioplan.core.error_kinds import CommandFault, TargetFault
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.language.errors.diagnostic import PlanError
@@ -159,7 +159,8 @@ def check_same(before: Session | None, facts: TargetFacts) -> None:
         return
     raise TargetError(
         f"{facts.path} is not the target that session {before.id} began on; that was: "
-        f"{before.args.get('target_key')}; begin a new session with `ioplan run`"
+        f"{before.args.get('target_key')}; begin a new session with `ioplan run`",
+        TargetFault.IDENTITY_MISMATCH,
     )
 
 
@@ -290,7 +291,7 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
 
 def _watcher(options: Options, console: Console) -> SessionObserver:
     if options.lane:
-        return Board(LaneFolder(options.lane))
+        return LaneObserver(LaneFolder(options.lane))
     if options.json:
         return JsonLines()
     if options.quiet:

@@ -23,12 +23,14 @@ from ioplan.cli.exit_codes import (
     USAGE,
 )
 from ioplan.cli.inputs import checked
+from ioplan.cli.programs import PROGRAMS
 from ioplan.cli.run_options import Options
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.dispatch import fleet_targets, is_fleet, new_job
-from ioplan.cluster.jobs.executors import Crew, Here
+from ioplan.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan.cluster.jobs.job import Job, Jobs
-from ioplan.cluster.jobs.lane import LaneState, LaneStatus, unheard
+from ioplan.cluster.jobs.lane import LaneState, LaneStatus, initial_state
+from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.errors import StoreError
@@ -66,15 +68,15 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
         title, group, store = plan.title, options.target, options.store
         job = new_job(options.plan, title, lab_file, group, words, store)
     jobs = Jobs(store)
-    with _crew(job) as crew, _told():
-        crew.check(job.calls)
+    with _executor(job) as executor, _told():
+        executor.check(job.calls)
         jobs.keep(job)
         _print_begin(console, job, lab.results)
-        crew.begin(job.calls)
+        executor.start(job.calls)
         if detach:
             console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
             return HELD
-        return _watched(console, crew, job, jobs, stops=True)
+        return _watched(console, executor, job, jobs, stops=True)
 
 
 def _print_begin(console: Console, job: Job, results: str | None) -> None:
@@ -115,28 +117,28 @@ def attach(key: str, store: Path | None) -> int:
     """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _crew(job) as crew, _told():
-        crew.begin(job.calls)
-        return _watched(console, crew, job, jobs, stops=False)
+    with _executor(job) as executor, _told():
+        executor.start(job.calls)
+        return _watched(console, executor, job, jobs, stops=False)
 
 
 def resume_job(console: Console, store: Path, key: str) -> int:
     """Go on with the lanes that stopped or failed. Returns the exit code."""
     jobs = Jobs(store)
     job = jobs.job(key)
-    with _crew(job) as crew, _told():
-        crew.again(job.calls)
+    with _executor(job) as executor, _told():
+        executor.reset(job.calls)
         job.known.clear()
-        crew.begin(job.calls)
-        return _watched(console, crew, job, jobs, stops=True)
+        executor.start(job.calls)
+        return _watched(console, executor, job, jobs, stops=True)
 
 
 def status(key: str, store: Path | None) -> int:
     """Print how a job goes."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _crew(job) as crew, _told():
-        states, missing = _states(job, crew)
+    with _executor(job) as executor, _told():
+        states, missing = _states(job, executor)
     console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
     console.print(overview(states))
     for host in missing:
@@ -148,9 +150,9 @@ def cancel(key: str, store: Path | None) -> int:
     """End the I/O of a job; what is finished is kept. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _crew(job) as crew, _told():
-        lost = crew.stop(job.calls)
-        states = _settled(crew, job, lost)
+    with _executor(job) as executor, _told():
+        lost = executor.stop(job.calls)
+        states = _settled(executor, job, lost)
     jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
     console.print(overview(states))
     if lost:
@@ -163,17 +165,17 @@ def cancel(key: str, store: Path | None) -> int:
     return HELD
 
 
-def _settled(crew: Crew, job: Job, lost: Sequence[str]) -> list[LaneState]:
+def _settled(executor: Executor, job: Job, lost: Sequence[str]) -> list[LaneState]:
     """Once all that could be told have ended; one may have begun just before."""
     begun_s = time.monotonic()
     while True:
-        states, missing = _states(job, crew)
+        states, missing = _states(job, executor)
         away = {*lost, *missing}
         goes_on = [
             call
             for call in job.calls
             if call.session in job.known
-            and not job.known_to_end(call)
+            and not job.has_ended(call)
             and call.host not in away
         ]
         waited_s = time.monotonic() - begun_s
@@ -183,10 +185,11 @@ def _settled(crew: Crew, job: Job, lost: Sequence[str]) -> list[LaneState]:
             names = ", ".join(call.target for call in goes_on)
             raise ClusterError(
                 f"after {ENDING_S} s these lanes have not ended: {names}; look at the "
-                f"host's processes"
+                f"host's processes",
+                ClusterFault.LANES_RUNNING,
             )
         time.sleep(LOOK_S)
-        crew.stop(goes_on)
+        executor.stop(goes_on)
 
 
 def _stopped(job: Job, state: LaneState) -> LaneState:
@@ -196,43 +199,47 @@ def _stopped(job: Job, state: LaneState) -> LaneState:
     return state.model_copy(update={"status": "stopped"})
 
 
-def _watched(console: Console, crew: Crew, job: Job, jobs: Jobs, stops: bool) -> int:
+def _watched(
+    console: Console, executor: Executor, job: Job, jobs: Jobs, stops: bool
+) -> int:
     """Until all lanes have ended. Ctrl-C ends them, or only the looking."""
     try:
         with Overview(console) as shown:
-            states = _until_ended(crew, job, shown)
+            states = _until_ended(executor, job, shown)
     except KeyboardInterrupt:
         if not stops:
             console.print(f"it goes on; back: ioplan attach {job.id}", soft_wrap=True)
             return INTERRUPTED
-        crew.stop(job.calls)
-        states = _settled(crew, job, ())
+        executor.stop(job.calls)
+        states = _settled(executor, job, ())
     jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
     return _concluded(console, job, states)
 
 
-def _until_ended(crew: Crew, job: Job, shown: Overview) -> list[LaneState]:
+def _until_ended(executor: Executor, job: Job, shown: Overview) -> list[LaneState]:
     while True:
-        states, missing = _states(job, crew)
+        states, missing = _states(job, executor)
         shown.show(states, missing)
         if all(state.ended for state in states):
             return states
         time.sleep(LOOK_S)
-        crew.begin([one for one in job.calls if not _has_ended(states, one.session)])
+        executor.start(
+            [one for one in job.calls if not _has_ended(states, one.session)]
+        )
 
 
 def _has_ended(states: Sequence[LaneState], session: str) -> bool:
     return any(one.session == session and one.ended for one in states)
 
 
-def _states(job: Job, crew: Crew) -> tuple[list[LaneState], list[str]]:
+def _states(job: Job, executor: Executor) -> tuple[list[LaneState], list[str]]:
     """A state for each lane, and the hosts of which nothing is heard."""
-    found = crew.look(job.calls)
+    found = executor.states(job.calls)
     for session, state in found.items():
         job.known[session] = state
-    states = [job.known.get(call.session) or unheard(call) for call in job.calls]
-    goes_on = [call for call in job.calls if not job.known_to_end(call)]
-    return states, crew.missing(goes_on)
+    states = [job.known.get(call.session) or initial_state(call) for call in job.calls]
+    goes_on = [call for call in job.calls if not job.has_ended(call)]
+    return states, executor.missing(goes_on)
 
 
 def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
@@ -252,15 +259,15 @@ def _exit_code(states: Sequence[LaneState]) -> int:
 
 
 @contextmanager
-def _crew(job: Job) -> Iterator[Crew]:
+def _executor(job: Job) -> Iterator[Executor]:
     if job.scheduler is None:
-        yield Here()
+        yield LocalExecutor(PROGRAMS.lane)
         return
     with lab_told():
-        from ioplan.cluster.hosts.dask_client import Rack  # noqa: PLC0415  takes a second
+        from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second
 
-        with closing(Rack(job.scheduler)) as rack:
-            yield rack
+        with closing(DaskClient(job.scheduler, PROGRAMS)) as client:
+            yield client
 
 
 @contextmanager

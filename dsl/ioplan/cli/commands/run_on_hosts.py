@@ -10,9 +10,10 @@ from ioplan.backends import Backend, find
 from ioplan.cli.choose import Choice, option_pairs
 from ioplan.cli.commands.lab import lab_told
 from ioplan.cli.errors import UsageError
-from ioplan.cluster.sync.participant import PartCall
+from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.sync.messages import ParticipantCall
 from ioplan.core.text import did_you_mean
-from ioplan.lab.cross_references import seen_from
+from ioplan.lab.cross_references import for_host
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab
 from ioplan.language.plan import CheckedPlan
@@ -21,7 +22,7 @@ from ioplan.target_entry import LabTarget
 
 if TYPE_CHECKING:
     from ioplan.cli.run_options import Options
-    from ioplan.cluster.sync.channel import Links
+    from ioplan.cluster.sync.channel import Channels
 
 
 def spread(plan: PlanSummary, options: Options, session: str) -> Choice | None:
@@ -89,7 +90,7 @@ def _refusal(hosts: Iterable[str], why: str) -> str:
 
 def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
     """All hosts use one, and it can begin at a given time."""
-    names = {host: asked or seen_from(lab, host).backend for host in hosts}
+    names = {host: asked or for_host(lab, host).backend for host in hosts}
     if len(set(names.values())) > 1:
         said = ", ".join(f"{host}: {name}" for host, name in names.items())
         raise UsageError(
@@ -108,13 +109,13 @@ def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
 
 def _call(
     host: str, leader: str, backend: str, lab: Lab, options: Options, session: str
-) -> PartCall:
+) -> ParticipantCall:
     assert options.target
-    return PartCall(
+    return ParticipantCall(
         session=session,
         target=options.target,
         backend=backend,
-        lab=seen_from(lab, host),
+        lab=for_host(lab, host),
         lab_file=str(options.lab or default_path()),
         options=tuple(options.options),
         leads=host == leader,
@@ -122,22 +123,25 @@ def _call(
 
 
 def _backend(
-    name: str, calls: dict[str, PartCall], said: dict[str, dict[str, Any]], lab: Lab
+    name: str,
+    calls: dict[str, ParticipantCall],
+    said: dict[str, dict[str, Any]],
+    lab: Lab,
 ) -> Backend:
     with lab_told():
-        from ioplan.cluster.sync.backend import SpreadBackend  # noqa: PLC0415  a second
+        from ioplan.cluster.sync.backend import MultiHostBackend  # noqa: PLC0415  a second
 
-        connect = partial(_links, lab)
-        return SpreadBackend(find(name), calls, said, connect)
+        connect = partial(_channels, lab)
+        return MultiHostBackend(find(name), calls, said, connect)
 
 
-def _links(lab: Lab, hosts: list[str], session: str) -> Links:
+def _channels(lab: Lab, hosts: list[str], session: str) -> Channels:
     with lab_told():
-        from ioplan.cluster.hosts.dask_client import Rack  # noqa: PLC0415
+        from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415
 
-        rack = Rack(str(lab.scheduler))
+        client = DaskClient(str(lab.scheduler), PROGRAMS)
         try:
-            return rack.links(hosts, session)
+            return client.channels(hosts, session)
         except BaseException:
-            rack.close()
+            client.close()
             raise

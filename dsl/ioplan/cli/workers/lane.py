@@ -1,7 +1,7 @@
-"""A lane's process: `python -m ioplan.cli.workers.lane FOLDER LOCK`.
+"""The process of a lane: `python -m ioplan.cli.workers.lane FOLDER LOCK_FD`.
 
-It does what a person at the host would: `ioplan run`, or `ioplan resume` where the
-session has begun. So all that holds for one host holds for a lane.
+It does what a person on the host would: `ioplan run`, or `ioplan resume` if the
+session has begun. So a lane is like any other session.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ioplan.cli.display.output import say
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
 from ioplan.cluster.jobs.lane import LaneCall
 from ioplan.cluster.jobs.lane_folder import LaneFolder
-from ioplan.cluster.jobs.locks import held
+from ioplan.cluster.jobs.locks import locked
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
 
 
 def main(folder: str, lock: str) -> None:
-    """Do what the lane was told, and leave its exit code there."""
-    os.set_inheritable(int(lock), False)  # what does the I/O must not keep it
+    """Do what the lane's call says, and write its exit code to the folder."""
+    os.set_inheritable(int(lock), False)  # a backend's process must not keep it
     signal.signal(signal.SIGTERM, _interrupted)
     lane = LaneFolder(Path(folder))
     call = lane.call()
     try:
-        with held(lane.path.parents[1] / "locks", call.locks, _waiting(lane)):
+        with locked(lane.path.parents[1] / "locks", call.locks, _on_wait(lane)):
             code = run(_words(lane, call))
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -38,21 +38,21 @@ def main(folder: str, lock: str) -> None:
         say(f"error: {error}")
         code = RUN_FAILED
     sys.stderr.flush()
-    lane.end(lane.state(), code)
+    lane.finish(lane.state(), code)
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _waiting(lane: LaneFolder) -> Callable[[str], None]:
-    """Tells for what it waits."""
+def _on_wait(lane: LaneFolder) -> Callable[[str], None]:
+    """Writes to the lane's state what it waits for."""
 
-    def tell(name: str) -> None:
+    def on_wait(name: str) -> None:
         text = {"message": f"waits for another lane, which has {name}"}
-        lane.tell(lane.state().model_copy(update=text))
+        lane.write_state(lane.state().model_copy(update=text))
 
-    return tell
+    return on_wait
 
 
 def _words(lane: LaneFolder, call: LaneCall) -> list[str]:

@@ -1,9 +1,8 @@
-"""A host's part in a session of several hosts.
+"""The process of a participant: a host's part of a session of several hosts.
 
-Run as `python -m ioplan.cli.workers.participant SESSION`.
-
-Its first line is a `PartCall`. It opens the target as `ioplan run` at this host would,
-with all of the guard.
+Run as `python -m ioplan.cli.workers.participant SESSION`. Its first message has a
+`ParticipantCall`. It opens the target as `ioplan run` on this host would, with all
+checks of the guard.
 """
 
 from __future__ import annotations
@@ -15,7 +14,13 @@ from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
 from ioplan.cli.choose import Choice, resolved_request, usable
-from ioplan.cluster.sync.participant import Part, PartCall, Voice, lines_of
+from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.sync.messages import (
+    MessageWriter,
+    ParticipantCall,
+    read_messages,
+)
+from ioplan.cluster.sync.participant import Participant
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.host_facts import host_facts
@@ -23,33 +28,33 @@ from ioplan.store.store import default_path
 from ioplan.telemetry.instruments import Instruments
 
 
-def main(session: str) -> None:  # the word is there to be seen from outside
-    """Do what the lines say, until they end."""
-    voice = Voice(os.dup(1))
-    os.dup2(2, 1)  # whatever else is printed is no line of ours
-    lines = lines_of(0)
-    call = next((line["call"] for line in lines if "call" in line), None)
-    if call is None:
+def main(session: str) -> None:  # only for the guard, which reads command lines
+    """Do what the messages say, until they end."""
+    send = MessageWriter(os.dup(1))
+    os.dup2(2, 1)  # whatever else is printed is no message
+    messages = read_messages(0)
+    first = next((message["call"] for message in messages if "call" in message), None)
+    if first is None:
         return
-    call = PartCall.model_validate(call)
+    call = ParticipantCall.model_validate(first)
     try:
         choice = usable(call.backend, call.lab, list(call.options))
         request = _request(call, choice)
         drive = choice.backend.open(request)
     except ExplainedError as error:
-        voice("refused", text=str(error))
+        send("refused", kind=error.kind, text=str(error))
         return
     meter = choice.lab.meter_of(request.entry)
-    voice("open", **_said_of(choice, drive, meter))
-    _part(choice, drive, voice, _folder(call), meter).serve(lines)
+    send("open", **_facts(choice, drive, meter))
+    _participant(choice, drive, send, _folder(call), meter).serve(messages)
     os._exit(0)  # a thread may hang in the kernel
 
 
-def _folder(call: PartCall) -> Path:
+def _folder(call: ParticipantCall) -> Path:
     return default_path().absolute().parent / "sessions" / call.session
 
 
-def _request(call: PartCall, choice: Choice) -> TargetRequest:
+def _request(call: ParticipantCall, choice: Choice) -> TargetRequest:
     """Raises TargetError."""
     request = TargetRequest(
         path=call.target,
@@ -58,13 +63,14 @@ def _request(call: PartCall, choice: Choice) -> TargetRequest:
         options=choice.options,
         folder=str(_folder(call)),
         together=call.session,
+        participant_program=PROGRAMS.participant,
         leads=call.leads,
     )
     request = resolved_request(request, choice, None)
     return request.model_copy(update={"lab": call.lab_file})
 
 
-def _said_of(choice: Choice, drive: Drive, meter: tuple[str, ...]) -> dict[str, Any]:
+def _facts(choice: Choice, drive: Drive, meter: tuple[str, ...]) -> dict[str, Any]:
     virtual = choice.backend.virtual_time
     return {
         "facts": drive.facts.model_dump(mode="json"),
@@ -73,13 +79,17 @@ def _said_of(choice: Choice, drive: Drive, meter: tuple[str, ...]) -> dict[str, 
     }
 
 
-def _part(
-    choice: Choice, drive: Drive, voice: Voice, folder: Path, meter: tuple[str, ...]
-) -> Part:
+def _participant(
+    choice: Choice,
+    drive: Drive,
+    send: MessageWriter,
+    folder: Path,
+    meter: tuple[str, ...],
+) -> Participant:
     virtual, silence_s = choice.backend.virtual_time, choice.lab.silence_s
     limits = Limits() if silence_s is None else Limits(silence_s=silence_s)
     instruments = None if virtual else Instruments(drive.facts, meter)
-    return Part(drive, virtual, limits, instruments, voice, folder)
+    return Participant(drive, virtual, limits, instruments, send, folder)
 
 
 if __name__ == "__main__":

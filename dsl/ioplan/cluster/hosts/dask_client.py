@@ -1,8 +1,8 @@
-"""Lanes on other hosts, by way of their workers.
+"""Lanes on other hosts, started by dask's workers there.
 
-The scheduler only dispatches: what a lane is and how far it came is on its host. So
-when the scheduler, a worker or this process is lost, the lanes are begun once more
-as they were, and each finds itself under way or done.
+The scheduler only dispatches: a lane's definition and state are on its host. So after
+the scheduler, a worker or this process is lost, all lanes are submitted again, and
+each turns out to be running or done.
 """
 
 from __future__ import annotations
@@ -16,32 +16,39 @@ import dask
 from distributed import Client, Future, fire_and_forget
 
 from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.servers import resource
 from ioplan.cluster.hosts.tls import security_for
-from ioplan.cluster.hosts.worker_api import check_versions, let_again, stop_lanes, work
+from ioplan.cluster.hosts.worker_api import (
+    check_versions,
+    reset_lanes,
+    run_lane,
+    stop_lanes,
+)
 from ioplan.cluster.jobs.executors import States
-from ioplan.cluster.jobs.lane import LaneCall, LaneState, unheard
-from ioplan.cluster.sync.channel import Links
+from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
+from ioplan.cluster.sync.channel import Channels
+from ioplan.core.error_kinds import ClusterFault
 
 CONNECT_S = 10
 SILENT_S = 15
-"""Workers are heard of every second; in a lab of hundreds, every few."""
-LOST = (OSError, TimeoutError, RuntimeError, ValueError)
-"""How distributed's client says that the scheduler is gone."""
+"""Workers report every second; in a lab of hundreds, every few seconds."""
+SCHEDULER_LOST = (OSError, TimeoutError, RuntimeError, ValueError)
+"""What distributed's client raises when the scheduler is gone."""
 
 Answer = TypeVar("Answer")
 
 
-class Rack:
-    """A lab's workers. Methods raise ClusterError."""
+class DaskClient:
+    """An `Executor` on the workers of a lab. Methods raise ClusterError."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, programs: Programs) -> None:
+        self.address, self.programs = address, programs
         self.futures: dict[str, Future] = {}
-        self.again_s: dict[str, float] = {}
-        self.client: Client | None = self._connected()
+        self.reset_s: dict[str, float] = {}
+        self.client: Client | None = self._connect()
 
-    def _connected(self) -> Client:
+    def _connect(self) -> Client:
         try:
             with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_S}):
                 return Client(
@@ -54,7 +61,8 @@ class Rack:
             reason = str(error).splitlines()[0] if str(error) else "no answer"
             raise ClusterError(
                 f"the lab's scheduler {self.address} cannot be reached ({reason}); "
-                f"start it with `ioplan lab up`; lanes that were begun go on"
+                f"start it with `ioplan lab up`; lanes that were begun go on",
+                ClusterFault.SCHEDULER_UNREACHABLE,
             ) from error
 
     def close(self) -> None:
@@ -64,70 +72,73 @@ class Rack:
         self.futures = {}
 
     def hosts(self) -> set[str]:
-        """Those whose workers are heard of."""
+        """The hosts whose workers report."""
         return set(self._by_host(self._workers()))
 
-    def links(self, hosts: Sequence[str], session: str) -> Links:
-        """Talk to these hosts, which are there and of this version."""
+    def channels(self, hosts: Sequence[str], session: str) -> Channels:
+        """Connect to the participants of a session on these hosts."""
         self._check_hosts(hosts)
         workers = {one["name"]: at for at, one in self._workers().items()}
         if self.client is None or set(hosts) - set(workers):
-            raise ClusterError(f"the workers of {', '.join(hosts)} have gone just now")
-        return Links(self.client, {one: workers[one] for one in hosts}, session)
+            text = f"the workers of {', '.join(hosts)} have gone just now"
+            raise ClusterError(text, ClusterFault.NO_WORKER)
+        return Channels(self.client, {one: workers[one] for one in hosts}, session)
 
-    # ---- what goes on
+    # ---- lanes
 
     def check(self, calls: Sequence[LaneCall]) -> None:
-        """All hosts are there, and are of this version."""
+        """All hosts report, and have this version."""
         self._check_hosts(list(dict.fromkeys(call.host for call in calls)))
 
     def _check_hosts(self, hosts: Sequence[str]) -> None:
         there = self._by_host(self._workers())
         if missing := [host for host in hosts if host not in there]:
             raise ClusterError(
-                f"no worker is heard of on: {', '.join(missing)}; start them with "
-                f"`ioplan lab up`"
+                f"no worker reports from: {', '.join(missing)}; start them with "
+                f"`ioplan lab up`",
+                ClusterFault.NO_WORKER,
             )
         for host in hosts:
             check_versions(host, there[host]["metrics"].get("versions", {}))
 
-    def begin(self, calls: Sequence[LaneCall]) -> None:
+    def start(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:
             if call.session not in self.futures:
                 self._ask(partial(self._submit, call))
 
     def _submit(self, call: LaneCall, client: Client) -> None:
         future = client.submit(
-            work,
+            run_lane,
             call.model_dump_json(),
+            self.programs.lane,
             key=_key(call),
             resources={resource(call.host): 1},
         )
         fire_and_forget(future)
         self.futures[call.session] = future
 
-    def look(self, calls: Sequence[LaneCall]) -> States:
+    def states(self, calls: Sequence[LaneCall]) -> States:
         sessions = {call.session for call in calls}
         found: States = {}
         for worker in self._workers().values():
             for raw in worker["metrics"].get("lanes", ()):
-                if raw["session"] in sessions and self._is_news(raw):
+                if raw["session"] in sessions and self._is_current(raw):
                     found[raw["session"]] = LaneState.model_validate(raw)
-        return found | self._not_begun(calls)
+        return found | self._not_started(calls)
 
-    def _is_news(self, raw: dict[str, Any]) -> bool:
-        """A heartbeat may still tell how a lane ended before it was let again."""
-        return bool(raw["at_s"] >= self.again_s.get(raw["session"], 0.0))
+    def _is_current(self, raw: dict[str, Any]) -> bool:
+        """A late heartbeat may have the state of a lane before it was reset."""
+        return bool(raw["at_s"] >= self.reset_s.get(raw["session"], 0.0))
 
-    def _not_begun(self, calls: Sequence[LaneCall]) -> States:
-        """Lanes that their hosts could not begin, and why."""
+    def _not_started(self, calls: Sequence[LaneCall]) -> States:
+        """Lanes that their hosts could not start, and why."""
         found: States = {}
         for call in calls:
             future = self.futures.get(call.session)
             if future is not None and future.status == "error":
                 text = f"cannot be begun on {call.host}: {future.exception(timeout=5)}"
                 refused = {"status": "refused", "message": text}
-                found[call.session] = unheard(call).model_copy(update=refused)
+                found[call.session] = initial_state(call).model_copy(update=refused)
         return found
 
     def missing(self, calls: Iterable[LaneCall]) -> list[str]:
@@ -136,22 +147,23 @@ class Rack:
         return [host for host in hosts if host not in there]
 
     def stop(self, calls: Iterable[LaneCall]) -> list[str]:
-        """First no worker begins them any more, then those that go on end."""
+        """First no worker starts them any more, then those that run are ended."""
         calls = list(calls)
         self._forget(calls)
-        _, lost = self._tell(stop_lanes, calls)
-        return lost
+        _, missing = self._run_on_hosts(stop_lanes, calls)
+        return missing
 
-    def again(self, calls: Iterable[LaneCall]) -> None:
+    def reset(self, calls: Iterable[LaneCall]) -> None:
         calls = list(calls)
         self._forget(calls)
-        answers, lost = self._tell(let_again, calls)
+        answers, missing = self._run_on_hosts(reset_lanes, calls)
         for answer in answers:
-            self.again_s |= answer
-        if lost:
+            self.reset_s |= answer
+        if missing:
             raise ClusterError(
-                f"nothing is heard of {', '.join(lost)}; start their workers with "
-                f"`ioplan lab up`"
+                f"no worker reports from {', '.join(missing)}; start them with "
+                f"`ioplan lab up`",
+                ClusterFault.NO_WORKER,
             )
 
     def _forget(self, calls: Sequence[LaneCall]) -> None:
@@ -163,26 +175,30 @@ class Rack:
         for call in calls:
             self.futures.pop(call.session, None)
 
-    def _tell(
-        self, what: Callable[..., Answer], calls: Sequence[LaneCall]
+    def _run_on_hosts(
+        self, function: Callable[..., Answer], calls: Sequence[LaneCall]
     ) -> tuple[list[Answer], list[str]]:
-        """Tell the hosts of these lanes; their answers, and who cannot be told."""
+        """Run it with the lanes' sessions on each of their hosts.
+
+        Returns the answers, and the hosts that cannot be reached.
+        """
         workers = self._workers()
-        heard = {worker["name"]: address for address, worker in workers.items()}
+        addresses = {worker["name"]: address for address, worker in workers.items()}
         hosts = dict.fromkeys(call.host for call in calls)
-        there = [heard[host] for host in hosts if host in heard]
+        there = [addresses[host] for host in hosts if host in addresses]
         sessions = [call.session for call in calls]
         answers: dict[str, Answer] | None = {}
         if there:
-            answers = self._ask(lambda one: one.run(what, sessions, workers=there))
+            answers = self._ask(lambda one: one.run(function, sessions, workers=there))
         if answers is None:
             return [], list(hosts)
-        return list(answers.values()), [host for host in hosts if host not in heard]
+        missing = [host for host in hosts if host not in addresses]
+        return list(answers.values()), missing
 
     # ---- the scheduler
 
     def _workers(self) -> dict[str, Any]:
-        """Those that were heard of lately, by address."""
+        """The workers that have reported lately, by address."""
         info = self._ask(lambda client: client.scheduler_info(n_workers=-1)) or {}
         now_s = time.time()
         return {
@@ -195,13 +211,13 @@ class Rack:
         return {worker["name"]: worker for worker in workers.values()}
 
     def _ask(self, question: Callable[[Client], Answer]) -> Answer | None:
-        """None where the scheduler is lost; the next question tries it again."""
+        """None where the scheduler is lost; the next question connects again."""
         try:
             if self.client is None or self.client.status != "running":
                 self.close()
-                self.client = self._connected()
+                self.client = self._connect()
             return question(self.client)
-        except (*LOST, ClusterError):
+        except (*SCHEDULER_LOST, ClusterError):
             self.close()
             return None
 

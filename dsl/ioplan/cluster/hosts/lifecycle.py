@@ -1,4 +1,4 @@
-"""Starting and ending a lab: the scheduler here, a worker on each host."""
+"""Starting and stopping a lab: the scheduler here, a worker on each host."""
 
 from __future__ import annotations
 
@@ -11,91 +11,107 @@ from urllib.parse import urlsplit
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts import tls
+from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.service import Service
-from ioplan.cluster.hosts.ssh import called
+from ioplan.cluster.hosts.ssh import call_host
 from ioplan.cluster.hosts.worker_api import check_versions
-from ioplan.cluster.jobs.lane_folder import folders, lanes_root
+from ioplan.cluster.jobs.lane_folder import lane_folders, lanes_root
+from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 
-AT_ONCE = 32
+PARALLEL_HOSTS = 32
 START_S = 30
 
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
+"""Called with a line for each host and for the scheduler."""
 
 
-def up(lab: Lab, tell: Tell) -> None:
-    """Start what is not up yet. Raises ClusterError before anything is changed
-    where a host cannot be reached, or has another version."""
+def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
+    """Start what does not run yet.
+
+    Raises ClusterError, and before anything is changed if a host cannot be reached or
+    has another version.
+    """
     address = _scheduler_of(lab)
     tls.check_address(address)
-    _each(lab, lambda name, host: check_versions(name, called(name, host, "versions")))
-    keys = tls.kept() if address.startswith("tls:") else {}
-    _start_scheduler(address, tell)
+
+    def check(name: str, host: LabHost) -> None:
+        check_versions(name, call_host(name, host, programs, "versions"))
+
+    _on_each_host(lab, check)
+    keys = tls.load_or_make_keys() if address.startswith("tls:") else {}
+    _start_scheduler(address, programs, on_progress)
 
     def join(name: str, host: LabHost) -> None:
-        told: dict[str, Any] = {"name": name, "address": host.address or name}
-        told |= {"scheduler": address, "keys": keys, "store": host.store}
-        done = called(name, host, "join", told=told)
-        tell(f"{name}: {'started' if done['started'] else 'is up'}")
+        request: dict[str, Any] = {"name": name, "address": host.address or name}
+        request |= {"scheduler": address, "keys": keys, "store": host.store}
+        answer = call_host(name, host, programs, "join", request)
+        on_progress(f"{name}: {'started' if answer['started'] else 'is up'}")
 
-    _each(lab, join)
-    _wait_for(lab, address)
+    _on_each_host(lab, join)
+    _await_workers(lab, address, programs)
 
 
-def down(lab: Lab, tell: Tell) -> None:
-    """End the workers and the scheduler. Lanes that go on are left alone."""
+def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
+    """Stop the workers and the scheduler; running lanes go on. Raises ClusterError."""
 
     def leave(name: str, host: LabHost) -> None:
-        done = called(name, host, "leave", told={"store": host.store})
-        lanes = f"; {done['lanes']} lanes go on there" if done["lanes"] else ""
-        tell(f"{name}: {'ended' if done['ended'] else 'was not up'}{lanes}")
+        answer = call_host(name, host, programs, "leave", {"store": host.store})
+        lanes = f"; {answer['lanes']} lanes go on there" if answer["lanes"] else ""
+        on_progress(f"{name}: {'ended' if answer['ended'] else 'was not up'}{lanes}")
 
     try:
-        _each(lab, leave)
+        _on_each_host(lab, leave)
     finally:
         if Service("scheduler").stop():
-            tell("the scheduler: ended")
+            on_progress("the scheduler: ended")
 
 
 def _scheduler_of(lab: Lab) -> str:
     if lab.scheduler is None or not lab.hosts:
         raise ClusterError(
             "the lab needs hosts and a scheduler; write into its file for example\n"
-            'scheduler = "tls://10.0.0.1:8786"\n[hosts.h1]\naddress = "10.0.0.2"'
+            'scheduler = "tls://10.0.0.1:8786"\n[hosts.h1]\naddress = "10.0.0.2"',
+            ClusterFault.NO_SCHEDULER,
         )
     return lab.scheduler
 
 
-def _each(lab: Lab, do: Callable[[str, LabHost], Any]) -> None:
-    """All hosts at once; all that fails is told."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+def _on_each_host(lab: Lab, do: Callable[[str, LabHost], None]) -> None:
+    """In parallel. Raises ClusterError with all that failed."""
+    with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
         waiting = [pool.submit(do, name, host) for name, host in lab.hosts.items()]
         errors = [one.exception() for one in waiting]
     _raise(error for error in errors if error)
 
 
 def _raise(errors: Iterable[BaseException]) -> None:
-    found = list(errors)
-    for error in found:
+    """The kind of several errors is that of the first."""
+    found: list[ClusterError] = []
+    for error in errors:
         if not isinstance(error, ClusterError):
             raise error
+        found.append(error)
     if found:
-        raise ClusterError("\n".join(map(str, found)))
+        raise ClusterError("\n".join(map(str, found)), found[0].kind)
 
 
-def _start_scheduler(address: str, tell: Tell) -> None:
+def _start_scheduler(
+    address: str, programs: Programs, on_progress: ProgressCallback
+) -> None:
     service = Service("scheduler")
-    started = service.start(["lab", "scheduler", "--at", address])
+    started = service.start(programs.cli, ["lab", "scheduler", "--at", address])
     deadline_s = time.monotonic() + START_S
     while not _listens(address):
         if not service.is_up() or time.monotonic() > deadline_s:
             raise ClusterError(
                 f"the scheduler at {address} does not start; its address must be one "
-                f"of this host; its log ends with:\n{service.last_words()}"
+                f"of this host; its log ends with:\n{service.log_end()}",
+                ClusterFault.SCHEDULER_FAILED,
             )
         time.sleep(0.1)
-    tell(f"the scheduler: {'started' if started else 'is up'}, {address}")
+    on_progress(f"the scheduler: {'started' if started else 'is up'}, {address}")
 
 
 def _listens(address: str) -> bool:
@@ -107,40 +123,41 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _wait_for(lab: Lab, address: str) -> None:
-    """Until all workers are heard of."""
-    from ioplan.cluster.hosts.dask_client import Rack  # noqa: PLC0415  takes a second to import
+def _await_workers(lab: Lab, address: str, programs: Programs) -> None:
+    """Until all of them have reported to the scheduler."""
+    from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second to import
 
-    rack = Rack(address)
+    client = DaskClient(address, programs)
     try:
         deadline_s = time.monotonic() + START_S
-        while missing := set(lab.hosts) - rack.hosts():
+        while missing := set(lab.hosts) - client.hosts():
             if time.monotonic() > deadline_s:
                 raise ClusterError(
-                    f"the workers of {', '.join(sorted(missing))} do not get through "
-                    f"to {address}; see worker.log in ~/.local/state/ioplan there, "
-                    f"and that nothing stops the way"
+                    f"the workers of {', '.join(sorted(missing))} do not reach "
+                    f"{address}; see worker.log in ~/.local/state/ioplan there, and "
+                    f"check that no firewall is in the way",
+                    ClusterFault.NO_WORKER,
                 )
             time.sleep(0.2)
     finally:
-        rack.close()
+        client.close()
 
 
 # ---- on the host
 
 
-def join(told: dict[str, Any]) -> dict[str, Any]:
-    """Keep the keys and start this host's worker. Raises OSError."""
-    if told["keys"]:
-        tls.keep(told["keys"])
-    words = ["lab", "worker", "--name", told["name"], "--host", told["address"]]
-    words += ["--scheduler", told["scheduler"]]
-    words += ["--store", told["store"]] if told["store"] else []
-    return {"started": Service("worker").start(words)}
+def join(request: dict[str, Any], programs: Programs) -> dict[str, Any]:
+    """Store the keys and start this host's worker. Raises OSError."""
+    if request["keys"]:
+        tls.store_keys(request["keys"])
+    words = ["lab", "worker", "--name", request["name"], "--host", request["address"]]
+    words += ["--scheduler", request["scheduler"]]
+    words += ["--store", request["store"]] if request["store"] else []
+    return {"started": Service("worker").start(programs.cli, words)}
 
 
-def leave(told: dict[str, Any]) -> dict[str, Any]:
-    """End this host's worker."""
+def leave(request: dict[str, Any]) -> dict[str, Any]:
+    """Stop this host's worker."""
     ended = Service("worker").stop()
-    lanes = [one for one in folders(lanes_root(told["store"])) if one.is_held()]
-    return {"ended": ended, "lanes": len(lanes)}
+    lanes = lane_folders(lanes_root(request["store"]))
+    return {"ended": ended, "lanes": sum(lane.is_running() for lane in lanes)}

@@ -1,4 +1,4 @@
-"""The two programs of a lab: the scheduler, and a worker on each host."""
+"""The background programs of a lab: the scheduler, and a worker on each host."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from urllib.parse import urlsplit
 import dask
 from distributed import Scheduler, Worker
 
+from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.tls import check_address, security_for, tls_folder
 from ioplan.cluster.hosts.worker_api import lane_states, versions
-from ioplan.cluster.sync.relay import OP, relay
+from ioplan.cluster.sync.relay import OP, relay_to
 
-MOST_LANES = 1000
-"""Of a host. Lanes are waited for without a thread, but each takes one's place."""
-AGAIN_S = 2
+MAX_LANES = 1000
+"""On one host. Waiting for a lane needs no thread, but counts as one to dask."""
+RESTART_S = 2
 SETTINGS: dict[str, Any] = {
-    # a lane goes on whatever becomes of its worker, so no worker is to blame for it
+    # a lane does not depend on its worker, so none is blamed for a lane
     "distributed.scheduler.allowed-failures": 1_000_000,
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": None,
@@ -30,17 +31,17 @@ SETTINGS: dict[str, Any] = {
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.worker.profile.enabled": False,
 }
-NO_PAGES = "127.0.0.1:0"
-"""dask's own pages have no lock on their door."""
+NO_DASHBOARD = "127.0.0.1:0"
+"""dask's web pages have no access control."""
 
 
 def resource(host: str) -> str:
-    """Only the worker of a host has it; its address changes when it starts anew."""
+    """The dask resource that only this host's worker has; its address may change."""
     return f"host {host}"
 
 
-async def schedule(address: str) -> None:
-    """Be the scheduler until ended. Raises ClusterError, OSError."""
+async def run_scheduler(address: str) -> None:
+    """Run the scheduler until it is ended. Raises ClusterError, OSError."""
     check_address(address)
     place: Any = urlsplit(address)
     with dask.config.set(SETTINGS):
@@ -49,13 +50,15 @@ async def schedule(address: str) -> None:
             port=place.port,
             security=security_for(address),
             dashboard=False,
-            dashboard_address=NO_PAGES,
+            dashboard_address=NO_DASHBOARD,
         ) as scheduler:
             await scheduler.finished()
 
 
-async def serve(name: str, scheduler: str, host: str | None) -> None:
-    """Be the worker of a host until the scheduler is lost. Raises ClusterError."""
+async def run_worker(
+    name: str, scheduler: str, host: str | None, programs: Programs
+) -> None:
+    """Run a host's worker until the scheduler is lost. Raises ClusterError."""
     security = security_for(scheduler)
     folder = tls_folder().parent / "worker"
     with dask.config.set(SETTINGS):
@@ -63,31 +66,35 @@ async def serve(name: str, scheduler: str, host: str | None) -> None:
             scheduler,
             name=name,
             host=host,
-            nthreads=MOST_LANES,
-            resources={resource(name): MOST_LANES},
+            nthreads=MAX_LANES,
+            resources={resource(name): MAX_LANES},
             security=security,
             metrics={"lanes": _lanes, "versions": _versions},
             memory_limit=0,
             local_directory=str(folder),
             dashboard=False,
-            dashboard_address=NO_PAGES,
+            dashboard_address=NO_DASHBOARD,
         )
-        worker.handlers[OP] = relay
+        worker.handlers[OP] = relay_to(programs.participant)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
                 await worker.finished()
 
 
-def work_for_ever(name: str, scheduler: str, host: str | None) -> None:
-    """A worker that comes back as a fresh process. Raises ClusterError."""
+def run_worker_forever(
+    name: str, scheduler: str, host: str | None, programs: Programs
+) -> None:
+    """Run a worker, and restart it as a fresh process. Raises ClusterError."""
     check_address(scheduler)
-    asyncio.run(_served(name, scheduler, host))
-    os.execv(sys.executable, [sys.executable, "-m", "ioplan.cli", *sys.argv[1:]])
+    asyncio.run(_run_worker_once(name, scheduler, host, programs))
+    os.execv(sys.executable, [sys.executable, "-m", programs.cli, *sys.argv[1:]])
 
 
-async def _served(name: str, scheduler: str, host: str | None) -> None:
-    await serve(name, scheduler, host)
-    await asyncio.sleep(AGAIN_S)
+async def _run_worker_once(
+    name: str, scheduler: str, host: str | None, programs: Programs
+) -> None:
+    await run_worker(name, scheduler, host, programs)
+    await asyncio.sleep(RESTART_S)
 
 
 def _lanes(worker: Worker) -> Any:

@@ -1,4 +1,4 @@
-"""A program of the lab on this host that goes on by itself, at most one of a kind."""
+"""A lab's background program on this host: the worker or the scheduler."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.tls import tls_folder
+from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
 from ioplan.lab.lab import Lab
 
-ENDING_S = 10
+STOP_S = 10
 
 
 class Service:
-    """`worker` or `scheduler`: its lock, with its process id, and its log."""
+    """At most one of each name. Its lock file has its process id; it has a log."""
 
     def __init__(self, name: str) -> None:
         folder = tls_folder().parent
@@ -30,13 +32,13 @@ class Service:
         self.name = name
         self.lock_file, self.log = folder / f"{name}.lock", folder / f"{name}.log"
 
-    def start(self, words: Sequence[str]) -> bool:
-        """Start `ioplan` with these words; False where it goes on already."""
+    def start(self, program: str, words: Sequence[str]) -> bool:
+        """Start a module with these arguments; False if it runs already."""
         fd = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not _taken(fd):
+            if not _try_lock(fd):
                 return False
-            command = [sys.executable, "-m", "ioplan.cli", *words]
+            command = [sys.executable, "-m", program, *words]
             with self.log.open("ab") as log:
                 child = subprocess.Popen(
                     command,
@@ -53,21 +55,21 @@ class Service:
             os.close(fd)
 
     def is_up(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process exists."""
         if not self.lock_file.exists():
             return False
         fd = os.open(self.lock_file, os.O_RDWR | os.O_CLOEXEC)
         try:
-            return not _taken(fd)
+            return not _try_lock(fd)
         finally:
             os.close(fd)
 
     def stop(self) -> bool:
-        """End it; False where there was none."""
+        """End it; False if it was not running."""
         if not self.is_up():
             return False
         pid = int(self.lock_file.read_text())
-        deadline_s = time.monotonic() + ENDING_S
+        deadline_s = time.monotonic() + STOP_S
         number = signal.SIGTERM
         while self.is_up():
             with suppress(ProcessLookupError):
@@ -77,15 +79,15 @@ class Service:
                 number = signal.SIGKILL
         return True
 
-    def last_words(self, lines: int = 5) -> str:
-        """The end of its log."""
+    def log_end(self, lines: int = 5) -> str:
+        """The last lines of its log."""
         with suppress(OSError):
             text = Path(self.log).read_text(errors="replace")
             return "\n".join(text.splitlines()[-lines:])
         return ""
 
 
-def _taken(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -112,14 +114,16 @@ WantedBy=multi-user.target
 """
 
 
-def unit_of(lab: Lab, name: str) -> str:
-    """The text of the unit. Raises ClusterError."""
+def unit_of(lab: Lab, name: str, programs: Programs) -> str:
+    """The text of a systemd unit for the worker of a host. Raises ClusterError."""
     host = lab.hosts.get(name)
-    if host is None or lab.scheduler is None:
+    if host is None:
         near = did_you_mean(name, lab.hosts)
-        what = "scheduler" if host else f"host {name!r}{near}"
-        raise ClusterError(f"the lab has no {what}")
-    words = [host.python, "-m", "ioplan.cli", "lab", "worker", "--name", name]
+        text = f"the lab has no host {name!r}{near}"
+        raise ClusterError(text, ClusterFault.UNKNOWN_HOST)
+    if lab.scheduler is None:
+        raise ClusterError("the lab has no scheduler", ClusterFault.NO_SCHEDULER)
+    words = [host.python, "-m", programs.cli, "lab", "worker", "--name", name]
     words += ["--host", host.address or name, "--scheduler", lab.scheduler]
     words += ["--store", host.store] if host.store else []
     user = f"User={host.user}\n" if host.user else ""

@@ -1,4 +1,4 @@
-"""Calling ioplan on a host of the lab, through ssh or what the lab has in its place."""
+"""Calling ioplan on a host of the lab, by ssh or the lab's own command."""
 
 from __future__ import annotations
 
@@ -8,28 +8,35 @@ import subprocess
 from typing import Any
 
 from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.hosts.programs import Programs
+from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import LabHost
 
-MOST_S = 60
+TIMEOUT_S = 60
 
 
-def called(name: str, host: LabHost, *words: str, told: Any = None) -> dict[str, Any]:
-    """`ioplan lab WORDS` there, which answers in JSON. Raises ClusterError."""
-    program = [host.python, "-m", "ioplan.cli", "lab", *words]
+def call_host(
+    name: str, host: LabHost, programs: Programs, command: str, request: Any = None
+) -> dict[str, Any]:
+    """Run `ioplan lab COMMAND` there; request and answer are JSON.
+
+    Raises ClusterError.
+    """
+    words = [host.python, "-m", programs.cli, "lab", command]
     if not host.reach:
-        program = [shlex.quote(word) for word in program]  # ssh gives it to a shell
-    command = [*host.command(name), *program]
+        words = [shlex.quote(word) for word in words]  # ssh passes them to a shell
     try:
         done = subprocess.run(
-            command,
-            input=json.dumps(told),
+            [*host.command(name), *words],
+            input=json.dumps(request),
             capture_output=True,
             text=True,
-            timeout=MOST_S,
+            timeout=TIMEOUT_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ClusterError(f"the host {name} cannot be reached: {error}") from error
+        text = f"the host {name} cannot be reached: {error}"
+        raise ClusterError(text, ClusterFault.HOST_UNREACHABLE) from error
     return _answer(name, host, done)
 
 
@@ -37,14 +44,17 @@ def _answer(
     name: str, host: LabHost, done: subprocess.CompletedProcess[str]
 ) -> dict[str, Any]:
     try:
-        found = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError:
-        found = None
-    if done.returncode == 0 and isinstance(found, dict):
-        return found
-    said = (done.stderr or done.stdout).strip().splitlines()
-    reason = said[-1] if said else f"exit code {done.returncode}"
+        answer = None
+    if done.returncode == 0 and isinstance(answer, dict):
+        return answer
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    reason = lines[-1] if lines else f"exit code {done.returncode}"
     help = f"is ioplan[lab] installed for {host.python} there?"
     if done.returncode == 255:
         help = f"try it by hand: {shlex.join(host.command(name))} true"
-    raise ClusterError(f"the host {name} does not answer: {reason}; {help}")
+    raise ClusterError(
+        f"the host {name} does not answer: {reason}; {help}",
+        ClusterFault.HOST_UNREACHABLE,
+    )

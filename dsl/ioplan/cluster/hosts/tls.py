@@ -1,7 +1,7 @@
-"""The keys that the hosts of a lab know each other by.
+"""The keys by which the hosts of a lab authenticate each other.
 
-Whoever has them can run programs on every host. They are made once, by `ioplan lab
-up`, stay in the user's state folder, and travel to the hosts through ssh only.
+Whoever has them can run programs on every host. `ioplan lab up` makes them once; they
+are kept in the user's state folder, and copied to the hosts by ssh only.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ioplan.cluster.errors import ClusterError
+from ioplan.core.error_kinds import ClusterFault
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "lab.pem", "lab.key"
 FILES = (AUTHORITY, CERTIFICATE, KEY)
-LIFE = timedelta(days=3650)
+VALIDITY = timedelta(days=3650)
 
 
 def tls_folder() -> Path:
@@ -30,9 +31,9 @@ def tls_folder() -> Path:
 
 
 def security_for(address: str) -> Security | None:
-    """What to talk to an address with; nothing on loopback. Raises ClusterError.
+    """The TLS settings for an address; None on loopback. Raises ClusterError.
 
-    Tasks are programs: a port that takes them from anybody is a way in for all.
+    Tasks are programs: a port that accepts them from anybody is open to attack.
     """
     from distributed.security import Security  # noqa: PLC0415
 
@@ -42,7 +43,8 @@ def security_for(address: str) -> Security | None:
     folder = tls_folder()
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise ClusterError(
-            f"{folder} has no {missing[0]}: call `ioplan lab up` once, as this user"
+            f"{folder} has no {missing[0]}: call `ioplan lab up` once, as this user",
+            ClusterFault.NO_KEYS,
         )
     authority, certificate, key = (str(folder / name) for name in FILES)
     roles = ("client", "scheduler", "worker")
@@ -52,17 +54,19 @@ def security_for(address: str) -> Security | None:
 
 
 def check_address(address: str) -> None:
-    """Refuse what others on the network could use. Raises ClusterError."""
+    """Refuse an address that others on the network could use. Raises ClusterError."""
     scheme = _scheme(address)
     if scheme not in ("tls", "tcp") or not urlsplit(address).port:
         raise ClusterError(
             f"the scheduler's address {address!r} is none; write for example "
-            f"tls://10.0.0.1:8786"
+            f"tls://10.0.0.1:8786",
+            ClusterFault.BAD_ADDRESS,
         )
     if scheme == "tcp" and not _is_loopback(address):
         raise ClusterError(
             f"the scheduler's address {address!r} has no TLS, and is not on this "
-            f"host: whoever reaches it could run programs; write tls:// for tcp://"
+            f"host: whoever reaches it could run programs; write tls:// for tcp://",
+            ClusterFault.NO_TLS,
         )
 
 
@@ -77,8 +81,8 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def keep(texts: dict[str, str]) -> None:
-    """Write the keys of a lab down, for this user only. Raises OSError."""
+def store_keys(texts: dict[str, str]) -> None:
+    """Write the keys of a lab, readable for this user only. Raises OSError."""
     folder = tls_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in FILES:
@@ -89,23 +93,24 @@ def keep(texts: dict[str, str]) -> None:
         part.replace(folder / name)
 
 
-def kept() -> dict[str, str]:
+def load_or_make_keys() -> dict[str, str]:
     """The keys; made if there are none yet. Raises OSError, ClusterError."""
     folder = tls_folder()
     if not all((folder / name).is_file() for name in FILES):
-        keep(_made())
+        store_keys(_make_keys())
     return {name: (folder / name).read_text() for name in FILES}
 
 
-def _made() -> dict[str, str]:
-    """An authority whose key is forgotten at once, and the one pair it has signed."""
+def _make_keys() -> dict[str, str]:
+    """An authority, whose private key is not kept, and the one pair that it signs."""
     try:
         from cryptography import x509  # noqa: PLC0415
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ClusterError(
-            f"keys are made with {error.name}: pip install 'ioplan[lab]'"
+            f"keys are made with {error.name}: pip install 'ioplan[lab]'",
+            ClusterFault.MISSING_PACKAGE,
         ) from error
 
     def key() -> Any:
@@ -119,7 +124,7 @@ def _made() -> dict[str, str]:
         made = x509.CertificateBuilder().subject_name(name(subject))
         made = made.issuer_name(name("ioplan lab")).public_key(public)
         made = made.serial_number(x509.random_serial_number())
-        made = made.not_valid_before(begin).not_valid_after(begin + LIFE)
+        made = made.not_valid_before(begin).not_valid_after(begin + VALIDITY)
         limits = x509.BasicConstraints(ca=is_authority, path_length=None)
         made = made.add_extension(limits, critical=True)
         use = dict.fromkeys(USES, False)

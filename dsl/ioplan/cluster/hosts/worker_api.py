@@ -1,4 +1,4 @@
-"""What runs on a lab's hosts, within their workers."""
+"""What runs within the workers, on the hosts of a lab."""
 
 from __future__ import annotations
 
@@ -12,50 +12,59 @@ from typing import Any
 from ioplan import __version__
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.lane import LaneCall
-from ioplan.cluster.jobs.lane_folder import LaneFolder, bury, folders, lanes_root
+from ioplan.cluster.jobs.lane_folder import (
+    LaneFolder,
+    lane_folders,
+    lanes_root,
+    reap_children,
+)
+from ioplan.core.error_kinds import ClusterFault
 
-LOOK_S = 0.5
+POLL_S = 0.5
 NEWEST_JOBS = 3
-"""Of these the states are told also where all of a job has ended."""
+"""The states of their lanes are reported even if all of them have ended."""
 
 
-async def work(call_json: str) -> dict[str, Any]:
-    """A lane until it ends; one that goes on already is only watched."""
+async def run_lane(call_json: str, program: str) -> dict[str, Any]:
+    """Start a lane, unless it runs already, and wait for its end.
+
+    `program` is the module that runs a lane. Returns its state.
+    """
     lane = LaneFolder.of(LaneCall.model_validate_json(call_json))
-    while not (state := lane.advance()).ended:
-        await asyncio.sleep(LOOK_S)
+    while not (state := lane.advance(program)).ended:
+        await asyncio.sleep(POLL_S)
     return state.model_dump(mode="json")
 
 
 def lane_states() -> list[dict[str, Any]]:
-    """How the lanes of this host go; told with each of its worker's heartbeats."""
-    bury()
+    """The states of this host's lanes; every heartbeat of its worker has them."""
+    reap_children()
     root = lanes_root()
     jobs = sorted((path.name for path in root.glob("2*/")), reverse=True)
-    lanes = (lane for job in jobs[:NEWEST_JOBS] for lane in folders(root, job))
+    lanes = (lane for job in jobs[:NEWEST_JOBS] for lane in lane_folders(root, job))
     return [lane.state().model_dump(mode="json") for lane in lanes]
 
 
 def stop_lanes(sessions: Sequence[str]) -> None:
     """End their I/O."""
-    for lane in _of(sessions):
+    for lane in _lanes_of(sessions):
         lane.stop()
 
 
-def let_again(sessions: Sequence[str]) -> dict[str, float]:
-    """Those that stopped or failed may go on; when they were let, by session."""
-    lanes = [lane for lane in _of(sessions) if lane.again()]
+def reset_lanes(sessions: Sequence[str]) -> dict[str, float]:
+    """Let stopped and failed lanes be started again; returns when, by session."""
+    lanes = [lane for lane in _lanes_of(sessions) if lane.reset()]
     return {lane.path.name: lane.state().at_s for lane in lanes}
 
 
-def _of(sessions: Sequence[str]) -> list[LaneFolder]:
-    found = folders(lanes_root())
+def _lanes_of(sessions: Sequence[str]) -> list[LaneFolder]:
+    found = lane_folders(lanes_root())
     return [lane for lane in found if lane.path.name in sessions]
 
 
 @cache
 def versions() -> dict[str, str]:
-    """What must be the same on all hosts."""
+    """Versions that must be the same on all hosts."""
     found = {"ioplan": __version__, "python": platform.python_version()}
     for name in ("distributed", "cloudpickle", "msgpack"):
         try:
@@ -66,7 +75,7 @@ def versions() -> dict[str, str]:
 
 
 def check_versions(name: str, there: dict[str, str]) -> None:
-    """Raises ClusterError where a version differs that must not."""
+    """Compare a host's versions with those here. Raises ClusterError."""
     here = versions()
     wrong = [
         f"{what} {there.get(what, 'none')} there, {own} here"
@@ -76,5 +85,6 @@ def check_versions(name: str, there: dict[str, str]) -> None:
     if wrong:
         raise ClusterError(
             f"the host {name} has other versions: {'; '.join(wrong)}; make them the "
-            f"same, then call `ioplan lab up` again"
+            f"same, then call `ioplan lab up` again",
+            ClusterFault.VERSION_MISMATCH,
         )

@@ -1,4 +1,4 @@
-"""From a group of a lab to calls of lanes."""
+"""From a target or group of a lab to a job with a lane for each target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.job import Job
 from ioplan.cluster.jobs.lane import LaneCall
-from ioplan.lab.cross_references import members, seen_from
+from ioplan.core.error_kinds import ClusterFault
+from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import (
@@ -25,10 +26,11 @@ from ioplan.target_entry import LabTarget
 FOLDER = "plan"
 
 
-def bundle(plan: Path) -> dict[str, str]:
-    """Texts by path: the plan first. Suites that come with ioplan are everywhere.
+def plan_files(plan: Path) -> dict[str, str]:
+    """The plan and the files that it uses: texts by path, the plan's first.
 
-    The plan was checked before. Raises OSError.
+    Without the suites that come with ioplan, as every host has them. The plan was
+    checked before. Raises OSError.
     """
     path = plan.resolve()
     found = {f"{FOLDER}/{path.name}": read_text(path)}
@@ -42,13 +44,13 @@ def bundle(plan: Path) -> dict[str, str]:
 
 
 def is_fleet(lab: Lab, word: str | None) -> bool:
-    """Whether it names a group, or a target on another host."""
+    """Whether the word after `--target` is a group, or a target on another host."""
     entry = lab.targets.get(word or "")
     return word in lab.groups or bool(entry and entry.host)
 
 
 def fleet_targets(lab: Lab, word: str) -> list[str]:
-    """The targets that a word after `--target` stands for."""
+    """The targets that the word after `--target` stands for."""
     return members(lab, word) if word in lab.groups else [word]
 
 
@@ -60,19 +62,19 @@ def new_job(
     args: Sequence[str],
     store: Path,
 ) -> Job:
-    """A lane for each target; `store` is for those here. Raises ClusterError, OSError.
+    """A job with a lane for each target; `store` is for those of this host.
 
-    The lab was read before, and is right.
+    The lab was checked before. Raises ClusterError, OSError.
     """
     lab = read_lab(lab_file)
-    id, files = new_session_id(), bundle(plan)
+    id, files = new_session_id(), plan_files(plan)
     labs: dict[str | None, str] = {None: lab_file.read_text()}
     calls = []
     for number, target in enumerate(fleet_targets(lab, word), 1):
         entry = lab.targets[target]
         _check_path(target, entry)
         if entry.host not in labs:
-            labs[entry.host] = _text(seen_from(lab, str(entry.host)))
+            labs[entry.host] = _lab_text(for_host(lab, str(entry.host)))
         host = lab.hosts.get(entry.host or "")
         lock = (f"lock {entry.lock}",) if entry.lock else ()
         call = LaneCall(
@@ -88,44 +90,48 @@ def new_job(
             store=host.store if host else str(store.absolute()),
         )
         calls.append(call)
-    at = _at(lab, calls)
-    return Job(id=id, plan=title, where=word, scheduler=at, calls=tuple(calls))
+    scheduler = _scheduler_for(lab, calls)
+    return Job(id=id, plan=title, where=word, scheduler=scheduler, calls=tuple(calls))
 
 
 def _check_path(name: str, entry: LabTarget) -> None:
-    """A lane has a folder of its own; an address of a backend has a colon."""
+    """Each lane has a folder of its own; only an address of a backend has a colon."""
     path = entry.path or "/"
     if not path.startswith("/") and ":" not in path:
         raise ClusterError(
-            f"the lab's target {name!r} has the path {path!r}, which is another file "
-            f"in each folder; write it from / on"
+            f"the lab's target {name!r} has the relative path {path!r}, which is "
+            f"another file in each lane's folder; write the absolute path",
+            ClusterFault.RELATIVE_PATH,
         )
 
 
-def _at(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
+def _scheduler_for(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
     if not any(call.host for call in calls):
         return None
     if not all(call.host for call in calls):
-        here = next(call.target for call in calls if not call.host)
+        local = next(call.target for call in calls if not call.host)
         raise ClusterError(
-            f"some targets are on hosts of the lab, and {here} is on none; give it a "
-            f"host, or run it by itself"
+            f"some targets are on hosts of the lab, and {local} is on none; give it a "
+            f"host, or run it by itself",
+            ClusterFault.MIXED_HOSTS,
         )
     if lab.scheduler is None:
         raise ClusterError(
             "the lab has hosts, and names no scheduler; add at its beginning for "
-            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there'
+            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there',
+            ClusterFault.NO_SCHEDULER,
         )
     return lab.scheduler
 
 
-def _text(lab: Lab) -> str:
+def _lab_text(lab: Lab) -> str:
     """As a lab file."""
     try:
         import tomli_w  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ClusterError(
-            f"lanes on other hosts need {error.name}: pip install 'ioplan[lab]'"
+            f"lanes on other hosts need {error.name}: pip install 'ioplan[lab]'",
+            ClusterFault.MISSING_PACKAGE,
         ) from error
-    said = lab.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    return tomli_w.dumps(said)
+    values = lab.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return tomli_w.dumps(values)

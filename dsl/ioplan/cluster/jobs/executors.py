@@ -1,4 +1,4 @@
-"""Those who do the lanes of a job: this host, or the workers of a lab."""
+"""What runs the lanes of a job: this host, or the workers of a lab."""
 
 from __future__ import annotations
 
@@ -12,45 +12,48 @@ States = dict[str, LaneState]
 """By session."""
 
 
-class Crew(Protocol):
-    """Every method may be called again at any time, and does nothing twice.
+class Executor(Protocol):
+    """Every method can be repeated at any time: no lane is started twice.
 
-    Raises OSError where a lane cannot be begun here, ClusterError.
+    Raises OSError where a lane cannot be started here, ClusterError.
     """
 
     def check(self, calls: Sequence[LaneCall]) -> None:
-        """See that nothing is in the way, before anything begins."""
+        """Check that all lanes can be started, before any is."""
 
-    def begin(self, calls: Sequence[LaneCall]) -> None:
-        """See that these lanes go on, or begin them."""
+    def start(self, calls: Sequence[LaneCall]) -> None:
+        """Start the lanes that do not run yet."""
 
-    def look(self, calls: Sequence[LaneCall]) -> States:
-        """How they go, as far as it is known now."""
+    def states(self, calls: Sequence[LaneCall]) -> States:
+        """The states that are known now."""
 
     def missing(self, calls: Iterable[LaneCall]) -> list[str]:
-        """The hosts of which nothing is heard."""
+        """The lanes' hosts that do not report."""
 
     def stop(self, calls: Iterable[LaneCall]) -> list[str]:
-        """End their I/O; returns the hosts that could not be told."""
+        """End the lanes' I/O; returns the hosts that could not be reached."""
 
-    def again(self, calls: Iterable[LaneCall]) -> None:
-        """Let those that stopped or failed go on from what they have done."""
+    def reset(self, calls: Iterable[LaneCall]) -> None:
+        """Let stopped and failed lanes be started again; what they did is kept."""
 
     def close(self) -> None:
-        """Leave them alone."""
+        """Disconnect; the lanes go on."""
 
 
-class Here:
-    """Lanes on this host."""
+class LocalExecutor:
+    """Lanes on this host, each a process that runs `program`."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
 
     def check(self, calls: Sequence[LaneCall]) -> None:
         pass
 
-    def begin(self, calls: Sequence[LaneCall]) -> None:
+    def start(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:
-            LaneFolder.of(call).advance()
+            LaneFolder.of(call).advance(self.program)
 
-    def look(self, calls: Sequence[LaneCall]) -> States:
+    def states(self, calls: Sequence[LaneCall]) -> States:
         return {call.session: LaneFolder.of(call).state() for call in calls}
 
     def missing(self, calls: Iterable[LaneCall]) -> list[str]:
@@ -61,9 +64,9 @@ class Here:
             LaneFolder.of(call).stop()
         return []
 
-    def again(self, calls: Iterable[LaneCall]) -> None:
+    def reset(self, calls: Iterable[LaneCall]) -> None:
         for call in calls:
-            LaneFolder.of(call).again()
+            LaneFolder.of(call).reset()
 
     def close(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""A job: a plan on several targets, as the host where it was begun knows it."""
+"""A job: a plan on several targets, as known on the host where it was started."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ioplan.store.errors import StoreError
 
 
 class Job(Model):
-    """`scheduler` is where lanes on other hosts are dispatched; none without them.
+    """`scheduler` is its address, if lanes are on other hosts.
 
-    `known` is how the lanes went when somebody looked last, by session.
+    `known` has the last known state of each lane, by session.
     """
 
     id: str
@@ -25,20 +25,20 @@ class Job(Model):
     calls: tuple[LaneCall, ...]
     known: dict[str, LaneState] = Field(default_factory=dict)
 
-    def known_to_end(self, call: LaneCall) -> bool:
-        """Whether this lane has ended, as far as is known."""
+    def has_ended(self, call: LaneCall) -> bool:
+        """Whether this lane is known to have ended."""
         state = self.known.get(call.session)
         return bool(state and state.ended)
 
 
 class Jobs:
-    """The jobs that were begun here, beside the store."""
+    """The jobs that were started on this host, in a folder beside the store."""
 
     def __init__(self, store: Path) -> None:
         self.folder = store.absolute().parent / "jobs"
 
     def keep(self, job: Job) -> None:
-        """Write it down. Raises StoreError."""
+        """Write a job to its file. Raises StoreError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             part = self.folder / f".{job.id}"
@@ -50,24 +50,24 @@ class Jobs:
             ) from error
 
     def ids(self) -> list[str]:
-        """The newest first."""
+        """The ids of all jobs, the newest first."""
         return sorted((file.stem for file in self.folder.glob("*.json")), reverse=True)
 
     def has(self, id: str) -> bool:
-        """Whether it is the id of a job, all of it."""
+        """Whether a job has this complete id."""
         return id in self.ids()
 
     def job(self, key: str) -> Job:
-        """The job of an id, of the beginning of one, or "last". Raises StoreError."""
+        """The job by its id, the beginning of it, or "last". Raises StoreError."""
         ids = self.ids()
-        found = ids[:1] if key == "last" else self._fitting(key)
+        found = ids[:1] if key == "last" else self._matching(key)
         if len(found) != 1:
             several = f"{len(found)} jobs begin with it" if found else "there is none"
             near = did_you_mean(key, ids)
             raise StoreError(f"no job {key!r} in {self.folder}: {several}{near}")
         return self._read(self.folder / f"{found[0]}.json")
 
-    def _fitting(self, key: str) -> list[str]:
+    def _matching(self, key: str) -> list[str]:
         ids = self.ids()
         return [key] if key in ids else [one for one in ids if one.startswith(key)]
 

@@ -1,4 +1,4 @@
-"""What a lane is told: one plan on one target of one host."""
+"""A lane: one plan on one target of one host; what it has to do, and its state."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ioplan.core.model import Model
 
 
 class LaneCall(Model):
-    """All that the host needs, in itself: nothing of the caller's disk is read.
+    """Everything that the host needs: nothing is read from the caller's disk.
 
     `files` are the plan and what it uses, by paths below the lane's folder, `lab` is
-    the lab as the host sees it, `args` are further words of `ioplan run`. No two
-    lanes of a host with a lock in common go on at the same time.
+    the lab file as the host needs it, `args` are further arguments of `ioplan run`.
+    Two lanes of a host that share one of their `locks` do not run at the same time.
     """
 
     job: str
@@ -33,8 +33,8 @@ class LaneCall(Model):
 LaneStatus = Literal[
     "waiting", "running", "ok", "unmet", "refused", "failed", "died", "stopped"
 ]
-"""`unmet`: an expectation was not shown to hold. `died`: killed, and again when it
-was started anew. `stopped`: by a signal or by `ioplan cancel`."""
+"""`unmet`: an expectation was not shown to hold. `died`: killed, and killed again after
+each restart. `stopped`: by a signal or by `ioplan cancel`."""
 
 BY_EXIT: dict[int, LaneStatus] = {
     0: "ok",
@@ -46,7 +46,7 @@ BY_EXIT: dict[int, LaneStatus] = {
 
 
 class LaneState(Model):
-    """The latest that is known. `done` is the share of the plan from 0 to 1."""
+    """The latest known state. `done` is the fraction of the plan, from 0 to 1."""
 
     job: str
     session: str
@@ -68,11 +68,11 @@ class LaneState(Model):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen by itself."""
+        """Whether the lane has ended, in whatever way."""
         return self.status not in ("waiting", "running")
 
 
-def unheard(call: LaneCall) -> LaneState:
-    """Of a lane of which nothing is known yet."""
+def initial_state(call: LaneCall) -> LaneState:
+    """The state of a lane of which nothing is known yet."""
     same = ("job", "session", "target", "host")
     return LaneState(**{name: getattr(call, name) for name in same})

@@ -1,8 +1,8 @@
 """A lane on its host: a folder, and a process that holds the lock in it.
 
-The process is nobody's child in earnest: who started it may end, and another finds
-the lane again by its folder. So neither a lost link nor a killed worker touches the
-I/O, and no lane is started twice.
+The process is in a session of its own, and the folder identifies the lane: whoever
+started it may end, and another process finds it again. So neither a lost connection
+nor a killed worker affects the I/O, and no lane is started twice.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, unheard
+from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, initial_state
 from ioplan.store.store import default_path
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 STATE_BYTES = 4096
-TELL_AGAIN_S = 10
-MOST_MESSAGE = 1000
+SIGNAL_AGAIN_S = 10
+MAX_MESSAGE = 1000
 LANES = "lanes"
 CHILDREN: list[subprocess.Popen[bytes]] = []
-"""Those that this process has started, so that they are buried when they end."""
+"""The lanes' processes that this process has started, until they are reaped."""
 
 
 def lanes_root(store: str | None = None) -> Path:
-    """Where the lanes of a host are: beside its store."""
+    """The folder of all lanes of a host, beside its store."""
     path = Path(store).expanduser() if store else default_path()
     return path.absolute().parent / LANES
 
@@ -58,45 +58,45 @@ class LaneFolder:
             file = self.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        self._write_state(unheard(call))
+        self._write_state(initial_state(call))
         part = self.path / f"call.{os.getpid()}"
         part.write_text(call.model_dump_json())
-        part.replace(self.call_file)  # the last: now the lane is there
+        part.replace(self.call_file)  # the last: now the lane exists
 
     def call(self) -> LaneCall:
-        """What it was told."""
+        """What it has to do."""
         return LaneCall.model_validate_json(self.call_file.read_text())
 
-    # ---- how it goes
+    # ---- its state
 
     def state(self) -> LaneState:
-        """As its process has written it down, or has left it."""
+        """As its process wrote it, or as it is if that was killed."""
         state = self._read_state()
         if state.exit_code is not None:
             return state
-        if self.is_held():
+        if self.is_running():
             return state
-        state = self._read_state()  # it may just have ended
+        state = self._read_state()  # it may have ended just now
         if state.exit_code is None and state.attempts:
-            return self._left_behind(state)
+            return self._state_when_killed(state)
         return state
 
-    def _left_behind(self, state: LaneState) -> LaneState:
+    def _state_when_killed(self, state: LaneState) -> LaneState:
         if self.stop_file.exists():
             return state.model_copy(update={"status": "stopped"})
-        if state.attempts >= MOST_ATTEMPTS:
+        if state.attempts >= MAX_ATTEMPTS:
             text = f"its process was ended {state.attempts} times without a word"
             return state.model_copy(update={"status": "died", "message": text})
         return state.model_copy(update={"status": "waiting"})
 
-    def tell(self, state: LaneState) -> None:
-        """Write down how it goes; never an error, as the disk may be full."""
+    def write_state(self, state: LaneState) -> None:
+        """Write the state; never raises, as the disk may be full."""
         with suppress(OSError):
             self._write_state(state)
 
     def _write_state(self, state: LaneState) -> None:
-        """In place and always as long: that needs no room on a full disk."""
-        change = {"at_s": time.time(), "message": state.message[-MOST_MESSAGE:]}
+        """In place and with a fixed length: that needs no room on a full disk."""
+        change = {"at_s": time.time(), "message": state.message[-MAX_MESSAGE:]}
         text = state.model_copy(update=change).model_dump_json()
         fd = os.open(self.state_file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -105,45 +105,42 @@ class LaneFolder:
             os.close(fd)
 
     def _read_state(self) -> LaneState:
-        """A reader may come in the middle of a write, so it looks again."""
+        """A read in the middle of a write is repeated."""
         for _ in range(20):
             with suppress(ValueError):
                 return LaneState.model_validate_json(self.state_file.read_bytes())
             time.sleep(0.005)
-        return unheard(self.call())
+        return initial_state(self.call())
 
-    def is_held(self) -> bool:
-        """Whether its process is there."""
+    def is_running(self) -> bool:
+        """Whether its process exists: it holds the lock."""
         with self._lock(fcntl.LOCK_SH) as fd:
             return fd is None
 
     # ---- its process
 
-    def advance(self) -> LaneState:
-        """Start it if it was not yet, or was killed; how it goes now."""
-        bury()
+    def advance(self, program: str) -> LaneState:
+        """Start it if it was not yet, or was killed; returns its state.
+
+        `program` is the module that runs a lane.
+        """
+        reap_children()
         state = self.state()
         if not state.ended and not self.stop_file.exists():
-            self._start()
+            self._start(program)
             return self.state()
         if self.stop_file.exists() and state.status == "waiting":
             return state.model_copy(update={"status": "stopped"})
         return state
 
-    def _start(self) -> None:
+    def _start(self, program: str) -> None:
         with self._lock() as fd:
             if fd is None or self._read_state().exit_code is not None:
                 return
             state = self._read_state()
             attempts = {"attempts": state.attempts + 1, "status": "waiting"}
             self._write_state(state.model_copy(update=attempts))
-            command = [
-                sys.executable,
-                "-m",
-                "ioplan.cli.workers.lane",
-                str(self.path),
-                str(fd),
-            ]
+            command = [sys.executable, "-m", program, str(self.path), str(fd)]
             with self.errors_file.open("wb") as errors:
                 child = subprocess.Popen(
                     command,
@@ -159,7 +156,7 @@ class LaneFolder:
 
     @contextmanager
     def _lock(self, how: int = fcntl.LOCK_EX) -> Iterator[int | None]:
-        """The lock, for a moment or for a child; None while another has it."""
+        """The lock, for this block or for a child; None while another has it."""
         fd = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, how | fcntl.LOCK_NB)
@@ -170,34 +167,37 @@ class LaneFolder:
             os.close(fd)
 
     def stop(self) -> None:
-        """It stops as by Ctrl-C, and is not started again.
+        """Stop it as Ctrl-C does; it is not started again.
 
-        A second signal would break off the storing of its last run, so one that was
-        told a moment ago is not told again.
+        A second signal would interrupt the storing of its last run, so none is sent
+        soon after the first.
         """
-        is_told = self._was_told()
+        was_signalled = self._was_signalled()
         self.stop_file.touch()
-        if self.is_held() and not is_told:
+        if self.is_running() and not was_signalled:
             pid = int(self.lock_file.read_text() or 0)
-            if self._is_ours(pid):
+            if self._is_own(pid):
                 os.kill(pid, signal.SIGTERM)
 
-    def _was_told(self) -> bool:
+    def _was_signalled(self) -> bool:
         try:
-            return time.time() - self.stop_file.stat().st_mtime < TELL_AGAIN_S
+            return time.time() - self.stop_file.stat().st_mtime < SIGNAL_AGAIN_S
         except FileNotFoundError:
             return False
 
-    def _is_ours(self, pid: int) -> bool:
-        """Numbers of processes are used again."""
+    def _is_own(self, pid: int) -> bool:
+        """Process ids are reused: whether it is the process of this lane."""
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             return False
         return os.fsencode(self.path) in command
 
-    def again(self) -> bool:
-        """What was stopped, failed or refused may go on; whether it was that."""
+    def reset(self) -> bool:
+        """Let it be started again if it was stopped, refused or has failed.
+
+        Returns whether that was so.
+        """
         with self._lock() as fd:
             state = self._read_state()
             if fd is None or state.status in ("ok", "unmet"):
@@ -208,27 +208,29 @@ class LaneFolder:
             self._write_state(fresh)
             return True
 
-    def end(self, state: LaneState, code: int) -> None:
-        """The last word of its process."""
+    def finish(self, state: LaneState, code: int) -> None:
+        """Write the last state, when its process ends with this exit code."""
         status = BY_EXIT.get(code, "failed")
         text = "" if status == "ok" else self.errors() or state.message
         change = {"status": status, "exit_code": code, "message": text}
-        self.tell(state.model_copy(update=change | {"iops": None, "p99_ns": None}))
+        self.write_state(
+            state.model_copy(update=change | {"iops": None, "p99_ns": None})
+        )
 
     def errors(self) -> str:
-        """What its process said."""
+        """What its process wrote to standard error."""
         try:
             return self.errors_file.read_text(errors="replace").strip()
         except OSError:
             return ""
 
 
-def bury() -> None:
-    """Ended children of this process are no zombies."""
+def reap_children() -> None:
+    """Wait for the lanes' processes that have ended, so that they are no zombies."""
     CHILDREN[:] = [child for child in CHILDREN if child.poll() is None]
 
 
-def folders(root: Path, job: str = "*") -> list[LaneFolder]:
+def lane_folders(root: Path, job: str = "*") -> list[LaneFolder]:
     """The lanes below a root, the newest job first."""
     found = (file.parent for file in root.glob(f"{job}/*/call.json"))
     return [LaneFolder(path) for path in sorted(found, reverse=True)]

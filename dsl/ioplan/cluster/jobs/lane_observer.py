@@ -1,4 +1,4 @@
-"""A session's progress for those who look at a lane from outside."""
+"""Observes a lane's session, for those who watch the lane from outside."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ioplan.records.record import Interval, RunRecord, Verdict
 from ioplan.records.session import Session
 from ioplan.runner.observer import SessionObserver
 
-EVERY_S = 0.5
+WRITE_EVERY_S = 0.5
 
 
-class Board(SessionObserver):
-    """Writes the lane's state down, as often as people look."""
+class LaneObserver(SessionObserver):
+    """Writes the lane's state to its folder, twice a second at most."""
 
     def __init__(self, lane: LaneFolder) -> None:
         self.lane = lane
         self.state: LaneState = lane.state()
-        self.total_s = self.left_s = 0.0
-        self.told_s = 0.0
+        self.total_s = 0.0
+        self.written_s = 0.0
 
     def _change(self, at_once: bool = False, **change: Any) -> None:
         self.state = self.state.model_copy(update=change)
         now_s = time.monotonic()
-        if at_once or now_s - self.told_s >= EVERY_S:
-            self.told_s = now_s
-            self.lane.tell(self.state)
+        if at_once or now_s - self.written_s >= WRITE_EVERY_S:
+            self.written_s = now_s
+            self.lane.write_state(self.state)
 
     def session_started(self, session: Session, total_s: float) -> None:
-        self.total_s = self.left_s = total_s
+        self.total_s = total_s
         self._change(
             at_once=True, status="running", message="", runs=0, unmet=0, left_s=total_s
         )

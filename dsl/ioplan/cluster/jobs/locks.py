@@ -1,4 +1,4 @@
-"""What lanes of a host have in common, one at a time."""
+"""Locks that the lanes of a host share, so that they use something one at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 
 @contextmanager
-def held(
-    folder: Path, names: Iterable[str], wait: Callable[[str], None]
+def locked(
+    folder: Path, names: Iterable[str], on_wait: Callable[[str], None]
 ) -> Iterator[None]:
-    """Hold all of them; `wait` is told the name of one that another lane has.
+    """Hold all these locks; `on_wait` gets the name of one that has to be waited for.
 
-    All take them in the same order, so that no two wait for each other.
+    All lanes take them in the same order, so that no two wait for each other.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
@@ -24,13 +24,13 @@ def held(
             path = folder / quote(name, safe="")
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             stack.callback(os.close, fd)
-            _take(fd, name, wait)
+            _lock(fd, name, on_wait)
         yield
 
 
-def _take(fd: int, name: str, wait: Callable[[str], None]) -> None:
+def _lock(fd: int, name: str, on_wait: Callable[[str], None]) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        wait(name)
+        on_wait(name)
         fcntl.flock(fd, fcntl.LOCK_EX)

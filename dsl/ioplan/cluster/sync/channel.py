@@ -1,4 +1,4 @@
-"""Lines to and from the parts of a session on several hosts, over the lab's TLS."""
+"""Lines of JSON to and from the participants of a session, over the lab's TLS."""
 
 from __future__ import annotations
 
@@ -16,43 +16,51 @@ from distributed import Client
 from distributed.comm import Comm, connect
 
 from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.sync.participant import SILENT_S
+from ioplan.cluster.sync.messages import SILENT_S, Message
 from ioplan.cluster.sync.relay import OP
-from ioplan.cluster.sync.start_skew import FEWEST, MOST, Offset, exchanged, surest
+from ioplan.cluster.sync.start_skew import (
+    MAX_EXCHANGES,
+    MIN_EXCHANGES,
+    Offset,
+    least_uncertain,
+    offset_of,
+)
+from ioplan.core.error_kinds import Cause, ClusterFault
 
 CONNECT_S = 10
 PING_S, BURST_S = 1.0, 0.004
-SURE_S = 5.0
-STARTING_S = 20.0
-"""A part's process takes a while until it answers."""
-Heard = tuple[str, dict[str, Any]]
-"""A host, and what its part says."""
+CLOCK_S = 5.0
+STARTUP_S = 20.0
+"""A participant's process needs some time before its first answer."""
+Received = tuple[str, Message]
+"""A host, and a message of its participant."""
 
 
-class Links:
-    """One link for each host. What all of them say comes into one queue."""
+class Channels:
+    """A channel to each host. All messages come into one queue."""
 
     def __init__(self, client: Client, addresses: dict[str, str], session: str) -> None:
-        """Raises ClusterError."""
-        self.heard: SimpleQueue[Heard] = SimpleQueue()
+        """Connect to all. Raises ClusterError."""
+        self.received: SimpleQueue[Received] = SimpleQueue()
         self.lost: set[str] = set()
         self.clocks: dict[str, deque[Offset]] = {}
         self.client, self.session = client, session
         self.loop = client.loop.asyncio_loop
         self.comms: dict[str, Comm] = {}
-        self.heard_s: dict[str, float] = {}
+        self.received_s: dict[str, float] = {}
         self.locks: dict[str, asyncio.Lock] = {}
         self.tasks: list[asyncio.Task[None]] = []
         try:
-            self._do(self._connect(addresses)).result(2 * CONNECT_S)
+            self._run(self._connect(addresses)).result(2 * CONNECT_S)
         except (OSError, TimeoutError) as error:
             raise ClusterError(
                 f"the workers of {', '.join(addresses)} cannot be reached: {error}; "
-                f"start them with `ioplan lab up`"
+                f"start them with `ioplan lab up`",
+                ClusterFault.NO_WORKER,
             ) from error
 
-    def _do(self, what: Any) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(what, self.loop)
+    def _run(self, coroutine: Any) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     async def _connect(self, addresses: dict[str, str]) -> None:
         arguments = self.client.connection_args
@@ -60,40 +68,40 @@ class Links:
             comm = await connect(address, timeout=CONNECT_S, **arguments)
             await comm.write({"op": OP, "session": self.session, "reply": False})
             self.comms[host], self.locks[host] = comm, asyncio.Lock()
-            self.clocks[host] = deque(maxlen=MOST)
-            self.heard_s[host] = time.monotonic() + STARTING_S
+            self.clocks[host] = deque(maxlen=MAX_EXCHANGES)
+            self.received_s[host] = time.monotonic() + STARTUP_S
         for host in addresses:
             for work in (self._listen(host), self._ping(host)):
                 self.tasks.append(asyncio.create_task(work))
 
-    # ---- what is said
+    # ---- sending
 
-    def say(self, host: str, **message: Any) -> None:
-        """Say something to a host; one that is lost does not hear it."""
+    def send(self, host: str, **message: Any) -> None:
+        """Send a message to a host, unless it is lost."""
         if host not in self.lost:
-            self._do(self._write(host, message))
+            self._run(self._write(host, message))
 
-    async def _write(self, host: str, message: dict[str, Any]) -> None:
+    async def _write(self, host: str, message: Message) -> None:
         with suppress(OSError):  # the listener notices it, too
             async with self.locks[host]:
                 await self.comms[host].write(json.dumps(message))
 
     async def _ping(self, host: str) -> None:
-        """A part that hears nothing ends its I/O. Also keeps its clock in view."""
+        """Ask for its time: a participant that receives nothing ends its I/O."""
         while host not in self.lost:
-            if time.monotonic() - self.heard_s[host] > SILENT_S:
-                self._lose(host, f"nothing was heard of it for {SILENT_S:.0f} s")
+            if time.monotonic() - self.received_s[host] > SILENT_S:
+                self._lose(host, f"it has been silent for {SILENT_S:.0f} s")
                 self.comms[host].abort()
                 return
-            asyncio.create_task(self._write(host, _what_time()))  # noqa: RUF006  a cut link must not hold it up
+            asyncio.create_task(self._write(host, _clock_question()))  # noqa: RUF006  a cut link must not hold it up
             await asyncio.sleep(PING_S)
 
-    # ---- what is heard
+    # ---- receiving
 
-    def next(self, wait_s: float) -> Heard | None:
-        """What comes next, from any host; None where nothing does."""
+    def receive(self, timeout_s: float) -> Received | None:
+        """The next message of any host; None if there is none in time."""
         try:
-            return self.heard.get(timeout=wait_s)
+            return self.received.get(timeout=timeout_s)
         except Empty:
             return None
 
@@ -101,53 +109,54 @@ class Links:
         try:
             while True:
                 line: Any = await self.comms[host].read()
-                self._take(host, json.loads(line), time.time_ns())
+                self._handle(host, json.loads(line), time.time_ns())
         except OSError as error:
             self._lose(host, f"its link ended: {error}")
 
     def _lose(self, host: str, why: str) -> None:
         if host not in self.lost:
             self.lost.add(host)
-            self.heard.put((host, {"said": "lost", "text": why}))
+            self.received.put((host, {"said": "lost", "text": why}))
 
-    def _take(self, host: str, message: dict[str, Any], now_ns: int) -> None:
-        self.heard_s[host] = time.monotonic()
+    def _handle(self, host: str, message: Message, now_ns: int) -> None:
+        self.received_s[host] = time.monotonic()
         if message["said"] == "clock":
-            found = exchanged(message["sent_ns"], message["at_ns"], now_ns)
+            found = offset_of(message["sent_ns"], message["at_ns"], now_ns)
             self.clocks[host].append(found)
         else:
-            self.heard.put((host, message))
+            self.received.put((host, message))
 
     # ---- clocks
 
     def offsets(self, hosts: Sequence[str]) -> dict[str, Offset]:
-        """How far their clocks are off, asked anew. Raises ClusterError."""
+        """The hosts' clock offsets, measured now. Raises ClusterError."""
         for host in hosts:
             self.clocks[host].clear()
-            self._do(self._burst(host))
-        deadline_s = time.monotonic() + SURE_S
-        while unsure := [one for one in hosts if len(self.clocks[one]) < FEWEST]:
+            self._run(self._burst(host))
+        deadline_s = time.monotonic() + CLOCK_S
+        while few := [one for one in hosts if len(self.clocks[one]) < MIN_EXCHANGES]:
             if self.lost & set(hosts) or time.monotonic() > deadline_s:
-                why = f"it is lost (it did not tell the time within {SURE_S:.0f} s)"
-                raise ClusterError("; ".join(f"{host}: {why}" for host in unsure))
+                why = f"it is lost (it did not tell the time within {CLOCK_S:.0f} s)"
+                text = "; ".join(f"{host}: {why}" for host in few)
+                raise ClusterError(text, Cause.HOST_LOST)
             time.sleep(BURST_S)
-        return {host: surest(tuple(self.clocks[host])) for host in hosts}
+        return {host: least_uncertain(tuple(self.clocks[host])) for host in hosts}
 
     async def _burst(self, host: str) -> None:
-        for _ in range(2 * FEWEST):
-            await self._write(host, _what_time())
+        for _ in range(2 * MIN_EXCHANGES):
+            await self._write(host, _clock_question())
             await asyncio.sleep(BURST_S)
 
     # ---- the end
 
-    def drop(self, host: str) -> None:
-        """Hang up on one: its part ends."""
+    def disconnect(self, host: str) -> None:
+        """Cut one channel: its participant ends."""
         self.loop.call_soon_threadsafe(self.comms[host].abort)
 
     def close(self) -> None:
-        """Hang up on all."""
+        """Cut all channels."""
         with suppress(TimeoutError, RuntimeError):
-            self._do(self._close()).result(2)
+            self._run(self._close()).result(2)
         self.client.close(timeout=2)
 
     async def _close(self) -> None:
@@ -157,5 +166,5 @@ class Links:
             comm.abort()
 
 
-def _what_time() -> dict[str, Any]:
+def _clock_question() -> Message:
     return {"do": "clock", "sent_ns": time.time_ns()}

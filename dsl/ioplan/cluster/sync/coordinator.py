@@ -1,4 +1,4 @@
-"""One run that several hosts do together, and its one result."""
+"""Coordinates a run that several hosts do together, and merges it into one result."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.sync.channel import Links
-from ioplan.cluster.sync.job_split import hosts_of, share_of
-from ioplan.cluster.sync.merge import Series, added_results
-from ioplan.cluster.sync.participant import LEAVING_S, SILENT_S
-from ioplan.cluster.sync.start_skew import LEAD_NS, Offset, Start, skew_of, warning
+from ioplan.cluster.sync.channel import Channels
+from ioplan.cluster.sync.job_split import hosts_of, job_of_host
+from ioplan.cluster.sync.merge import IntervalMerger, sum_results
+from ioplan.cluster.sync.messages import SILENT_S
+from ioplan.cluster.sync.participant import END_S
+from ioplan.cluster.sync.start_skew import (
+    LEAD_NS,
+    Offset,
+    Start,
+    skew_of,
+    skew_warning,
+)
 from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
@@ -22,12 +29,12 @@ from ioplan.runner.execute.io_errors import device_failure, errors_in
 
 EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 UNKNOWN = Offset(0, 0)
-LOOK_S = 0.5
-LEFT_S = LEAVING_S + 5
+POLL_S = 0.5
+DISCONNECT_S = END_S + 5
 
 
 @dataclass
-class Side:
+class HostRun:
     """What is known of one host's part of the run."""
 
     host: str
@@ -38,8 +45,8 @@ class Side:
     clock: Offset = UNKNOWN
     more: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, event: Event) -> None:
-        """Count what the host did by itself."""
+    def add(self, event: Event) -> None:
+        """Count what this host has done."""
         self.measurement.add(event)
         if isinstance(event, Progress):
             self.errors += errors_in(event)
@@ -52,25 +59,25 @@ class Side:
     def result(self) -> Result | None:
         return self.measurement.result
 
-    def trouble(self, target: str, asked: bool) -> Failure | None:
-        """Why this host's part cannot be used."""
+    def problem(self, target: str, stopped: bool) -> Failure | None:
+        """Why this host's part cannot be used; `stopped` says that it was told to."""
         found = self.measurement.failure
         found = found or device_failure(target, self.errors, self.measurement)
         if found:
             return found
         if self.over and self.result is None:
             return Failure(cause="no-result", message="it ended without a result")
-        if self.result and self.result.stopped and not asked:
+        if self.result and self.result.stopped and not stopped:
             return Failure(cause="short", message="something stopped the run there")
         return None
 
     def start(self) -> Start | None:
-        """How it began; None where it does not say."""
+        """When it started; None if it did not report that."""
         actual_ns = self.measurement.facts.get("started_ns")
         return Start(self.agreed_ns, actual_ns, self.clock) if actual_ns else None
 
     def facts(self) -> dict[str, Any]:
-        """What a record keeps of this host alone."""
+        """What a record has of this host alone."""
         start, measured = self.start(), self.measurement
         return {
             "start": start.facts() if start else None,
@@ -83,131 +90,133 @@ class Side:
         }
 
 
-class TogetherExecution(Closing):
-    """A run under way on its hosts."""
+class CoordinatedExecution(Closing):
+    """A run in progress on its hosts."""
 
     def __init__(
         self,
-        links: Links,
+        channels: Channels,
         job: Job,
         leader: str,
         names: dict[str, str],
         machines: dict[str, dict[str, Any]],
     ) -> None:
-        """`names` has the target of each host in words, `machines` what each is."""
-        self.links, self.job, self.names = links, job, names
+        """`names` has each host's name of the target, `machines` each host's facts."""
+        self.channels, self.job, self.names = channels, job, names
         self.machines = machines
-        self.sides = {host: Side(host) for host in hosts_of(job, leader)}
-        self.series = Series(job, self.sides)
-        self.asked = self.ending = False
+        self.runs = {host: HostRun(host) for host in hosts_of(job, leader)}
+        self.merger = IntervalMerger(job, self.runs)
+        self.stopped = self.ending = False
         self.failure: Failure | None = None
-        self.first = ""
-        for host in self.sides:
-            part = share_of(job, host, leader)
-            links.say(host, do="start", job=part.model_dump(mode="json"))
+        self.failed_host = ""
+        for host in self.runs:
+            part = job_of_host(job, host, leader)
+            channels.send(host, do="start", job=part.model_dump(mode="json"))
 
     def __iter__(self) -> Iterator[Event]:
-        yield from self._gathered()
+        yield from self._until_ready()
         if self._all_ready():
-            self._agree()
+            self._set_start()
             yield self._started()
         while not self._all_over():
             yield from self._next()
-        yield from self.series.rest()
+        yield from self.merger.rest()
         yield self.failure or self._result()
 
-    # ---- what the hosts say
+    # ---- what the hosts report
 
-    def _gathered(self) -> Iterator[Event]:
+    def _until_ready(self) -> Iterator[Event]:
         while not self._all_ready() and not self._all_over():
             yield from self._next()
 
     def _all_ready(self) -> bool:
-        return all(side.is_ready and not side.over for side in self.sides.values())
+        return all(run.is_ready and not run.over for run in self.runs.values())
 
     def _all_over(self) -> bool:
-        return all(side.over for side in self.sides.values())
+        return all(run.over for run in self.runs.values())
 
     def _next(self) -> Iterator[Event]:
-        heard = self.links.next(LOOK_S)
-        if heard is None or heard[0] not in self.sides:
+        received = self.channels.receive(POLL_S)
+        if received is None or received[0] not in self.runs:
             return
-        side, message = self.sides[heard[0]], heard[1]
+        run, message = self.runs[received[0]], received[1]
         match message["said"]:
             case "event":
                 event = EVENTS.validate_python(message["event"])
-                side.take(event)
+                run.add(event)
                 if isinstance(event, Progress):
-                    yield from self.series.add(side.host, event)
+                    yield from self.merger.add(run.host, event)
             case "over":
-                side.over = True
-                side.more = {k: message[k] for k in ("telemetry", "warnings")}
+                run.over = True
+                run.more = {k: message[k] for k in ("telemetry", "warnings")}
             case "lost":
-                side.over = True
+                run.over = True
                 text = (
                     f"it is lost ({message['text']}); its I/O ends by itself after "
                     f"{SILENT_S:.0f} s without a word from here"
                 )
-                side.take(Failure(cause="host-lost", message=text))
-        self._look_at(side)
+                run.add(Failure(cause="host-lost", message=text))
+        self._check(run)
 
-    def _look_at(self, side: Side) -> None:
+    def _check(self, run: HostRun) -> None:
         """One host that fails ends the run on all."""
-        found = side.trouble(self.names[side.host], self.asked or self.ending)
-        if found and (self.failure is None or side.host == self.first):
-            self.first = side.host
-            text = f"{side.host}: {found.message}"
-            others = len(self.sides) > 1
+        found = run.problem(self.names[run.host], self.stopped or self.ending)
+        if found and (self.failure is None or run.host == self.failed_host):
+            self.failed_host = run.host
+            text = f"{run.host}: {found.message}"
+            others = len(self.runs) > 1
             text += "; the other hosts were stopped" * others
-            self.failure = Failure(cause=found.cause, message=text)
-            self.ending = True
-            self._say("stop")
+            self._fail(Failure(cause=found.cause, message=text))
 
-    def _say(self, what: str) -> None:
-        for host, side in self.sides.items():
-            if not side.over:
-                self.links.say(host, do=what)
+    def _fail(self, failure: Failure) -> None:
+        self.failure, self.ending = failure, True
+        self._send_all("stop")
+
+    def _send_all(self, what: str) -> None:
+        for host, run in self.runs.items():
+            if not run.over:
+                self.channels.send(host, do=what)
 
     # ---- the start
 
-    def _agree(self) -> None:
-        """One instant, told to each host by its own clock."""
+    def _set_start(self) -> None:
+        """Give all hosts one instant, each by its own clock."""
         try:
-            offsets = self.links.offsets(list(self.sides))
+            offsets = self.channels.offsets(list(self.runs))
         except ClusterError as error:
-            self.failure = Failure(cause="host-lost", message=str(error))
-            self.ending = True
-            self._say("stop")
+            self._fail(Failure(cause="host-lost", message=str(error)))
             return
         at_ns = time.time_ns() + LEAD_NS
-        for host, side in self.sides.items():
-            side.clock = offsets[host]
-            side.agreed_ns = at_ns + offsets[host].offset_ns
-            self.links.say(host, do="go", at_ns=side.agreed_ns)
+        for host, run in self.runs.items():
+            run.clock = offsets[host]
+            run.agreed_ns = at_ns + offsets[host].offset_ns
+            self.channels.send(host, do="go", at_ns=run.agreed_ns)
 
     def _started(self) -> Started:
-        """As the first host says; all are of one kind."""
-        first = next(iter(self.sides.values())).measurement.started
+        """That of the first host; all are alike."""
+        first = next(iter(self.runs.values())).measurement.started
         assert first
         return first.model_copy(update={"facts": {}})
 
     # ---- the result
 
     def _result(self) -> Result:
-        results = [side.result for side in self.sides.values() if side.result]
-        whole = added_results(self.job, results)
+        results = [run.result for run in self.runs.values() if run.result]
+        whole = sum_results(self.job, results)
         facts: dict[str, Any] = {}
         facts["hosts"] = {
-            host: side.facts() | {"machine": self.machines[host]}
-            for host, side in self.sides.items()
+            host: run.facts() | {"machine": self.machines[host]}
+            for host, run in self.runs.items()
         }
-        starts = {h: start for h, s in self.sides.items() if (start := s.start())}
-        warnings = [f"{h}: {one}" for h, s in self.sides.items() for one in _told(s)]
+        starts = {h: start for h, run in self.runs.items() if (start := run.start())}
+        warnings = [
+            f"{h}: {one}" for h, run in self.runs.items() for one in _warnings(run)
+        ]
         if len(starts) > 1:
             skew = skew_of(starts)
             facts["start_skew_ns"] = skew.skew_ns
             facts["start_skew_uncertainty_ns"] = skew.uncertainty_ns
-            warnings += filter(None, [warning(skew, self.job)])
+            warnings += filter(None, [skew_warning(skew, self.job)])
         change = {"facts": facts, "warnings": tuple(warnings)}
         return whole.model_copy(update=change)
 
@@ -215,25 +224,25 @@ class TogetherExecution(Closing):
 
     def stop(self) -> None:
         """End the I/O on all hosts; their results still come."""
-        self.asked = True
-        self._say("stop")
+        self.stopped = True
+        self._send_all("stop")
 
     def kill(self) -> None:
         """End it by force."""
-        self._say("kill")
+        self._send_all("kill")
 
     def close(self) -> None:
-        """No host goes on. Of one that does not say so, the link is cut: it ends."""
+        """Stop all hosts; disconnect those that do not end in time, which ends them."""
         self.stop()
-        deadline_s = time.monotonic() + LEFT_S
+        deadline_s = time.monotonic() + DISCONNECT_S
         while not self._all_over() and time.monotonic() < deadline_s:
             for _ in self._next():
                 pass
-        for host, side in self.sides.items():
-            if not side.over:
-                self.links.drop(host)
+        for host, run in self.runs.items():
+            if not run.over:
+                self.channels.disconnect(host)
 
 
-def _told(side: Side) -> tuple[str, ...]:
-    own = side.result.warnings if side.result else ()
-    return (*own, *side.more.get("warnings", ()))
+def _warnings(run: HostRun) -> tuple[str, ...]:
+    own = run.result.warnings if run.result else ()
+    return (*own, *run.more.get("warnings", ()))

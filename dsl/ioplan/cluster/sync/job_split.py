@@ -1,4 +1,4 @@
-"""One job for several hosts: the part of each."""
+"""Splits a job between several hosts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ioplan.planner.run_id import digest
 
 
 def hosts_of(job: Job, leader: str) -> list[str]:
-    """Who does something in it, each once; what names no host is the leader's."""
+    """The hosts of its streams, each once; a stream without hosts is the leader's."""
     return list(dict.fromkeys(h for s in job.streams for h in s.hosts or (leader,)))
 
 
-def share_of(job: Job, host: str, leader: str) -> Job:
-    """What one host does. It falls elsewhere than the same stream of another host."""
+def job_of_host(job: Job, host: str, leader: str) -> Job:
+    """One host's job. Its seed, and so its offsets, differ from the other hosts'."""
     streams = tuple(
         _stream(stream, host) for stream in job.streams if host in _of(stream, leader)
     )
@@ -23,8 +23,8 @@ def share_of(job: Job, host: str, leader: str) -> Job:
     return job.model_copy(update={"streams": streams, "seed": seed})
 
 
-def no_room(part: Job) -> list[Gap]:
-    """Streams whose region is too small to be shared out."""
+def region_gaps(part: Job) -> list[Gap]:
+    """A gap for each stream whose region is too small to be split."""
     reason = "its region has no room for a part of each host"
     return [
         Gap(stream=stream.name, field="region", reason=reason)
@@ -42,14 +42,13 @@ def _stream(stream: JobStream, host: str) -> JobStream:
     count = len(stream.hosts)
     if count < 2 or stream.pattern == "random":
         return stream
-    place, unit = stream.hosts.index(host), _unit(stream)
-    whole = stream.region_bytes
-    part = whole // count // unit * unit
-    start = stream.region_start_bytes + place * part
-    change = {"region_start_bytes": start, "region_end_bytes": start + part}
+    number, unit_bytes = stream.hosts.index(host), _unit_bytes(stream)
+    part_bytes = stream.region_bytes // count // unit_bytes * unit_bytes
+    start = stream.region_start_bytes + number * part_bytes
+    change = {"region_start_bytes": start, "region_end_bytes": start + part_bytes}
     return stream.model_copy(update=change)
 
 
-def _unit(stream: JobStream) -> int:
+def _unit_bytes(stream: JobStream) -> int:
     sizes = (*stream.read_sizes, *stream.write_sizes)
     return max(*(one.size_bytes for one in sizes), stream.align_bytes or 0)

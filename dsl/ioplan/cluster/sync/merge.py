@@ -1,4 +1,4 @@
-"""The counts of several hosts, added up: every count and every bin, exactly."""
+"""The exact sum of several hosts' counts, histogram bins included."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from ioplan.job import Counts, Cpu, Job, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
 
-Place = tuple[bool, int]
-"""Whether it is measured, and the number of the interval."""
+IntervalKey = tuple[bool, int]
+"""Whether the interval is measured, not warm-up; and its number."""
 
 
-def added(parts: Sequence[Counts]) -> Counts:
-    """The sum; extremes are those of the parts that have any I/O."""
+def sum_counts(parts: Sequence[Counts]) -> Counts:
+    """The sum; minimum and maximum are of the parts that did any I/O."""
     done = [part for part in parts if part.ios]
     bins: Counter[int] = Counter()
     for part in parts:
@@ -31,10 +31,10 @@ def added(parts: Sequence[Counts]) -> Counts:
     )
 
 
-def added_streams(
+def sum_streams(
     job: Job, parts: Iterable[Sequence[StreamCounts]]
 ) -> tuple[StreamCounts, ...]:
-    """Streams of a name are one, in the order of the job."""
+    """Adds up the streams of the same name; in the job's order."""
     named: defaultdict[str, list[StreamCounts]] = defaultdict(list)
     for streams in parts:
         for stream in streams:
@@ -58,15 +58,15 @@ def _directions(parts: list[StreamCounts]) -> Iterator[tuple[Direction, Counts]]
     for direction in DIRECTIONS:
         found = [p.directions[direction] for p in parts if direction in p.directions]
         if found:
-            yield direction, added(found)
+            yield direction, sum_counts(found)
 
 
-def added_results(job: Job, results: Sequence[Result]) -> Result:
-    """All that was done, in the time of the slowest."""
+def sum_results(job: Job, results: Sequence[Result]) -> Result:
+    """The sum, in the time of the slowest."""
     return Result(
         run_ns=max(one.run_ns for one in results),
         stopped=any(one.stopped for one in results),
-        streams=added_streams(job, [one.streams for one in results]),
+        streams=sum_streams(job, [one.streams for one in results]),
         cpu=Cpu(
             user_ns=sum(one.cpu.user_ns for one in results),
             system_ns=sum(one.cpu.system_ns for one in results),
@@ -74,48 +74,48 @@ def added_results(job: Job, results: Sequence[Result]) -> Result:
     )
 
 
-class Series:
-    """Intervals of hosts that began together: one of all when each has told its."""
+class IntervalMerger:
+    """Adds up the intervals of hosts that started together, as they come in."""
 
     def __init__(self, job: Job, hosts: Iterable[str]) -> None:
         self.job = job
-        self.reached: dict[str, Place] = dict.fromkeys(hosts, (False, 0))
-        self.waiting: defaultdict[Place, list[Progress]] = defaultdict(list)
-        self.last: Place = (False, 0)
+        self.reached: dict[str, IntervalKey] = dict.fromkeys(hosts, (False, 0))
+        self.waiting: defaultdict[IntervalKey, list[Progress]] = defaultdict(list)
+        self.last: IntervalKey = (False, 0)
         self.t_ns = 0
 
     def add(self, host: str, progress: Progress) -> Iterator[Progress]:
-        """What is complete now."""
-        place = self._place(progress)
-        self.waiting[place].append(progress)
-        self.reached[host] = max(place, self.reached[host])
-        yield from self._due(min(self.reached.values()))
+        """Add a host's interval; yields the sums that are complete with it."""
+        key = self._key(progress)
+        self.waiting[key].append(progress)
+        self.reached[host] = max(key, self.reached[host])
+        yield from self._sums(min(self.reached.values()))
 
-    def _place(self, progress: Progress) -> Place:
-        """Backends tell at about the same times, not at the same ns.
+    def _key(self, progress: Progress) -> IntervalKey:
+        """Backends report at about the same times, not at the same nanosecond.
 
-        The last interval may be short, and is a place of its own.
+        The last interval may be short, and has a number of its own.
         """
         usual_ns = self.job.interval_ns
         middle_ns = progress.t_ns - min(progress.interval_ns, usual_ns) // 2
         return (not progress.warmup, middle_ns // usual_ns + 1)
 
     def rest(self) -> Iterator[Progress]:
-        """What is left when all have ended."""
-        yield from self._due(max(self.waiting, default=(False, 0)))
+        """The sums that are left when all hosts have ended."""
+        yield from self._sums(max(self.waiting, default=(False, 0)))
 
-    def _due(self, until: Place) -> Iterator[Progress]:
-        for place in sorted(one for one in self.waiting if one <= until):
-            yield self._added(place, self.waiting.pop(place))
+    def _sums(self, until: IntervalKey) -> Iterator[Progress]:
+        for key in sorted(one for one in self.waiting if one <= until):
+            yield self._sum(key, self.waiting.pop(key))
 
-    def _added(self, place: Place, parts: list[Progress]) -> Progress:
-        if place[0] != self.last[0]:
+    def _sum(self, key: IntervalKey, parts: list[Progress]) -> Progress:
+        if key[0] != self.last[0]:
             self.t_ns = 0
         t_ns = max(self.t_ns + 1, *(one.t_ns for one in parts))
-        interval_ns, self.t_ns, self.last = t_ns - self.t_ns, t_ns, place
+        interval_ns, self.t_ns, self.last = t_ns - self.t_ns, t_ns, key
         return Progress(
             t_ns=t_ns,
             interval_ns=interval_ns,
-            warmup=not place[0],
-            streams=added_streams(self.job, [one.streams for one in parts]),
+            warmup=not key[0],
+            streams=sum_streams(self.job, [one.streams for one in parts]),
         )

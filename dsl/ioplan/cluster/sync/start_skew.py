@@ -1,8 +1,9 @@
-"""How far another host's clock is off, as NTP measures it (RFC 5905, section 8).
+"""The clock offsets of other hosts, and how far apart the hosts started.
 
-A question is sent at t1 and answered by the other clock's time t2; the answer comes
-at t3. If both ways take as long, the other clock is ahead by t2 - (t1 + t3) / 2. If
-not, that is wrong by half of the time that the exchange took, at most.
+Offsets are measured as NTP does (RFC 5905, section 8): a question is sent at t1, the
+answer has the other clock's time t2 and arrives at t3. If both ways take equally long,
+the other clock is ahead by t2 - (t1 + t3) / 2; otherwise the error is at most half the
+round trip, (t3 - t1) / 2.
 """
 
 from __future__ import annotations
@@ -12,35 +13,36 @@ from typing import NamedTuple
 
 from ioplan.job import Job
 
-FEWEST, MOST = 8, 40
+MIN_EXCHANGES, MAX_EXCHANGES = 8, 40
 
 
 class Offset(NamedTuple):
-    """What the other clock shows, less what this one does, and how sure that is."""
+    """The other clock minus this one, and how uncertain that is."""
 
     offset_ns: int
     uncertainty_ns: int
 
 
-def exchanged(sent_ns: int, there_ns: int, heard_ns: int) -> Offset:
-    """What one exchange says."""
-    middle_ns = (sent_ns + heard_ns) // 2
-    return Offset(there_ns - middle_ns, (heard_ns - sent_ns + 1) // 2)
+def offset_of(sent_ns: int, there_ns: int, received_ns: int) -> Offset:
+    """What one exchange measures: t1, t2 and t3."""
+    middle_ns = (sent_ns + received_ns) // 2
+    return Offset(there_ns - middle_ns, (received_ns - sent_ns + 1) // 2)
 
 
-def surest(found: Iterable[Offset]) -> Offset:
-    """The exchange that was on its way for the shortest time."""
-    return min(found, key=lambda one: one.uncertainty_ns)
+def least_uncertain(offsets: Iterable[Offset]) -> Offset:
+    """That of the exchange with the shortest round trip."""
+    return min(offsets, key=lambda one: one.uncertainty_ns)
 
 
 LEAD_NS = 150_000_000
-"""From the word to the start: it must have reached all hosts by then."""
-LEAST_SKEW_NS = 10_000_000
-SHARE = 0.01
+"""From sending the start time to the start: all hosts must have received it by then."""
+MIN_SKEW_NS = 10_000_000
+MAX_SKEW_FRACTION = 0.01
+"""Of the run's length. A larger skew, and one above the minimum, gets a warning."""
 
 
 class Start(NamedTuple):
-    """One host's: the agreed time and the actual one are of its own clock."""
+    """One host's start: the agreed time and the actual one, by its own clock."""
 
     agreed_ns: int
     actual_ns: int
@@ -62,7 +64,7 @@ class Start(NamedTuple):
 
 
 class Skew(NamedTuple):
-    """From the first host's start to the last one's, and how sure that is."""
+    """From the first host's start to the last one's, and how uncertain that is."""
 
     skew_ns: int
     uncertainty_ns: int
@@ -71,22 +73,24 @@ class Skew(NamedTuple):
 
 
 def skew_of(starts: Mapping[str, Start]) -> Skew:
-    """Of two hosts or more. Clocks are off by what was measured of them, at most by
-    the uncertainties of both."""
+    """The skew of two hosts or more.
+
+    Its uncertainty is the sum of the two largest ones of the clocks.
+    """
     first = min(starts, key=lambda host: starts[host].late_ns)
     last = max(starts, key=lambda host: starts[host].late_ns)
-    sure = sorted(start.clock.uncertainty_ns for start in starts.values())
+    uncertainties_ns = sorted(one.clock.uncertainty_ns for one in starts.values())
     skew_ns = starts[last].late_ns - starts[first].late_ns
-    return Skew(skew_ns, sum(sure[-2:]), first, last)
+    return Skew(skew_ns, sum(uncertainties_ns[-2:]), first, last)
 
 
-def warning(skew: Skew, job: Job) -> str:
-    """Where a part of the run was not done together; else empty."""
-    lasts_ns = job.warmup_ns + (job.run_ns or 0)
-    most_ns = max(LEAST_SKEW_NS, SHARE * lasts_ns)
-    if skew.skew_ns <= most_ns:
+def skew_warning(skew: Skew, job: Job) -> str:
+    """That a host started too late; empty if none did."""
+    length_ns = job.warmup_ns + (job.run_ns or 0)
+    max_ns = max(MIN_SKEW_NS, MAX_SKEW_FRACTION * length_ns)
+    if skew.skew_ns <= max_ns:
         return ""
     return (
         f"{skew.last} began {skew.skew_ns / 1e6:.1f} ms after {skew.first} (known to "
-        f"{skew.uncertainty_ns / 1e6:.1f} ms); more than {most_ns / 1e6:.1f} ms"
+        f"{skew.uncertainty_ns / 1e6:.1f} ms); more than {max_ns / 1e6:.1f} ms"
     )

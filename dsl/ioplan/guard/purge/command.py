@@ -12,32 +12,32 @@ from ioplan.guard.purge import supervisor
 from ioplan.guard.target import Target
 from ioplan.target_entry import DEVICE, PurgeCommand
 
-SHOWN = 300
-KEEPER = (sys.executable, "-IS", str(Path(supervisor.__file__)))
-"""By its file and without packages: it starts at once, wherever ioplan lies."""
+OUTPUT_CHARS = 300
+SUPERVISOR = (sys.executable, "-IS", str(Path(supervisor.__file__)))
+"""As a file and without packages: so it starts fast, wherever ioplan is installed."""
 
 
-def commanded(target: Target, said: PurgeCommand) -> str:
+def run_command(target: Target, purge: PurgeCommand) -> str:
     """Run it to its end, however long that takes. Raises BackendError, OSError."""
-    words = [word.replace(DEVICE, target.facts.path) for word in said.command]
-    end, lifeline = os.pipe()
+    words = [word.replace(DEVICE, target.facts.path) for word in purge.command]
+    read_end, write_end = os.pipe()
     with (
-        os.fdopen(end, "rb") as watched,
+        os.fdopen(read_end, "rb") as lifeline,
         subprocess.Popen(
-            [*KEEPER, *words],
-            stdin=watched,
+            [*SUPERVISOR, *words],
+            stdin=lifeline,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(target.fd,),  # while it goes on, the target stays locked
-        ) as keeper,
-        os.fdopen(lifeline, "wb"),  # closed, it ends all that was started
+            pass_fds=(target.fd,),  # the target stays locked while the program runs
+        ) as process,
+        os.fdopen(write_end, "wb"),  # closed, it ends all that was started
     ):
-        output, _ = keeper.communicate()
-    if keeper.returncode:
-        text = output.decode(errors="replace").strip()[-SHOWN:]
+        output, _ = process.communicate()
+    if process.returncode:
+        text = output.decode(errors="replace").strip()[-OUTPUT_CHARS:]
         raise BackendError(
             f"cannot purge {target.facts.path}: {words[0]} ended with "
-            f"{keeper.returncode}, and said: {text or 'nothing'}"
+            f"{process.returncode}, and said: {text or 'nothing'}"
         )
     return f"erased by {words[0]}"

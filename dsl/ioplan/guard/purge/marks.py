@@ -1,4 +1,4 @@
-"""Blocks written all over a target before a purge, to see whether one is left."""
+"""Marks: blocks written all over a target before a purge, to see if any is left."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
-class Found:
-    """What reads back in the places of the marks."""
+class MarksFound:
+    """How many marks were written, are left, and read back as all zeros or ones.
+
+    `first_byte` is the offset of the first one left.
+    """
 
     count: int
     left: int
@@ -28,7 +31,7 @@ class Found:
     ones: int
 
     def __str__(self) -> str:
-        """For one that left no mark."""
+        """After a purge that left none."""
         if self.zeros == self.count:
             return f"{self.count} marks read back as zeros"
         if self.ones == self.count:
@@ -49,32 +52,32 @@ class Marks:
         }
 
     def write(self) -> None:
-        """Write them, and have them on the medium. Raises OSError."""
+        """Write them, and flush them to the medium. Raises OSError."""
         with self._direct(os.O_RDWR) as (fd, buffer):
-            for place, mark in self.marks.items():
+            for offset, mark in self.marks.items():
                 buffer[:] = mark
-                os.pwritev(fd, [buffer], place)
+                os.pwritev(fd, [buffer], offset)
             os.fsync(fd)
 
-    def read(self) -> Found:
+    def read(self) -> MarksFound:
         """Look for them past the page cache. Raises OSError."""
         with self._direct(os.O_RDONLY) as (fd, buffer):
-            back = {place: _read(fd, place, buffer) for place in self.marks}
-        left = [p for p, mark in self.marks.items() if _is_left(mark, back[p])]
-        blank = [set(data) for data in back.values()]
-        return Found(
-            count=len(back),
+            data = {offset: _read(fd, offset, buffer) for offset in self.marks}
+        left = [at for at, mark in self.marks.items() if _is_left(mark, data[at])]
+        byte_values = [set(block) for block in data.values()]
+        return MarksFound(
+            count=len(data),
             left=len(left),
             first_byte=left[0] if left else 0,
-            zeros=blank.count({0}),
-            ones=blank.count({255}),
+            zeros=byte_values.count({0}),
+            ones=byte_values.count({255}),
         )
 
     @contextmanager
     def _direct(self, mode: int) -> Iterator[tuple[int, mmap.mmap]]:
-        """The very file that is held, once more, whatever its name means by now."""
-        again = f"/proc/self/fd/{self.target.fd}"
-        fd = os.open(again, mode | os.O_DIRECT | os.O_CLOEXEC)
+        """The open file or device, opened again, whatever its path leads to now."""
+        same = f"/proc/self/fd/{self.target.fd}"
+        fd = os.open(same, mode | os.O_DIRECT | os.O_CLOEXEC)
         try:
             with mmap.mmap(-1, self.block_bytes) as buffer:
                 yield fd, buffer
@@ -90,14 +93,14 @@ def numbers(blocks: int, count: int) -> Iterator[int]:
         yield start if part == 1 else end - 1 if last else random.randrange(start, end)
 
 
-def _read(fd: int, place: int, buffer: mmap.mmap) -> bytes:
-    if os.preadv(fd, [buffer], place) != len(buffer):
-        raise OSError(errno.EIO, f"a short read at byte {place}")
+def _read(fd: int, offset: int, buffer: mmap.mmap) -> bytes:
+    if os.preadv(fd, [buffer], offset) != len(buffer):
+        raise OSError(errno.EIO, f"a short read at byte {offset}")
     return bytes(buffer)
 
 
-def _is_left(mark: bytes, back: bytes) -> bool:
-    """Whether any sector of a mark is as it was written."""
+def _is_left(mark: bytes, data: bytes) -> bool:
+    """Whether any sector of a mark reads back as it was written."""
     starts = range(0, len(mark), SECTOR_BYTES)
-    parts = (slice(start, start + SECTOR_BYTES) for start in starts)
-    return any(mark[part] == back[part] for part in parts)
+    sectors = (slice(start, start + SECTOR_BYTES) for start in starts)
+    return any(mark[sector] == data[sector] for sector in sectors)

@@ -10,7 +10,12 @@ from collections.abc import Callable
 from ioplan.backends import BackendError, ProgressCallback
 from ioplan.devices.device import Device
 from ioplan.devices.nvme import Controller, Nvme
-from ioplan.guard.purge.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog, watched
+from ioplan.guard.purge.sanitize_log import (
+    LOG_BYTES,
+    LOG_PAGE,
+    SanitizeLog,
+    wait_for_end,
+)
 from ioplan.guard.target import Target
 
 FORMAT, SANITIZE = 0x80, 0x84
@@ -20,29 +25,30 @@ FORMAT_MS = 4 * 3_600_000
 """The kernel resets a drive that takes longer; nvme-cli's 10 minutes may be too few."""
 BLKSSZGET, BLKFLSBUF = 0x1268, 0x1261
 
-Act = Callable[[ProgressCallback], str]
+Erase = Callable[[ProgressCallback], str]
+"""Erases a target, and returns how."""
 
 
-def formatting(target: Target) -> Act:
-    """Check that a format takes this namespace alone. Raises BackendError, OSError."""
+def prepare_format(target: Target) -> Erase:
+    """Check that a format erases only this namespace. Raises BackendError, OSError."""
     nvme = _namespace(target, "format")
     controller = nvme.controller()
     if not controller.formats:
-        raise _refused(target, "format", "its controller does not know the command")
+        raise _refused(target, "format", "its controller does not have the command")
     if controller.formats_all:
         _check_alone(target, nvme, controller, "format")
 
-    def act(_: object) -> str:
+    def erase(_: object) -> str:
         word = nvme.layout().cdw10(USER_DATA_ERASE)
         nvme.admin(FORMAT, nvme.nsid, word, timeout_ms=FORMAT_MS)
         _check_unchanged(target)
         return f"formatted, namespace {nvme.nsid} with erase of user data"
 
-    return act
+    return erase
 
 
-def sanitizing(target: Target) -> Act:
-    """Check that the drive has nothing else on it. Raises BackendError, OSError."""
+def prepare_sanitize(target: Target) -> Erase:
+    """Check that the drive has no other namespace. Raises BackendError, OSError."""
     nvme = _namespace(target, "sanitize")
     controller = nvme.controller()
     action = action_of(controller)
@@ -54,19 +60,19 @@ def sanitizing(target: Target) -> Act:
         why = "it is being sanitized already; wait until that ends"
         raise _refused(target, "sanitize", why)
 
-    def act(tell: ProgressCallback) -> str:
+    def erase(on_progress: ProgressCallback) -> str:
         nvme.admin(SANITIZE, 0, action)
-        trouble = watched(lambda: _log(nvme), tell)
+        trouble = wait_for_end(lambda: _log(nvme), on_progress)
         if trouble:
             raise BackendError(f"cannot purge {target.facts.path}: {trouble}")
         _check_unchanged(target)
         return f"sanitized, by {'block' if action == BLOCK_ERASE else 'crypto'} erase"
 
-    return act
+    return erase
 
 
 def action_of(controller: Controller) -> int | None:
-    """Block erase first; never overwriting, which wears the flash out."""
+    """Block erase if there is one; never overwrite, which wears the flash."""
     if controller.block_erase:
         return BLOCK_ERASE
     return CRYPTO_ERASE if controller.crypto_erase else None
@@ -77,7 +83,7 @@ def _log(nvme: Nvme) -> SanitizeLog:
 
 
 def _namespace(target: Target, what: str) -> Nvme:
-    """A partition's descriptor takes the same commands, for the whole namespace."""
+    """Not of a partition: commands to it affect the whole namespace."""
     device = Device.numbered(os.fstat(target.fd).st_rdev)
     if not device.disk.text("nsid"):
         raise _refused(target, what, "it is no NVMe namespace")
@@ -87,7 +93,7 @@ def _namespace(target: Target, what: str) -> Nvme:
 
 
 def _check_alone(target: Target, nvme: Nvme, controller: Controller, what: str) -> None:
-    others = nvme.others(controller)
+    others = nvme.other_namespaces(controller)
     if others:
         listed = ", ".join(map(str, others))
         why = f"that erases the whole drive, and it has other namespaces too: {listed}"
@@ -102,8 +108,8 @@ def _refused(target: Target, what: str, why: str) -> BackendError:
 
 
 def _check_unchanged(target: Target) -> None:
-    """What the session knows of the target must hold after it, too."""
-    fcntl.ioctl(target.fd, BLKFLSBUF)  # nothing of before is to be read from memory
+    """Capacity and block size must be what the session knows."""
+    fcntl.ioctl(target.fd, BLKFLSBUF)  # drop what the page cache has of before
     size = os.lseek(target.fd, 0, os.SEEK_END)
     (block,) = struct.unpack("i", fcntl.ioctl(target.fd, BLKSSZGET, bytes(4)))
     if (size, block) != (target.facts.capacity_bytes, target.facts.block_bytes):

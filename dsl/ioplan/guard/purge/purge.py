@@ -1,45 +1,41 @@
-"""Makes a target as new, and proves it by reading back.
+"""Erases a target, and proves it by reading back.
 
-What erases it is the lab's choice, `purge` in `[targets.NAME]`; a file's blocks are
-always given back to its file system. No way is trusted: marks are written over the
-whole target before, and none of them may be left after. Else the purge has failed.
+The lab chooses the method, with `purge` in `[targets.NAME]`; a file's blocks are
+always given back to its file system. No method is trusted: marks are written all
+over the target before, and if one of them is left after, the purge has failed.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 
 from ioplan.backends import BackendError, ProgressCallback, ignore_progress
 from ioplan.devices.nvme import NvmeError
-from ioplan.guard.purge.command import commanded
+from ioplan.guard.purge.command import run_command
 from ioplan.guard.purge.kernel import discard, punch, write_zeros
 from ioplan.guard.purge.marks import Marks
-from ioplan.guard.purge.nvme import formatting, sanitizing
+from ioplan.guard.purge.nvme import Erase, prepare_format, prepare_sanitize
 from ioplan.guard.target import Target
 from ioplan.target_entry import PurgeCommand
 
-Act = Callable[[ProgressCallback], str]
-"""Erases, and returns how."""
-
-OTHERS = (
-    "choose another way in the lab, with `purge` in the target's [targets.NAME]: "
+OTHER_METHODS = (
+    "choose another method in the lab, with `purge` in the target's [targets.NAME]: "
     '"format" or "sanitize" for NVMe, or "zeros", which overwrites all of it'
 )
 
 
-def purge(target: Target, tell: ProgressCallback = ignore_progress) -> str:
+def purge(target: Target, on_progress: ProgressCallback = ignore_progress) -> str:
     """Erase it. Returns how, and what reads back. Raises BackendError.
 
-    Nothing is written before all is checked that the chosen way needs.
+    Nothing is written before all requirements of the method are checked.
     """
     target.check_name()
     try:
-        act = _act(target)
+        erase = _erase_method(target)
         marks = Marks(target)
         marks.write()
-        how = act(tell)
+        how = erase(on_progress)
         os.fsync(target.fd)
         found = marks.read()
     except OSError as error:
@@ -50,33 +46,33 @@ def purge(target: Target, tell: ProgressCallback = ignore_progress) -> str:
         ) from error
     if found.left:
         raise BackendError(
-            f"{target.facts.path} was {how}, and says that all went well, but "
+            f"{target.facts.path} was {how}, and reported success, but "
             f"{found.left} of {found.count} marks are still there, the first at byte "
             f"{found.first_byte}: it is not erased; {_instead(target)}"
         )
     return f"{how}; {found}"
 
 
-def _act(target: Target) -> Act:
-    """What is to be done. Raises BackendError where it must not be."""
+def _erase_method(target: Target) -> Erase:
+    """The lab's method. Raises BackendError, OSError where it must not be used."""
     if target.facts.kind != "block":
         return lambda _: punch(target)
     match target.entry.purge if target.entry else "discard":
-        case PurgeCommand() as said:
-            return lambda _: commanded(target, said)
+        case PurgeCommand() as command:
+            return lambda _: run_command(target, command)
         case "format":
-            return formatting(target)
+            return prepare_format(target)
         case "sanitize":
-            return sanitizing(target)
+            return prepare_sanitize(target)
         case "zeros":
-            return lambda tell: write_zeros(target, tell)
-    return lambda tell: discard(target, tell)
+            return lambda on_progress: write_zeros(target, on_progress)
+    return lambda on_progress: discard(target, on_progress)
 
 
 def _failed(target: Target, error: OSError) -> str:
     text = f"cannot purge {target.facts.path}: {error.strerror or error}"
     if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY):
-        text += f"; it cannot be erased so: {_instead(target)}"
+        text += f"; it does not support this method: {_instead(target)}"
     if error.errno in (errno.EACCES, errno.EPERM):
         text += "; only root may do this to it"
     return text
@@ -85,4 +81,4 @@ def _failed(target: Target, error: OSError) -> str:
 def _instead(target: Target) -> str:
     if target.facts.kind != "block":
         return "put it on another file system, or plan without `purge`"
-    return OTHERS
+    return OTHER_METHODS
