@@ -29,7 +29,7 @@ from run_data import measurement, record, session
 from ioplan.backends import BackendError
 from ioplan.cli import main
 from ioplan.cli.commands.sessions import plan_of
-from ioplan.cli.display.output import unfit
+from ioplan.cli.display.output import unprintable
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable, printable_lines
 from ioplan.export.export import export
@@ -242,7 +242,7 @@ def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
     sent = on_a_terminal("check", word, cwd=Path("/"))
     assert "has characters that cannot be shown" in sent and "exit code 2" in sent
     assert steers(MOVES.sub("", sent)) == []
-    assert unfit(["fine", "über/plan.ioplan", word]) == word
+    assert unprintable(["fine", "über/plan.ioplan", word]) == word
 
 
 # no shell, and one door to the terminal: told by the text of the program

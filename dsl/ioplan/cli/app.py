@@ -10,7 +10,7 @@ from typing import Any
 
 from ioplan.cli import completion
 from ioplan.cli.arguments import Call, CallError, parse
-from ioplan.cli.display.output import say, unfit
+from ioplan.cli.display.output import print_message, unprintable
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
 from ioplan.cli.help import error_page, help_page
 from ioplan.cli.interface.declare import Command, Group
@@ -29,8 +29,10 @@ def _run(words: list[str]) -> int:
     if shell := os.environ.get(completion.VARIABLE, "").removeprefix("complete_"):
         sys.stdout.write(completion.answers(shell, IOPLAN))
         return HELD
-    if word := unfit(words):
-        say(f"error: the argument {word!a} has characters that cannot be shown; rename")
+    if word := unprintable(words):
+        print_message(
+            f"error: the argument {word!a} has characters that cannot be shown; rename"
+        )
         return USAGE
     try:
         call = parse(words, IOPLAN)
@@ -57,7 +59,7 @@ def _guarded(do: Callable[[], int], as_json: bool = False) -> int:
     try:
         return do()
     except KeyboardInterrupt:
-        say("interrupted")
+        print_message("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads on; Python must not complain either

@@ -13,27 +13,19 @@ from ioplan.backends import (
     Backend,
     BackendError,
     Drive,
-    TargetFacts,
     TargetRequest,
     find,
 )
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import size
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.value import Value
 from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.resolve import resolve_target
-from ioplan.guard.size import capacity_of
 from ioplan.guard.target import make_scratch
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab, usual_path
-from ioplan.language.fields import SECTOR_BYTES
 from ioplan.language.quantity import size_text
-
-DEFAULT_CAPACITY_BYTES = 10**12
-NO_TARGET = "TARGET"
-"""What a plan is shown for where none is named."""
 
 
 class Choice(Value):
@@ -44,29 +36,15 @@ class Choice(Value):
     lab: Lab
 
 
-def assumed_facts(
-    target: str | None, capacity: str | None, lab: Path | None = None
-) -> TargetFacts:
-    """The facts of a target that need not be there: a capacity, a path."""
-    if target and capacity:
-        raise UsageError("say --target or --capacity, not both")
-    target = resolve_target(target, read_lab(lab)).path if target else None
-    found = capacity_of(target) if target else size(capacity, "--capacity")
-    return TargetFacts(
-        path=target or NO_TARGET,
-        kind="assumed",
-        capacity_bytes=found or DEFAULT_CAPACITY_BYTES,
-        block_bytes=SECTOR_BYTES,
-    )
-
-
-def chosen(name: str | None, lab_path: Path | None, settings: list[str]) -> Choice:
+def chosen_backend(
+    name: str | None, lab_path: Path | None, settings: list[str]
+) -> Choice:
     """The backend by name, else the lab's. Raises BackendError, LabError."""
     lab = read_lab(lab_path)
-    return usable(name or lab.backend, lab, settings)
+    return usable_backend(name or lab.backend, lab, settings)
 
 
-def usable(name: str, lab: Lab, settings: list[str]) -> Choice:
+def usable_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
     """The backend, if it can run here. Raises BackendError."""
     backend = find(name)
     options = {**lab.options_of(name), **option_pairs(settings)}
@@ -135,7 +113,7 @@ def confirmed(error: ConsentError) -> bool:
     """Whether the person typed the whole name of what is to be overwritten."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    say(f"{error}\nor type {error.id} now: ", end="")
+    print_message(f"{error}\nor type {error.id} now: ", end="")
     return sys.stdin.readline().strip() == error.id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import RUN_FAILED, USAGE
 from ioplan.core.error_kinds import Cause, CommandFault, ExplainedError
 from ioplan.language.errors.diagnostic import PlanError
@@ -33,7 +33,7 @@ def exit_code(error: Exception, as_json: bool) -> int:
             f"error: ioplan itself failed: {type(error).__name__}: {error}\n"
             f"set IOPLAN_DEBUG=1 to see where, and please report it"
         )
-    say(text)
+    print_message(text)
     if as_json:
         print(json.dumps({"type": "error", "kind": kind, "text": str(error)}))
     return code

@@ -144,9 +144,9 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _columns() -> int:
-    said = os.environ.get("COLUMNS", "")
-    if said.isdigit() and int(said):
-        return int(said)
+    width = os.environ.get("COLUMNS", "")
+    if width.isdigit() and int(width):
+        return int(width)
     for stream in (sys.__stdout__, sys.__stderr__, sys.__stdin__):
         try:
             return os.get_terminal_size(stream.fileno()).columns  # type: ignore[union-attr]

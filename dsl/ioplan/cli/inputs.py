@@ -15,14 +15,15 @@ from ioplan.language.syntax.source import Source, Span
 from ioplan.suites import suite_file, suite_names
 
 PAGE_BYTES = 4096
+SIM = "sim"
 
 
-def checked(
+def checked_plan(
     path: Path,
     settings: list[str],
     time_scale: float = 1.0,
     profile: str = FULL,
-    begun: bool = False,
+    started: bool = False,
 ) -> CheckedPlan:
     """The checked plan. Raises PlanError and UsageError.
 
@@ -34,7 +35,7 @@ def checked(
     try:
         values = pairs(settings)
         plan = check_file(plan_path(path), values, time_scale, profile)
-        if not begun:
+        if not started:
             _check_used(plan, values)
         return plan
     except OSError as error:
@@ -65,6 +66,19 @@ def _check_used(plan: CheckedPlan, values: Mapping[str, str]) -> None:
 def plan_path(path: Path) -> Path:
     """The file itself, else the suite of that name, if there is one."""
     return path if path.exists() else suite_file(str(path)) or path
+
+
+def simulated(
+    sim: Path | None, backend: str | None, options: list[str]
+) -> tuple[str | None, list[str]]:
+    """`--sim FILE` as the backend and the option that it stands for."""
+    if sim is None:
+        return backend, options
+    if backend not in (None, SIM):
+        raise UsageError(
+            f"--sim is for the backend sim, not {backend}; say one of them"
+        )
+    return SIM, [*options, f"drive={sim}"]
 
 
 def pairs(settings: list[str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Builds `ioplan-engine` with cargo and puts it into the wheel.
+"""Makes what a package has beside its sources: the engine and the parser's tables.
 
 Without cargo the package still installs; the io_uring backend then says that
-the engine was not built and how to build it.
+the engine was not built and how to build it. Without the tables it still works:
+they are made on the first use.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,32 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 CRATE = Path("plugins/io_uring/engine")
 PLACE = Path("plugins/io_uring/ioplan_io_uring/bin/ioplan-engine")
+SOURCES = Path("dsl")
+TABLES = Path("ioplan/language/syntax/grammar.json")
+MAKE_TABLES = "from ioplan.language.syntax.grammar import grammar; grammar()"
+"""Writes them into the sources, unless they are there and of this grammar."""
 
 
-class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
+class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
     """Hatchling's custom build hook."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the engine before the wheel is put together."""
-        if self.target_name != "wheel":
-            return
+        """Make both before the wheel is put together."""
+        if self.target_name == "wheel":
+            self._add_tables(version, build_data)
+            self._add_engine(version, build_data)
+
+    def _add_tables(self, version: str, build_data: dict[str, Any]) -> None:
+        sources = Path(self.root) / SOURCES
+        command = [sys.executable, "-c", MAKE_TABLES]
+        path = {"PYTHONPATH": str(sources)}
+        subprocess.run(command, env=os.environ | path, check=False)
+        if not (sources / TABLES).exists():
+            self.app.display_warning("the parser's tables are made on the first use")
+        elif version != "editable":
+            build_data["force_include"][str(sources / TABLES)] = str(TABLES)
+
+    def _add_engine(self, version: str, build_data: dict[str, Any]) -> None:
         engine = self._built()
         if engine is None:
             self.app.display_warning(

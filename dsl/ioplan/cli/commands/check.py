@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ioplan.cli.display.output import say, tell
+from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
-from ioplan.cli.inputs import checked
+from ioplan.cli.inputs import checked_plan
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import PlanError, in_order
 from ioplan.language.syntax.formatter import format_text
@@ -25,15 +25,15 @@ def check_plans(
     code, found = HELD, []
     for path in plans:
         try:
-            checked(path, settings, profile=profile)
+            checked_plan(path, settings, profile=profile)
         except PlanError as error:
             code = USAGE
             found += in_order(error.diagnostics)
     if format == "json":
         print(json.dumps([one.as_json() for one in found], indent=2))
     elif found:
-        say("\n\n".join(one.render() for one in found))
-        say(f"\n{len(found)} error{'s' * (len(found) > 1)}")
+        print_message("\n\n".join(one.render() for one in found))
+        print_message(f"\n{len(found)} error{'s' * (len(found) > 1)}")
     return code
 
 
@@ -47,10 +47,10 @@ def format_plans(plans: list[Path], check: bool) -> int:
             continue
         code = DIFFERENT if check else HELD
         if check:
-            tell(f"{path} is not formatted")
+            print_line(f"{path} is not formatted")
         else:
             _rewrite(path, formatted)
-            tell(f"{path} reformatted")
+            print_line(f"{path} reformatted")
     return code
 
 

@@ -13,12 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, make_target, open_drive, resolved_request, usable
+from ioplan.cli.choose import (
+    Choice,
+    make_target,
+    open_drive,
+    resolved_request,
+    usable_backend,
+)
 from ioplan.cli.commands.run import check_fit, new_session, session_folder
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.inputs import checked, size
+from ioplan.cli.inputs import checked_plan, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
 from ioplan.core.value import Value, fresh
@@ -143,7 +149,9 @@ def crosscheck(options: Options, console: Console) -> int:
     """Compare two backends; 1 unless all metrics of all cells agree."""
     if options.rounds < 2:
         raise UsageError("--rounds is 2 or more: one pair has no interval")
-    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    plan = checked_plan(
+        options.plan, options.settings, options.scale_time, options.profile
+    )
     choices = _choices(options)
     with Store.open(options.store) as store:
         summary = summary_of(plan)
@@ -166,7 +174,7 @@ def _choices(options: Options) -> list[Choice]:
     if len(names) != 2 or names[0] == names[1]:
         raise UsageError("--backends takes two names, for example io_uring,fio")
     lab = read_lab(options.lab)
-    return [usable(name, lab, []) for name in names]
+    return [usable_backend(name, lab, []) for name in names]
 
 
 def _measured(

@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.cli.display.output import tell
+from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.programs import PROGRAMS
@@ -62,16 +62,16 @@ def _targets(lab: Lab) -> Table:
     for name, entry in lab.targets.items():
         host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
         backend = (host and host.backend) or lab.backend
-        said = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
+        identity = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
         where = entry.host or ", ".join(entry.hosts) or HERE
-        cells = (name, where, said, backend)
+        cells = (name, where, identity, backend)
         table.add_row(*map(line, cells), "yes" if entry.writable else "no")
     return table
 
 
 @contextmanager
-def lab_told() -> Iterator[None]:
-    """Explain a package that is not installed."""
+def lab_errors() -> Iterator[None]:
+    """What goes wrong between hosts, as an error of the command line."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -89,20 +89,20 @@ def servers() -> ModuleType:
 
 def up(lab: Path | None) -> None:
     """Start the scheduler here, and a worker on each host of the lab, over ssh."""
-    with lab_told():
-        lifecycle.up(read_lab(lab), PROGRAMS, tell)
+    with lab_errors():
+        lifecycle.up(read_lab(lab), PROGRAMS, print_line)
 
 
 def down(lab: Path | None) -> None:
     """End the workers and the scheduler; lanes that go on are left alone."""
-    with lab_told():
-        lifecycle.down(read_lab(lab), PROGRAMS, tell)
+    with lab_errors():
+        lifecycle.down(read_lab(lab), PROGRAMS, print_line)
 
 
 def unit(host: str, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host."""
-    with lab_told():
-        tell(unit_of(read_lab(lab), host, PROGRAMS).rstrip("\n"))
+    with lab_errors():
+        print_line(unit_of(read_lab(lab), host, PROGRAMS).rstrip("\n"))
 
 
 def versions() -> None:
@@ -112,25 +112,25 @@ def versions() -> None:
 
 def join() -> None:
     """Start a worker as `lab up` on another host asks."""
-    with lab_told():
+    with lab_errors():
         print(json.dumps(lifecycle.join(json.load(sys.stdin), PROGRAMS)))
 
 
 def leave() -> None:
     """End the worker as `lab down` on another host asks."""
-    with lab_told():
+    with lab_errors():
         print(json.dumps(lifecycle.leave(json.load(sys.stdin))))
 
 
 def scheduler(at: str) -> None:
     """Be the scheduler until ended."""
-    with lab_told():
+    with lab_errors():
         asyncio.run(servers().run_scheduler(at))
 
 
 def worker(name: str, scheduler: str, host: str | None, store: str | None) -> None:
     """Be the worker of a host until ended."""
-    with lab_told():
+    with lab_errors():
         if store:
             os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
         servers().run_worker_forever(name, scheduler, host, PROGRAMS)

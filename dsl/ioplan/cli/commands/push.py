@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.lab.lab import Lab
@@ -36,11 +36,10 @@ def push_sessions(
 
 
 def push_after(store: Store, lab: Lab, session: str) -> None:
-    """A session that has ended, where the lab names a place; never an error."""
-    if not lab.results:
-        return
+    """A session that has ended, to the place that the lab names; never an error."""
+    assert lab.results
     try:
         with Store.at(lab.results) as shared:
             list(push(store, shared, [session]))
     except StoreError as error:
-        say(f"note: not pushed yet: {error}; later: ioplan push {session}")
+        print_message(f"note: not pushed yet: {error}; later: ioplan push {session}")

@@ -1,4 +1,4 @@
-"""`--sim` and `ioplan plan --rehearse`: a plan on the simulated drive."""
+"""`ioplan plan --rehearse`: a plan on the simulated drive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import TargetFacts, TargetRequest, find
-from ioplan.cli.display.output import tell
+from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import SIM
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
@@ -30,21 +31,6 @@ from ioplan.runner.execute.execute import now
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.session import SessionRunner
 from ioplan.store.store import Store
-
-SIM = "sim"
-
-
-def simulated(
-    sim: Path | None, backend: str | None, options: list[str]
-) -> tuple[str | None, list[str]]:
-    """`--sim FILE` as the backend and the option that it stands for."""
-    if sim is None:
-        return backend, options
-    if backend not in (None, SIM):
-        raise UsageError(
-            f"--sim is for the backend sim, not {backend}; say one of them"
-        )
-    return SIM, [*options, f"drive={sim}"]
 
 
 @dataclass
@@ -126,7 +112,7 @@ def rehearse(
             plan=plan.title, started_at=now(), backend=SIM, target=drive.facts.path
         )
         with Store.open(Path(folder) / "rehearsal.db") as store:
-            setting = SessionContext(
+            context = SessionContext(
                 plan=plan,
                 summary=summary,
                 backend=backend,
@@ -137,7 +123,7 @@ def rehearse(
                 observer=found,
                 on_failure="continue",
             )
-            _done(SessionRunner(setting).run().failure)
+            _done(SessionRunner(context).run().failure)
         return found, drive.facts
 
 
@@ -156,7 +142,7 @@ def print_rehearsal(
     """Rehearse a plan and print what it cost; without a size, on the drive's own."""
     found, facts = rehearse(plan, capacity_bytes, sim)
     if as_json:
-        tell(rehearsal_json(found, facts, plan))
+        print_line(rehearsal_json(found, facts, plan))
     else:
         rehearsal_table(console, found, facts)
 

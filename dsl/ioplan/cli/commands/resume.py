@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.console import Console
 
-from ioplan.cli.commands.run import Begun, go, session_folder
+from ioplan.cli.commands.run import SessionStart, run_session, session_folder
 from ioplan.cli.commands.run_fleet import resume_job
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
-from ioplan.cli.inputs import checked
+from ioplan.cli.inputs import checked_plan
 from ioplan.cli.run_options import Options
 from ioplan.cluster.jobs.job import Jobs
 from ioplan.core.value import Value, fresh
@@ -32,7 +32,7 @@ from ioplan.store.store import Store, default_path
 MOST_SHOWN = 5
 
 
-class Resumed(Value):
+class ResumeOptions(Value):
     """What `resume` was called with."""
 
     session: str
@@ -52,37 +52,37 @@ def resume_command(
     place = store or default_path()
     if Jobs(place).has(session):
         return resume_job(Terminal(quiet=quiet), place, session)
-    return resume(Resumed(session=session, store=place, quiet=quiet, **others))
+    return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))
 
 
-def resume(resumed: Resumed) -> int:
+def resume(resumed: ResumeOptions) -> int:
     """Go on at the first run that is not finished; returns the exit code."""
     with Store.open(resumed.store) as store:
         id = store.session(resumed.session).id
         with session_lock(session_folder(resumed.store, id)):
             # read again: another process may have had the lock until now
-            return _go_on(store, store.session(id), resumed)
+            return _resume(store, store.session(id), resumed)
 
 
-def _go_on(store: Store, session: Session, resumed: Resumed) -> int:
+def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     """Nobody else works on the session meanwhile."""
     console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
     options = _options(session, resumed)
     asked = options.scale_time, options.profile
-    plan = checked(options.plan, options.settings, *asked, begun=True)
+    plan = checked_plan(options.plan, options.settings, *asked, started=True)
     records = list(store.records(session.id))
     if session.status == "ok" and plan.text == session.plan_text:
         console.print(f"session {session.id} has ended; nothing is left to do")
         return HELD
-    _tell(store, session, plan, records, console)
-    begun = Begun(session.id, _as_running(session, plan), FinishedRuns(records))
-    return go(plan, options, store, begun)
+    _print_changes(store, session, plan, records, console)
+    start = SessionStart(session.id, _as_running(session, plan), FinishedRuns(records))
+    return run_session(plan, options, store, start)
 
 
-def _options(session: Session, resumed: Resumed) -> Options:
+def _options(session: Session, resumed: ResumeOptions) -> Options:
     """The options that the session was begun with."""
     args = session.args
-    _check_seal(session, resumed)
+    _check_signature(session, resumed)
     plan = resumed.plan or Path(args["plan"])
     if not plan.is_file():
         raise UsageError(
@@ -109,7 +109,7 @@ def _options(session: Session, resumed: Resumed) -> Options:
     )
 
 
-def _check_seal(session: Session, resumed: Resumed) -> None:
+def _check_signature(session: Session, resumed: ResumeOptions) -> None:
     """A stranger's store must not say what is overwritten, and what programs run."""
     if "target_key" not in session.args:
         raise UsageError(f"session {session.id} was not begun by `ioplan run`")
@@ -129,7 +129,7 @@ def _as_running(session: Session, plan: CheckedPlan) -> Session:
     )
 
 
-def _tell(
+def _print_changes(
     store: Store,
     session: Session,
     plan: CheckedPlan,
@@ -147,7 +147,7 @@ def _tell(
     store.add_event(session.id, before)
     store.update_plan(session.id, plan.title, plan.text)
     for line in _lines(plan_change(plan, records), plan.file):
-        say(line)
+        print_message(line)
 
 
 def _lines(found: PlanChange, file: str) -> Iterable[str]:
@@ -156,11 +156,11 @@ def _lines(found: PlanChange, file: str) -> Iterable[str]:
         f"{file} was edited since: {found.reused} finished runs are still in it, "
         f"{len(found.added)} are to be done, {len(found.removed)} are no longer in it"
     )
-    yield from _some("  to be done", [_run(one) for one in found.added])
-    yield from _some("  no longer in it", [_record(one) for one in found.removed])
+    yield from _first_few("  to be done", [_run(one) for one in found.added])
+    yield from _first_few("  no longer in it", [_record(one) for one in found.removed])
 
 
-def _some(title: str, names: list[str]) -> Iterable[str]:
+def _first_few(title: str, names: list[str]) -> Iterable[str]:
     names = list(dict.fromkeys(names))
     yield from (f"{title}: {name}" for name in islice(names, MOST_SHOWN))
     if len(names) > MOST_SHOWN:

@@ -9,18 +9,22 @@ from typing import Any, Literal
 from rich.console import Console
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest
-from ioplan.cli.choose import Choice, chosen, make_target, open_drive, resolved_request
-from ioplan.cli.commands.push import push_after
-from ioplan.cli.commands.rehearse import simulated
+from ioplan.cli.choose import (
+    Choice,
+    chosen_backend,
+    make_target,
+    open_drive,
+    resolved_request,
+)
 from ioplan.cli.commands.run_fleet import run_fleet, wants_fleet
-from ioplan.cli.commands.run_on_hosts import spread
+from ioplan.cli.commands.run_on_hosts import backend_on_hosts
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines, LiveLines
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
-from ioplan.cli.inputs import checked, plan_path, size
+from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.lane_observer import LaneObserver
@@ -81,9 +85,11 @@ def run_command(
 
 def run(options: Options) -> int:
     """Run a plan; returns the exit code. Raises ExplainedError and PlanError."""
-    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    plan = checked_plan(
+        options.plan, options.settings, options.scale_time, options.profile
+    )
     with Store.open(options.store) as store:
-        return go(plan, options, store, Begun(_id(options)))
+        return run_session(plan, options, store, SessionStart(_id(options)))
 
 
 def _id(options: Options) -> str:
@@ -93,7 +99,7 @@ def _id(options: Options) -> str:
     return new_session_id()
 
 
-class Begun(Value):
+class SessionStart(Value):
     """A session by its id, and what it has done in an earlier life."""
 
     id: str
@@ -101,15 +107,17 @@ class Begun(Value):
     done: FinishedRuns = fresh(FinishedRuns)
 
 
-def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
+def run_session(
+    plan: CheckedPlan, options: Options, store: Store, start: SessionStart
+) -> int:
     """Open the target, see that the plan fits, and run what is not done yet.
 
     Who resumes a session holds its lock already.
     """
     summary = summary_of(plan)
-    choice = spread(summary, options, begun.id)
-    choice = choice or chosen(options.backend, options.lab, options.options)
-    folder = session_folder(options.store, begun.id)
+    choice = backend_on_hosts(summary, options, start.id)
+    choice = choice or chosen_backend(options.backend, options.lab, options.options)
+    folder = session_folder(options.store, start.id)
     request = TargetRequest(
         path=options.target,
         create_bytes=size(options.create, "--create"),
@@ -121,39 +129,42 @@ def go(plan: CheckedPlan, options: Options, store: Store, begun: Begun) -> int:
     request = resolved_request(request, choice, options.lab)
     console = Terminal(quiet=options.quiet or options.json)
     with ExitStack() as stack:
-        if not begun.before:
+        if not start.before:
             make_target(choice.backend, request, console)
             stack.enter_context(session_lock(folder))
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
         options = replace(options, overwrite=list(request.overwrite))
         check_fit(summary, choice, drive.facts, options.allow_approximate)
-        check_same(begun.before, drive.facts)
+        check_same_target(start.before, drive.facts)
         if options.fresh:
-            forget_state(store, drive.facts, begun.id)
+            forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
-        setting = SessionContext(
+        context = SessionContext(
             plan=plan,
             summary=summary,
             backend=choice.backend,
             drive=drive,
             store=store,
-            session=begun.before
-            or _session(begun.id, drive, plan, choice, options, meter),
+            session=start.before
+            or _session(start.id, drive, plan, choice, options, meter),
             options=choice.options,
-            observer=_watcher(options, console),
+            observer=_observer(options, console),
             baseline=_baseline(store, options.baseline),
-            finished_runs=begun.done,
+            finished_runs=start.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
             meter=meter,
         )
-        code = _run_in(setting, options, console)
-    push_after(store, choice.lab, begun.id)
+        code = _run_in(context, options, console)
+    if choice.lab.results:
+        from ioplan.cli.commands.push import push_after  # noqa: PLC0415  PostgreSQL's
+
+        push_after(store, choice.lab, start.id)
     return code
 
 
-def check_same(before: Session | None, facts: TargetFacts) -> None:
+def check_same_target(before: Session | None, facts: TargetFacts) -> None:
     """A session goes on only on the target that it began on. Raises TargetError."""
     if before is None or is_session_target(before, facts):
         return
@@ -205,13 +216,13 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
     return BaselineSession(store, store.session(key).id) if key else None
 
 
-def _run_in(setting: SessionContext, options: Options, console: Console) -> int:
-    tally = SessionRunner(setting).run()
+def _run_in(context: SessionContext, options: Options, console: Console) -> int:
+    tally = SessionRunner(context).run()
     if not options.json and not options.quiet:
         console.print()
-        records = list(setting.store.records(setting.session.id))
-        show_records(console, setting.store, records, setting.plan)
-    _conclude(console, tally, setting.session, options)
+        records = list(context.store.records(context.session.id))
+        show_records(console, context.store, records, context.plan)
+    _conclude(console, tally, context.session, options)
     return exit_code(tally, options.baseline is not None)
 
 
@@ -239,11 +250,11 @@ def _session(
         "options": choice.options,
         "allow_approximate": options.allow_approximate,
     }
-    args["seal"] = _seal(id, choice, args)
+    args["seal"] = _signature(id, choice, args)
     return new_session(id, plan, choice, drive.facts, args, meter)
 
 
-def _seal(id: str, choice: Choice, args: dict[str, Any]) -> str:
+def _signature(id: str, choice: Choice, args: dict[str, Any]) -> str:
     """Without a place for a key a plan runs all the same; only to resume needs it."""
     try:
         return sign(id, choice.backend.name, args)
@@ -289,7 +300,7 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
     return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
 
 
-def _watcher(options: Options, console: Console) -> SessionObserver:
+def _observer(options: Options, console: Console) -> SessionObserver:
     if options.lane:
         return LaneObserver(LaneFolder(options.lane))
     if options.json:
@@ -305,7 +316,7 @@ def _conclude(
     judged = ", ".join(f"{n} {outcome}" for outcome, n in tally.verdicts.items())
     console.print(f"expectations: {judged}" if judged else "no expectations")
     if tally.failure:
-        say(f"error: {tally.failure}")
+        print_message(f"error: {tally.failure}")
     more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
     kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.commands.lab import lab_told
+from ioplan.cli.commands.lab import lab_errors
 from ioplan.cli.commands.run_on_hosts import check_lanes
-from ioplan.cli.display.fleet import Overview, complaints, overview
-from ioplan.cli.display.output import say
+from ioplan.cli.display.fleet import LaneDisplay, failure_messages, lane_table
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import (
@@ -22,7 +22,7 @@ from ioplan.cli.exit_codes import (
     RUN_FAILED,
     USAGE,
 )
-from ioplan.cli.inputs import checked
+from ioplan.cli.inputs import checked_plan
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cli.run_options import Options
 from ioplan.cluster.errors import ClusterError
@@ -58,17 +58,19 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
     """A lane for each target; returns the exit code."""
     if options.json or options.baseline:
         raise UsageError("--json and --baseline are for one target, not for a group")
-    plan = checked(options.plan, options.settings, options.scale_time, options.profile)
+    plan = checked_plan(
+        options.plan, options.settings, options.scale_time, options.profile
+    )
     lab_file = options.lab or default_lab()
     assert lab_file and options.target  # the group is written there
     lab = read_lab(lab_file)
     check_lanes(plan, lab, fleet_targets(lab, options.target))
-    with _told():
+    with _lane_errors():
         words = _words(options)
         title, group, store = plan.title, options.target, options.store
         job = new_job(options.plan, title, lab_file, group, words, store)
     jobs = Jobs(store)
-    with _executor(job) as executor, _told():
+    with _executor(job) as executor, _lane_errors():
         executor.check(job.calls)
         jobs.keep(job)
         _print_begin(console, job, lab.results)
@@ -76,7 +78,7 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
         if detach:
             console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
             return HELD
-        return _watched(console, executor, job, jobs, stops=True)
+        return _watch(console, executor, job, jobs, stops=True)
 
 
 def _print_begin(console: Console, job: Job, results: str | None) -> None:
@@ -90,7 +92,7 @@ def _print_begin(console: Console, job: Job, results: str | None) -> None:
 
 def _words(options: Options) -> list[str]:
     """What each lane's `ioplan run` is told, beside its target and its lab."""
-    said: list[tuple[str, str | None]] = [
+    values: list[tuple[str, str | None]] = [
         ("--create", options.create),
         ("--backend", options.backend),
         ("--profile", options.profile),
@@ -101,7 +103,7 @@ def _words(options: Options) -> list[str]:
     ]
     flags = [("--fresh", options.fresh)]
     flags += [("--allow-approximate", options.allow_approximate)]
-    words = [word for name, value in said if value for word in (name, value)]
+    words = [word for name, value in values if value for word in (name, value)]
     return words + [name for name, wanted in flags if wanted]
 
 
@@ -117,30 +119,30 @@ def attach(key: str, store: Path | None) -> int:
     """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _executor(job) as executor, _told():
+    with _executor(job) as executor, _lane_errors():
         executor.start(job.calls)
-        return _watched(console, executor, job, jobs, stops=False)
+        return _watch(console, executor, job, jobs, stops=False)
 
 
 def resume_job(console: Console, store: Path, key: str) -> int:
     """Go on with the lanes that stopped or failed. Returns the exit code."""
     jobs = Jobs(store)
     job = jobs.job(key)
-    with _executor(job) as executor, _told():
+    with _executor(job) as executor, _lane_errors():
         executor.reset(job.calls)
         job.known.clear()
         executor.start(job.calls)
-        return _watched(console, executor, job, jobs, stops=True)
+        return _watch(console, executor, job, jobs, stops=True)
 
 
 def status(key: str, store: Path | None) -> int:
     """Print how a job goes."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _executor(job) as executor, _told():
+    with _executor(job) as executor, _lane_errors():
         states, missing = _states(job, executor)
     console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
-    console.print(overview(states))
+    console.print(lane_table(states))
     for host in missing:
         console.print(f"nothing is heard of {host}", soft_wrap=True)
     return HELD
@@ -150,13 +152,13 @@ def cancel(key: str, store: Path | None) -> int:
     """End the I/O of a job; what is finished is kept. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
-    with _executor(job) as executor, _told():
+    with _executor(job) as executor, _lane_errors():
         lost = executor.stop(job.calls)
         states = _settled(executor, job, lost)
     jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
-    console.print(overview(states))
+    console.print(lane_table(states))
     if lost:
-        say(
+        print_message(
             f"error: could not be told: {', '.join(lost)}; lanes there go on until "
             f"they end; try again once the hosts can be reached"
         )
@@ -199,12 +201,12 @@ def _stopped(job: Job, state: LaneState) -> LaneState:
     return state.model_copy(update={"status": "stopped"})
 
 
-def _watched(
+def _watch(
     console: Console, executor: Executor, job: Job, jobs: Jobs, stops: bool
 ) -> int:
     """Until all lanes have ended. Ctrl-C ends them, or only the looking."""
     try:
-        with Overview(console) as shown:
+        with LaneDisplay(console) as shown:
             states = _until_ended(executor, job, shown)
     except KeyboardInterrupt:
         if not stops:
@@ -216,7 +218,7 @@ def _watched(
     return _concluded(console, job, states)
 
 
-def _until_ended(executor: Executor, job: Job, shown: Overview) -> list[LaneState]:
+def _until_ended(executor: Executor, job: Job, shown: LaneDisplay) -> list[LaneState]:
     while True:
         states, missing = _states(job, executor)
         shown.show(states, missing)
@@ -243,9 +245,9 @@ def _states(job: Job, executor: Executor) -> tuple[list[LaneState], list[str]]:
 
 
 def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
-    console.print(overview(states))
-    for text in complaints(states):
-        say(text)
+    console.print(lane_table(states))
+    for text in failure_messages(states):
+        print_message(text)
     code = _exit_code(states)
     if code not in (HELD, EXPECTATION_FAILED):
         console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
@@ -263,7 +265,7 @@ def _executor(job: Job) -> Iterator[Executor]:
     if job.scheduler is None:
         yield LocalExecutor(PROGRAMS.lane)
         return
-    with lab_told():
+    with lab_errors():
         from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second
 
         with closing(DaskClient(job.scheduler, PROGRAMS)) as client:
@@ -271,10 +273,10 @@ def _executor(job: Job) -> Iterator[Executor]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _lane_errors() -> Iterator[None]:
     """What goes wrong with lanes, as an error of the command line."""
     try:
-        with lab_told():
+        with lab_errors():
             yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioplan.backends import Backend, find
 from ioplan.cli.choose import Choice, option_pairs
-from ioplan.cli.commands.lab import lab_told
+from ioplan.cli.commands.lab import lab_errors
 from ioplan.cli.errors import UsageError
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.sync.messages import ParticipantCall
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ioplan.cluster.sync.channel import Channels
 
 
-def spread(plan: PlanSummary, options: Options, session: str) -> Choice | None:
+def backend_on_hosts(
+    plan: PlanSummary, options: Options, session: str
+) -> Choice | None:
     """The hosts as one backend; None for a plan and a target of one host.
 
     Raises UsageError before anything is touched, LabError.
@@ -41,8 +43,8 @@ def spread(plan: PlanSummary, options: Options, session: str) -> Choice | None:
     name = _one_backend(hosts, lab, options.backend)
     calls = {host: _call(host, hosts[0], name, lab, options, session) for host in hosts}
     pairs = option_pairs(options.options)
-    said = {host: {**calls[host].lab.options_of(name), **pairs} for host in hosts}
-    return Choice(_backend(name, calls, said, lab), said[hosts[0]], lab)
+    options_of = {host: {**calls[host].lab.options_of(name), **pairs} for host in hosts}
+    return Choice(_backend(name, calls, options_of, lab), options_of[hosts[0]], lab)
 
 
 def check_lanes(plan: CheckedPlan, lab: Lab, targets: Iterable[str]) -> None:
@@ -92,9 +94,9 @@ def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
     """All hosts use one, and it can begin at a given time."""
     names = {host: asked or for_host(lab, host).backend for host in hosts}
     if len(set(names.values())) > 1:
-        said = ", ".join(f"{host}: {name}" for host, name in names.items())
+        named = ", ".join(f"{host}: {name}" for host, name in names.items())
         raise UsageError(
-            f"hosts that do a run together use one backend, and the lab says {said}; "
+            f"hosts that do a run together use one backend, and the lab says {named}; "
             f"choose with --backend"
         )
     name = names[hosts[0]]
@@ -125,18 +127,18 @@ def _call(
 def _backend(
     name: str,
     calls: dict[str, ParticipantCall],
-    said: dict[str, dict[str, Any]],
+    options_of: dict[str, dict[str, Any]],
     lab: Lab,
 ) -> Backend:
-    with lab_told():
+    with lab_errors():
         from ioplan.cluster.sync.backend import MultiHostBackend  # noqa: PLC0415  a second
 
         connect = partial(_channels, lab)
-        return MultiHostBackend(find(name), calls, said, connect)
+        return MultiHostBackend(find(name), calls, options_of, connect)
 
 
 def _channels(lab: Lab, hosts: list[str], session: str) -> Channels:
-    with lab_told():
+    with lab_errors():
         from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415
 
         client = DaskClient(str(lab.scheduler), PROGRAMS)

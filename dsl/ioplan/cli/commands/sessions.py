@@ -46,19 +46,22 @@ def list_sessions(
                 export_sessions(found, format, out)
             return
         path = Path(found.where)
-        rows = [(_as_it_is(one, path), found.count(one.id)) for one in found.sessions()]
+        rows = [
+            (_with_actual_status(one, path), found.count(one.id))
+            for one in found.sessions()
+        ]
         Terminal().print(session_table(rows))
 
 
-def _as_it_is(session: Session, store: Path) -> Session:
+def _with_actual_status(session: Session, store: Path) -> Session:
     """One that a process left behind without a word was interrupted."""
     here = session.host.get("hostname") == platform.node()
-    if session.status != "running" or not here or _goes_on(session, store):
+    if session.status != "running" or not here or _is_running(session, store):
         return session
     return session.model_copy(update={"status": "interrupted"})
 
 
-def _goes_on(session: Session, store: Path) -> bool:
+def _is_running(session: Session, store: Path) -> bool:
     folder = session_folder(store, session.id)
     try:
         return not folder.exists() or is_held(folder)
@@ -158,7 +161,7 @@ def write_report(
 ) -> None:
     """Write one HTML file on all sessions. Raises UsageError, StoreError."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    with results_at(store) as known, _uncollected():
+    with results_at(store) as known, _without_garbage_collection():
         found = _sessions(known, sessions or ["last"])
         data = page(document(known, found, _plans(found), made)).encode()
     with opened(output, force) as out:
@@ -168,7 +171,7 @@ def write_report(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Without the search for cycles: all records are kept to the end, and looking
     through them again and again takes half of the time."""
     enabled = gc.isenabled()
@@ -197,8 +200,8 @@ def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
     """The plan of each session; what many drives ran is checked once."""
     alike: dict[tuple[str, ...], list[Session]] = {}
     for session in sessions:
-        said = (str(session.args.get(name)) for name in PLAN_ARGS)
-        key = (session.plan_file, session.plan_text, *said)
+        values = (str(session.args.get(name)) for name in PLAN_ARGS)
+        key = (session.plan_file, session.plan_text, *values)
         alike.setdefault(key, []).append(session)
     plans = ((plan_of(group[0]), group) for group in alike.values())
     return {session.id: plan for plan, group in plans for session in group}

@@ -28,7 +28,7 @@ STYLES = {
 }
 
 
-def overview(states: Iterable[LaneState]) -> Table:
+def lane_table(states: Iterable[LaneState]) -> Table:
     """In 80 columns; the host has a column where there are several, the temperature
     where one is known."""
     states = list(states)
@@ -73,13 +73,13 @@ def _doing(state: LaneState) -> str:
     return state.message if state.status == "waiting" else state.step
 
 
-class Overview(Closing):
+class LaneDisplay(Closing):
     """The rows, drawn anew in a terminal; else a line when something has changed."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.live = Live(console=console, refresh_per_second=4, transient=True)
-        self.told: dict[str, str] = {}
+        self.printed: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -94,20 +94,20 @@ class Overview(Closing):
     def show(self, states: Sequence[LaneState], missing: Sequence[str] = ()) -> None:
         """How they go; `missing` are hosts of which nothing is heard."""
         if self.console.is_terminal:
-            table = overview(states)
+            table = lane_table(states)
             if missing:
                 table.caption = f"nothing is heard of: {', '.join(missing)}"
             self.live.update(table)
             return
         for state in states:
-            if self.told.get(state.session) != state.status:
-                self.told[state.session] = state.status
+            if self.printed.get(state.session) != state.status:
+                self.printed[state.session] = state.status
                 self.console.print(_line(state), soft_wrap=True)
         for host in missing:
-            if self.told.get(host) != "missing":
+            if self.printed.get(host) != "missing":
                 self.console.print(f"nothing is heard of {host}", soft_wrap=True)
-        self.told |= dict.fromkeys({state.host for state in states} - {*missing}, "")
-        self.told |= dict.fromkeys(missing, "missing")
+        self.printed |= dict.fromkeys({state.host for state in states} - {*missing}, "")
+        self.printed |= dict.fromkeys(missing, "missing")
 
 
 def _line(state: LaneState) -> str:
@@ -116,7 +116,7 @@ def _line(state: LaneState) -> str:
     return f"{state.target}{host}: {state.status}{''.join(f': {m}' for m in first)}"
 
 
-def complaints(states: Iterable[LaneState]) -> Iterable[str]:
+def failure_messages(states: Iterable[LaneState]) -> Iterable[str]:
     """What those that did not end well have to say."""
     for state in states:
         if state.ended and state.message and state.status != "ok":

@@ -15,12 +15,12 @@ from typing import BinaryIO
 from ioplan.core.text import printable, printable_lines
 
 
-def say(text: str, end: str = "\n") -> None:
+def print_message(text: str, end: str = "\n") -> None:
     """A message for people, on standard error."""
     print(printable_lines(text), end=end, file=sys.stderr, flush=True)
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """A line of text on standard output."""
     print(printable_lines(text))
 
@@ -36,6 +36,6 @@ def data_out() -> Iterator[BinaryIO]:
     sys.stdout.write(printable_lines(kept.getvalue().decode(errors="replace")))
 
 
-def unfit(words: Iterable[str]) -> str:
+def unprintable(words: Iterable[str]) -> str:
     """The first of some words that no program can take as a name; else nothing."""
     return next((word for word in words if printable(word) != word), "")

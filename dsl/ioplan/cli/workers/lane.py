@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from ioplan.cli.app import run
-from ioplan.cli.display.output import say
+from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
 from ioplan.cluster.jobs.lane import LaneCall
 from ioplan.cluster.jobs.lane_folder import LaneFolder
@@ -35,7 +35,7 @@ def main(folder: str, lock: str) -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except (OSError, StoreError) as error:
-        say(f"error: {error}")
+        print_message(f"error: {error}")
         code = RUN_FAILED
     sys.stderr.flush()
     lane.finish(lane.state(), code)

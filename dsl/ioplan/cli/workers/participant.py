@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, resolved_request, usable
+from ioplan.cli.choose import Choice, resolved_request, usable_backend
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.sync.messages import (
     MessageWriter,
@@ -38,7 +38,7 @@ def main(session: str) -> None:  # only for the guard, which reads command lines
         return
     call = ParticipantCall.model_validate(first)
     try:
-        choice = usable(call.backend, call.lab, list(call.options))
+        choice = usable_backend(call.backend, call.lab, list(call.options))
         request = _request(call, choice)
         drive = choice.backend.open(request)
     except ExplainedError as error:

@@ -1,0 +1,306 @@
+"""The words of a call: how they are read, what help shows, what a shell completes."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.cli import completion, shell_scripts
+from ioplan.cli.arguments import Call, CallError, parse
+from ioplan.cli.help import wrapped
+from ioplan.cli.interface.declare import Command, Entry, Group, Option
+from ioplan.cli.interface.table import IOPLAN
+
+
+def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
+    """All commands by the words that call them."""
+    found: dict[str, Command] = {}
+    for entry in group.entries:
+        words = f"{path} {entry.name}".strip()
+        found |= commands(entry, words) if isinstance(entry, Group) else {words: entry}
+    return found
+
+
+COMMANDS = commands()
+
+
+def values(*words: str) -> dict[str, Any]:
+    return parse(list(words), IOPLAN).values
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_each_command_calls_a_function_that_takes_its_words(words: str) -> None:
+    module, _, name = COMMANDS[words].call.partition(":")
+    function = getattr(import_module(f"ioplan.cli.commands.{module}"), name)
+    filled = dict.fromkeys(one.key for one in COMMANDS[words].parameters)
+    inspect.signature(function).bind(**filled)
+    assert function.__doc__
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_two_words_of_a_command_are_one(words: str) -> None:
+    names = [name for one in COMMANDS[words].options for name in one.names]
+    assert len(names) == len(set(names))
+    keys = [one.key for one in COMMANDS[words].parameters]
+    assert len(keys) == len(set(keys)) and "help" not in keys
+
+
+class TestWords:
+    def test_options_stand_anywhere_and_in_every_usual_form(self) -> None:
+        asked = {"session": "s", "format": "csv", "output": Path("o"), "series": True}
+        for words in (
+            ("s", "--format", "csv", "--output", "o", "--series"),
+            ("--format=csv", "-o", "o", "s", "--series"),
+            ("--series", "-oo", "--format=csv", "s"),
+        ):
+            assert asked.items() <= values("export", *words).items()
+
+    def test_letters_stand_together(self) -> None:
+        assert values("run", "-q", "p")["quiet"] is True
+        assert values("run", "-qh", "p") == {"quiet": True, "help": True}
+
+    def test_what_is_not_given_has_its_default(self) -> None:
+        found = values("run", "p")
+        assert (found["plan"], found["profile"]) == (Path("p"), "full")
+        assert (found["settings"], found["target"], found["quiet"]) == ([], None, False)
+        assert values("show")["session"] == "last"
+        assert values("report")["output"] == Path("report.html")
+
+    def test_options_are_repeated_and_others_taken_from_the_last(self) -> None:
+        found = values("plan", "p", "--set", "a=1", "--set=b=2", "--profile", "x")
+        assert found["settings"] == ["a=1", "b=2"]
+        assert (
+            values("plan", "p", "--all", "--profile=x", "--profile=y")["profile"] == "y"
+        )
+
+    def test_a_value_may_begin_with_a_dash_and_two_dashes_end_options(self) -> None:
+        assert values("show", "--test", "--odd")["test"] == "--odd"
+        assert values("check", "--", "--format", "-x")["plans"] == [
+            Path("--format"),
+            Path("-x"),
+        ]
+
+    def test_numbers_are_numbers(self) -> None:
+        assert values("plan", "p", "--scale-time", "0.5")["scale_time"] == 0.5
+        words = ("crosscheck", "p", "--backends", "a,b", "--rounds", "7")
+        assert values(*words)["rounds"] == 7
+
+    def test_help_is_given_whatever_else_is_wrong(self) -> None:
+        assert values("compare", "-h") == {"help": True}
+        assert values("lab", "unit", "--lab", "x", "--help")["help"] is True
+
+    @pytest.mark.parametrize(
+        ("words", "text"),
+        [
+            (("foo",), "No such command 'foo'."),
+            (("chek",), "No such command 'chek'. Did you mean 'check', 'schema'?"),
+            (("lab", "upp"), "No such command 'upp'. Did you mean 'up'?"),
+            (("--foo",), "No such option: --foo"),
+            (("run", "p", "-x"), "No such option: -x"),
+            (("run", "--targt", "x"), "No such option: --targt (Possible options: --target)"),
+            (("run", "p", "--lan"), "No such option: --lan (Possible options: --lab)"),
+            (("run",), "Missing argument 'PLAN'."),
+            (("crosscheck", "p"), "Missing option '--backends'."),
+            (("run", "p", "--target"), "Option '--target' requires an argument."),
+            (("ls", "-o"), "Option '-o' requires an argument."),
+            (("run", "--quiet=3", "p"), "Option '--quiet' does not take a value."),
+            (("run", "a", "b", "c"), "Got unexpected extra argument(s) (b c)"),
+            (
+                ("plan", "p", "--scale-time", "soon"),
+                "Invalid value for '--scale-time': 'soon' is not a number",
+            ),
+            (
+                ("crosscheck", "p", "--rounds", "1.5"),
+                "Invalid value for '--rounds': '1.5' is not a whole number",
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_is_told(self, words: tuple[str, ...], text: str) -> None:
+        with pytest.raises(CallError) as error:
+            parse(list(words), IOPLAN)
+        assert str(error.value) == text
+        done = ioplan(*words)
+        assert done.code == 2 and done.out == ""
+        assert done.err.startswith("Usage: ioplan") and "╭─ Error ─" in done.err
+        assert f"Try '{' '.join(error.value.path)} -h' for help." in done.err
+
+    @given(st.lists(st.sampled_from([*"abq-=", "--", "-q", "--set", "run", "last"])))
+    def test_any_words_are_a_call_or_an_error(self, words: list[str]) -> None:
+        try:
+            call = parse(words, IOPLAN)
+        except CallError as error:
+            assert str(error)
+        else:
+            assert isinstance(call, Call)
+
+
+class TestHelp:
+    def entries(self) -> list[tuple[str, Entry]]:
+        return [("", IOPLAN), ("lab", IOPLAN.entries[-1]), *COMMANDS.items()]
+
+    def test_each_page_has_all_that_there_is_in_80_columns(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        for words, entry in self.entries():
+            done = ioplan(*words.split(), "--help")
+            assert done.code == 0 and done.err == ""
+            assert all(len(line) <= 80 for line in done.out.splitlines())
+            text = " ".join(re.sub("[│─╭╮╰╯]", " ", done.out).split())
+            assert entry.summary in text
+            for one in entry.options:
+                assert one.hidden or {*one.names} <= {*text.split()}
+            for command in entry.shown if isinstance(entry, Group) else ():
+                assert command.name in text.split() and command.summary in text
+
+    def test_it_is_as_wide_as_the_terminal(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for columns, width in ((40, 40), (10, 40), (90, 90), (300, 100)):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            assert max(map(len, ioplan("run", "-h").out.splitlines())) == width
+
+    def test_without_a_command_it_is_help_but_an_error(self) -> None:
+        assert ioplan().out == ioplan("--help").out and ioplan().code == 2
+        assert ioplan("lab").out == ioplan("lab", "--help").out
+
+    def test_what_is_hidden_is_not_shown(self) -> None:
+        assert "--lane" not in ioplan("run", "--help").out
+        assert "worker" not in ioplan("lab", "--help").out.split()
+        assert "--scheduler" in ioplan("lab", "worker", "--help").out
+
+    def test_into_a_pipe_it_has_no_colours(self) -> None:
+        assert "\x1b" not in ioplan("--help").out
+
+    def test_the_version_is_told_whatever_follows(self) -> None:
+        assert ioplan("--version", "check").out == ioplan("--version").out
+
+    @given(st.text("ab ", max_size=60), st.integers(1, 20))
+    def test_text_is_wrapped_between_words_where_that_can_be(
+        self, text: str, width: int
+    ) -> None:
+        rows = wrapped(text, width)
+        assert all(len(row) <= width for row in rows)
+        assert "".join("".join(rows).split()) == "".join(text.split())
+        if all(len(word) <= width for word in text.split()):
+            assert " ".join(rows).split() == text.split()
+
+
+class TestCompletion:
+    """The answers, and each shell that is installed asking for them."""
+
+    @pytest.mark.parametrize(
+        ("typed", "names"),
+        [
+            ("ioplan ch", ["check"]),
+            ("ioplan re", ["resume", "report"]),
+            ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
+            ("ioplan run --s", ["--sim", "--set", "--scale-time", "--store"]),
+            ("ioplan run --set a=1 --pro", ["--profile"]),
+            ("ioplan lab ", ["check", "up", "down", "unit"]),
+            ("ioplan lab unit h1 --l", ["--lab"]),
+            ("ioplan run --target ", []),
+            ("ioplan run --target --s", []),
+            ("ioplan run ", []),
+            ("ioplan run --lan", []),
+            ("ioplan foo", []),
+        ],
+    )  # fmt: skip
+    def test_what_may_follow(
+        self, typed: str, names: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COMP_WORDS", typed)
+        assert completion.answers("bash", IOPLAN).split() == names
+
+    def test_a_shell_says_which_word_it_means(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COMP_WORDS", "ioplan\nch\n--lab")
+        monkeypatch.setenv("COMP_CWORD", "1")
+        assert completion.answers("bash", IOPLAN) == "check\n"
+        monkeypatch.setenv("COMP_WORDS", "ioplan\nrun\nmy plan\n--o")
+        monkeypatch.setenv("COMP_CWORD", "3")
+        assert completion.answers("bash", IOPLAN).split() == ["--option", "--overwrite"]
+
+    def test_each_shell_reads_it_in_its_own_way(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COMP_WORDS", "ioplan fm")
+        monkeypatch.setenv("_IOPLAN_COMPLETE", "complete_fish")
+        summary = COMMANDS["fmt"].summary
+        assert ioplan().out == f"fmt\t{summary}\n"
+        monkeypatch.setenv("_IOPLAN_COMPLETE", "complete_zsh")
+        assert ioplan().out == f"fmt:{summary}\n"
+
+    ASK = {
+        "bash": (
+            'COMP_WORDS=(ioplan run --sc); COMP_CWORD=2; _ioplan_completion ioplan; '
+            'echo "${COMPREPLY[@]}"'
+        ),
+        "fish": 'complete -C "ioplan run --sc"',
+    }  # fmt: skip
+
+    @pytest.mark.parametrize("shell", ASK)
+    def test_the_script_works_in_its_shell(self, shell: str, tmp_path: Path) -> None:
+        if not shutil.which(shell):
+            pytest.skip(f"LEFT OUT: completion in {shell}, which is not installed")
+        program = tmp_path / "ioplan"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioplan.cli "$@"\n')
+        program.chmod(0o755)
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        done = subprocess.run(
+            [shell, "-c", f"{shell_scripts.SCRIPTS[shell]}\n{self.ASK[shell]}"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PATH": path, "HOME": str(tmp_path)},
+        )
+        assert done.stdout.split()[:1] == ["--scale-time"], done.stderr
+
+    @pytest.mark.parametrize("shell", shell_scripts.SCRIPTS)
+    def test_it_is_installed_once(
+        self, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+        monkeypatch.setattr(shell_scripts, "_name_of", lambda process: "make")
+        (tmp_path / ".bashrc").write_text("alias ll='ls -l'")
+        (tmp_path / ".zshrc").write_text("alias ll='ls -l'")
+        assert ioplan("--show-completion").out == shell_scripts.SCRIPTS[shell]
+        done = ioplan("--install-completion")
+        assert done.code == 0 and f"completion for {shell}" in done.out
+        place = tmp_path / shell_scripts.PLACES[shell]
+        assert place.read_text() == shell_scripts.SCRIPTS[shell]
+        once = [path.read_text() for path in tmp_path.glob(".*rc")]
+        ioplan("--install-completion")
+        assert [path.read_text() for path in tmp_path.glob(".*rc")] == once
+        assert all(text.startswith("alias ll='ls -l'") for text in once)
+
+    def test_for_another_shell_there_is_none(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SHELL", "/bin/tcsh")
+        monkeypatch.setattr(shell_scripts, "_name_of", lambda process: "make")
+        done = ioplan("--show-completion")
+        assert done.code == 2
+        assert done.err == (
+            "error: there is no completion for make; there is for: bash, zsh, fish\n"
+        )
+
+
+def test_options_are_told_from_arguments() -> None:
+    run = COMMANDS["run"]
+    assert [one.key for one in run.arguments] == ["plan"]
+    assert all(isinstance(one, Option) for one in run.options)

@@ -1,0 +1,83 @@
+"""What each call imports, and no more: that decides how soon it answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+DEMO = str(ROOT / "examples/demo.ioplan")
+BROKEN = 'test "T" { run random 4KiB 100/0 fr 1s }'
+WATCH = """
+import sys
+from ioplan.cli import main
+sys.argv = ["ioplan", *sys.argv[1:]]
+try:
+    main()
+except SystemExit:
+    pass
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+OTHERS = {
+    *("distributed", "jinja2", "lark", "numpy", "plotext", "pydantic", "rich"),
+    *("sqlalchemy", "tomllib", "dataclasses", "importlib_metadata"),
+}
+"""Packages that take longer to import than Python to start, and the slowest modules."""
+
+
+def imported(*words: str, **env: str) -> set[str]:
+    """The packages that a call has imported when it ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | env,
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def tables_are_made() -> None:
+    """As a package has them; a checkout makes them on the first use."""
+    imported("check", DEMO)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), (), ("run", "--help"), ("lab", "-h"), ("chek",), ("run",)],
+    ids=" ".join,
+)
+def test_help_imports_nothing_but_the_table_of_commands(words: tuple[str, ...]) -> None:
+    assert imported(*words) & (OTHERS | {"json", "pathlib"}) == set()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_imports_no_more_than_help(shell: str) -> None:
+    asked = {"_IOPLAN_COMPLETE": f"complete_{shell}", "COMP_WORDS": "ioplan run --s"}
+    assert imported(**asked) & (OTHERS | {"json", "pathlib"}) == set()
+
+
+@pytest.mark.parametrize("words", [("check",), ("fmt", "--check")], ids=" ".join)
+def test_checking_imports_no_library(words: tuple[str, ...], tmp_path: Path) -> None:
+    tables_are_made()
+    assert imported(*words, DEMO) & OTHERS == set()
+    broken = tmp_path / "broken.ioplan"
+    broken.write_text(BROKEN)
+    assert imported(*words, str(broken)) & OTHERS == set()
+
+
+def test_planning_needs_no_store_and_no_simulation() -> None:
+    found = imported("plan", DEMO) & OTHERS
+    assert found & {"sqlalchemy", "numpy", "jinja2", "plotext", "distributed"} == set()
+
+
+def test_a_run_on_one_host_imports_no_scheduler_and_no_page(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.ioplan"
+    plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
+    sim = ("--backend", "sim", "--create", "1MiB", "--quiet")
+    found = imported("run", str(plan), *sim, "--store", str(tmp_path / "s.db"))
+    assert "sqlalchemy" in found and found & {"distributed", "dask", "jinja2"} == set()
