@@ -168,7 +168,7 @@ class TestHelp:
     def test_it_is_as_wide_as_the_terminal(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for columns, width in ((40, 40), (10, 40), (90, 90), (300, 100)):
+        for columns, width in ((60, 60), (10, 60), (90, 90), (300, 100)):
             monkeypatch.setenv("COLUMNS", str(columns))
             assert max(map(len, ioplan("run", "-h").out.splitlines())) == width
 
@@ -178,7 +178,7 @@ class TestHelp:
 
     def test_what_is_hidden_is_not_shown(self) -> None:
         assert "--lane" not in ioplan("run", "--help").out
-        assert "worker" not in ioplan("lab", "--help").out.split()
+        assert "join" not in ioplan("lab", "--help").out.split()
         assert "--scheduler" in ioplan("lab", "worker", "--help").out
 
     def test_into_a_pipe_it_has_no_colours(self) -> None:

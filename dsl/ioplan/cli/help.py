@@ -11,7 +11,7 @@ from typing import TextIO
 
 from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
 
-NARROWEST, WIDEST, USUAL = 40, 100, 80
+NARROWEST, WIDEST, USUAL = 60, 100, 80
 BOLD, DIM, CYAN, GREEN, YELLOW, RED = "1", "2", "1;36", "1;32", "1;33", "31"
 Row = list[tuple[str, str]]
 """Cells, each with its style; the last one is as wide as there is room."""

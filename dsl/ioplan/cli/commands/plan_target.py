@@ -8,6 +8,7 @@ from pathlib import Path
 from ioplan.backends import TargetRequest
 from ioplan.cli.display.plan_table import ProvenState
 from ioplan.guard.errors import TargetError
+from ioplan.guard.resolve import resolve_target
 from ioplan.guard.size import capacity_of
 from ioplan.guard.target import open_target
 from ioplan.lab.lab_file import read_lab
