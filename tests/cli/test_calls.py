@@ -252,6 +252,7 @@ class TestCompletion:
         "fish": 'complete -C "ioplan run --sc"',
     }  # fmt: skip
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shell", ASK)
     def test_the_script_works_in_its_shell(self, shell: str, tmp_path: Path) -> None:
         if not shutil.which(shell):

@@ -286,6 +286,7 @@ def test_a_plan_that_is_no_text(tmp_path: Path) -> None:
     assert ioplan("check", tmp_path / "none").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["decimal", "json"])
 def test_ctrl_c_while_it_is_being_read(
     module: str, tmp_path: Path, reads: Path

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 DEMO = str(ROOT / "examples/demo.ioplan")
 BROKEN = 'test "T" { run random 4KiB 100/0 fr 1s }'
 WATCH = """
