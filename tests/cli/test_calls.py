@@ -23,6 +23,8 @@ from ioplan.cli.help import wrapped
 from ioplan.cli.interface.declare import Command, Entry, Group, Option
 from ioplan.cli.interface.table import IOPLAN
 
+pytestmark = pytest.mark.slow
+
 
 def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
     """All commands by the words that call them."""
