@@ -109,10 +109,14 @@ def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     open_target(request(scratch)).close()
 
 
+@pytest.mark.slow
 def test_a_participant_is_known_by_its_program_and_its_session() -> None:
     """Whoever else has the target open is none, and no session of one host has any."""
-    words = (sys.executable, "-c", "input()", "a.program", "session-1")
-    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+    code = "print('ready', flush=True); input()"
+    words = (sys.executable, "-c", code, "a.program", "session-1")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes) as process:
+        assert process.stdout and process.stdout.readline() == b"ready\n"
         opener = Opener(process.pid, "python")
         session = Participants("a.program", "session-1")
         assert unrelated_openers([opener], session) == []

@@ -150,7 +150,7 @@ class TestList:
         lab = lab_file(tmp_path, serial="S9", nsid=1)
         row = shown("--lab", lab)["fast"]
         assert (row["verdict"], row["reason"]) == ("refused", "it is not here")
-        assert row["kind"] == "missing"
+        assert row["kind"] == "not-found"
         plan = tmp_path / "p.ioplan"
         plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
         done = ioplan("run", plan, "--lab", lab, "--target", "fast")

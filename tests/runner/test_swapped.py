@@ -17,6 +17,8 @@ from ioplan.guard.target import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 RUNS = 'test "W" { run random 4KiB 0/100 for 300ms vary qd in 1, 2, 3, 4, 5, 6 }'
 
