@@ -14,6 +14,9 @@ from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.language.syntax.source import Source, Span
 from ioplan.suites import suite_file, suite_names
 
+NO_TARGET = "TARGET"
+"""What a plan is shown for where no target is named."""
+
 PAGE_BYTES = 4096
 SIM = "sim"
 

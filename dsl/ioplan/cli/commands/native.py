@@ -7,8 +7,8 @@ from rich.text import Text
 
 from ioplan.backends import TargetFacts
 from ioplan.cli.choose import Choice
-from ioplan.cli.commands.plan import NO_TARGET
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import NO_TARGET
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import printable
 from ioplan.job import Job

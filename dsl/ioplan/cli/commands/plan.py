@@ -8,13 +8,11 @@ from ioplan.backends import TargetFacts
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan, simulated, size
+from ioplan.cli.inputs import NO_TARGET, checked_plan, simulated, size
 from ioplan.language.fields import SECTOR_BYTES
 from ioplan.planner.unfold import UNKNOWN
 
 DEFAULT_CAPACITY_BYTES = 10**12
-NO_TARGET = "TARGET"
-"""What a plan is shown for where none is named."""
 
 
 def show_plan(
