@@ -1,0 +1,21 @@
+"""No files import each other in a circle; the layers themselves are in pyproject.toml."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+
+import grimp
+
+PACKAGES = ("ioplan", "ioplan_fio", "ioplan_io_uring", "ioplan_sim", "ioplan_spdk")
+
+
+def test_no_files_import_each_other() -> None:
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    imports = {
+        module: graph.find_modules_directly_imported_by(module)
+        for module in graph.modules
+    }
+    try:
+        tuple(TopologicalSorter(imports).static_order())
+    except CycleError as error:
+        raise AssertionError(f"a circle: {' -> '.join(error.args[1])}") from None
