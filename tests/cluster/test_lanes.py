@@ -18,7 +18,7 @@ import pytest
 from command import Done, ioplan, plan_file
 from rich.console import Console
 
-from ioplan.cli.display.fleet import overview
+from ioplan.cli.display.fleet import lane_table
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.jobs.lane import LaneState
 from ioplan.cluster.jobs.lane_folder import (
@@ -262,8 +262,8 @@ def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
 def test_the_temperature_has_a_column_where_one_is_known() -> None:
     cool = LaneState(job="j", session="s", target="a", status="running")
     warm = cool.model_copy(update={"target": "b", "temperature_celsius": 41.4})
-    assert [column.header for column in overview([cool]).columns].count("°C") == 0
+    assert [column.header for column in lane_table([cool]).columns].count("°C") == 0
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(overview([cool, warm]))
+    console.print(lane_table([cool, warm]))
     shown = console.export_text()
     assert "°C" in shown and " 41 " in shown
