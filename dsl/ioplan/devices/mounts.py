@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PROC = Path("/proc")
+from ioplan.devices.proc import PROC, processes
+
 BTRFS = Path("/sys/fs/btrfs")
 
 
@@ -42,7 +43,7 @@ def _tables() -> Iterator[tuple[Iterable[str], bool]]:
     own = _namespace(PROC / "self")
     yield _lines(PROC / "self"), True
     seen = {own}
-    for process in sorted(PROC.glob("[0-9]*")):
+    for process in sorted(processes()):
         space = _namespace(process)
         if space and space not in seen:
             seen.add(space)
@@ -51,7 +52,7 @@ def _tables() -> Iterator[tuple[Iterable[str], bool]]:
 
 def unseen_namespaces() -> bool:
     """Whether this user may not read the mounts of some process."""
-    return any(_is_closed(process) for process in PROC.glob("[0-9]*"))
+    return any(_is_closed(process) for process in processes())
 
 
 def _is_closed(process: Path) -> bool:

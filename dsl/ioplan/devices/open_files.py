@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ioplan.devices.device import single_line
 from ioplan.devices.file_id import Key, key_at, key_of
-from ioplan.devices.mounts import PROC
+from ioplan.devices.proc import listed, processes, threads
 
 WRITING = os.O_WRONLY | os.O_RDWR
 MAPPED = re.compile(
@@ -52,7 +52,7 @@ def openers(status: os.stat_result) -> list[Opener]:
 
 def _openers(wanted: Mapping[Key, str], accesses_of: AccessesOf) -> list[Opener]:
     own, found = str(os.getpid()), set[Opener]()
-    for process in PROC.glob("[0-9]*"):
+    for process in processes():
         if process.name == own:
             continue
         for how, key in accesses_of(process, wanted):
@@ -80,11 +80,9 @@ def _write_accesses(process: Path, wanted: Mapping[Key, str]) -> Iterator[Access
 
 def _open_files(process: Path) -> list[Path]:
     """Of a killed process, threads that hang in the kernel still have files open."""
-    try:
-        found = list((process / "fd").iterdir())
-    except OSError:
-        return []  # another user's, or it has ended
-    return found or list(process.glob("task/*/fd/*"))
+    return listed(process / "fd") or [
+        file for thread in threads(process) for file in listed(thread / "fd")
+    ]
 
 
 def _mapped(process: Path) -> Iterator[Key]:

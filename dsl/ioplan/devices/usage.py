@@ -11,7 +11,8 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.backing_file import Backing, backing
 from ioplan.devices.device import Device, NoDevice, devices
 from ioplan.devices.file_id import Key, key_at
-from ioplan.devices.mounts import PROC, Mount, mounts, unescaped
+from ioplan.devices.mounts import Mount, mounts, unescaped
+from ioplan.devices.proc import PROC
 
 
 @dataclass(frozen=True)

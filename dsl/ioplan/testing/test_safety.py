@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from ioplan.backends import Drive
+from ioplan.devices.proc import PROC, processes, threads
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result
 from ioplan.testing.checks import check_surfaced, described
 from ioplan.testing.subject import Subject, stream
@@ -59,9 +60,9 @@ def _check(mark: str, children: set[int], threads: set[threading.Thread]) -> Non
 def _children() -> set[int]:
     """Child processes of all threads; those not waited for are among them."""
     found: set[int] = set()
-    for file in Path("/proc/self/task").glob("*/children"):
+    for thread in threads(PROC / "self"):
         try:
-            found.update(map(int, file.read_text().split()))
+            found.update(map(int, (thread / "children").read_text().split()))
         except OSError:
             continue
     return found
@@ -71,10 +72,8 @@ def _marked(mark: str) -> set[int]:
     wanted, own = f"{MARK}={mark}".encode(), os.getpid()
     return {
         int(folder.name)
-        for folder in Path("/proc").iterdir()
-        if folder.name.isdigit()
-        and int(folder.name) != own
-        and wanted in _environment(folder)
+        for folder in processes()
+        if int(folder.name) != own and wanted in _environment(folder)
     }
 
 

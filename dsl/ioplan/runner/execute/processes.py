@@ -9,7 +9,8 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import NamedTuple
 
-PROC = Path("/proc")
+from ioplan.devices.proc import PROC, threads
+
 UNINTERRUPTIBLE = "D"
 GONE = "ZX"
 PF_EXITING = 0x4
@@ -78,11 +79,8 @@ def _is_killed(thread: Path) -> bool:
 
 
 def _children(pid: int) -> Iterator[int]:
-    for file in (PROC / str(pid) / "task").glob("*/children"):
-        try:
-            yield from map(int, file.read_text().split())
-        except OSError:
-            continue  # the thread has just ended
+    for thread in threads(PROC / str(pid)):
+        yield from map(int, _text(thread / "children").split())
 
 
 def _process(pid: int) -> Process | None:
@@ -103,7 +101,7 @@ def _stat(folder: Path) -> list[str]:
 
 def _threads(pid: int) -> list[Path]:
     """Threads that live; a main thread may have ended before the others."""
-    folders = (PROC / str(pid) / "task").glob("*")
+    folders = threads(PROC / str(pid))
     return [one for one in folders if (_stat(one) or "Z")[0] not in GONE]
 
 
