@@ -22,7 +22,9 @@ try:
     main()
 except SystemExit:
     pass
-print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+rooms = {name for name in sys.modules if name.startswith("ioplan.")}
+packages = {name.partition(".")[0] for name in sys.modules}
+print(*packages, *(".".join(room.split(".")[:2]) for room in rooms), file=sys.stderr)
 """
 OTHERS = {
     *("distributed", "jinja2", "lark", "numpy", "plotext", "pydantic", "rich"),
@@ -32,7 +34,7 @@ OTHERS = {
 
 
 def imported(*words: str, **env: str) -> set[str]:
-    """The packages that a call has imported when it ends."""
+    """The packages, and the rooms of ioplan, that a call has imported when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", WATCH, *words],
         capture_output=True,
@@ -83,3 +85,4 @@ def test_a_run_on_one_host_imports_no_scheduler_and_no_page(tmp_path: Path) -> N
     sim = ("--backend", "sim", "--create", "1MiB", "--quiet")
     found = imported("run", str(plan), *sim, "--store", str(tmp_path / "s.db"))
     assert "sqlalchemy" in found and found & {"distributed", "dask", "jinja2"} == set()
+    assert "ioplan.runner" in found and "ioplan.cluster" not in found

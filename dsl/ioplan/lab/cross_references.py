@@ -27,6 +27,18 @@ def _matching(lab: Lab, word: str) -> list[str]:
     return [name for name in lab.targets if fnmatchcase(name, word)]
 
 
+def is_fleet(lab: Lab, word: str | None) -> bool:
+    """Whether the word after `--target` is a group, or a target on another host."""
+    entry = lab.targets.get(word or "")
+    return word in lab.groups or bool(entry and entry.host)
+
+
+def is_shared(lab: Lab, word: str | None) -> bool:
+    """Whether the word after `--target` is a target that several hosts share."""
+    entry = lab.targets.get(word or "")
+    return bool(entry and entry.hosts)
+
+
 def reference_faults(lab: Lab) -> Iterator[Fault]:
     """Names of nothing, and groups that have a drive twice."""
     for name, entry in lab.targets.items():

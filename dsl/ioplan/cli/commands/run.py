@@ -16,8 +16,6 @@ from ioplan.cli.choose import (
     open_drive,
     resolved_request,
 )
-from ioplan.cli.commands.run_fleet import run_fleet, wants_fleet
-from ioplan.cli.commands.run_on_hosts import backend_on_hosts
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines, LiveLines
 from ioplan.cli.display.output import print_message
@@ -26,11 +24,11 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
-from ioplan.cluster.jobs.lane_folder import LaneFolder
-from ioplan.cluster.jobs.lane_observer import LaneObserver
 from ioplan.core.error_kinds import CommandFault, TargetFault
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
+from ioplan.lab.cross_references import is_fleet, is_shared
+from ioplan.lab.lab_file import read_lab
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
@@ -76,7 +74,9 @@ def run_command(
     )
     if asked.quiet and asked.json:
         raise UsageError("say --quiet or --json, not both")
-    if wants_fleet(asked):
+    if not asked.lane and is_fleet(read_lab(asked.lab), asked.target):
+        from ioplan.cli.commands.run_fleet import run_fleet  # noqa: PLC0415  of labs
+
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
     if detach:
         raise UsageError("--detach is for groups of the lab, and for other hosts")
@@ -95,6 +95,8 @@ def run(options: Options) -> int:
 def _id(options: Options) -> str:
     """A lane has its session's id from the start, so that it is found again."""
     if options.lane:
+        from ioplan.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
+
         return LaneFolder(options.lane).call().session
     return new_session_id()
 
@@ -115,8 +117,7 @@ def run_session(
     Who resumes a session holds its lock already.
     """
     summary = summary_of(plan)
-    choice = backend_on_hosts(summary, options, start.id)
-    choice = choice or chosen_backend(options.backend, options.lab, options.options)
+    choice = _chosen(summary, options, start.id)
     folder = session_folder(options.store, start.id)
     request = TargetRequest(
         path=options.target,
@@ -162,6 +163,16 @@ def run_session(
 
         push_after(store, choice.lab, start.id)
     return code
+
+
+def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:
+    if plan.hosts or is_shared(read_lab(options.lab), options.target):
+        from ioplan.cli.commands.run_on_hosts import (  # noqa: PLC0415  of labs
+            backend_on_hosts,
+        )
+
+        return backend_on_hosts(plan, options, session)
+    return chosen_backend(options.backend, options.lab, options.options)
 
 
 def check_same_target(before: Session | None, facts: TargetFacts) -> None:
@@ -302,7 +313,9 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
 
 def _observer(options: Options, console: Console) -> SessionObserver:
     if options.lane:
-        return LaneObserver(LaneFolder(options.lane))
+        from ioplan.cluster.jobs.lane_observer import LaneObserver  # noqa: PLC0415
+
+        return LaneObserver(options.lane)
     if options.json:
         return JsonLines()
     if options.quiet:

@@ -26,7 +26,7 @@ from ioplan.cli.inputs import checked_plan
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cli.run_options import Options
 from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.jobs.dispatch import fleet_targets, is_fleet, new_job
+from ioplan.cluster.jobs.dispatch import fleet_targets, new_job
 from ioplan.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan.cluster.jobs.job import Job, Jobs
 from ioplan.cluster.jobs.lane import LaneState, LaneStatus, initial_state
@@ -47,11 +47,6 @@ EXIT: dict[LaneStatus, int] = {
     "died": RUN_FAILED,
 }
 """The gravest of all lanes is the job's; graver ones come later."""
-
-
-def wants_fleet(options: Options) -> bool:
-    """Whether the target is a group, or on another host. Raises LabError."""
-    return not options.lane and is_fleet(read_lab(options.lab), options.target)
 
 
 def run_fleet(console: Console, options: Options, detach: bool) -> int:

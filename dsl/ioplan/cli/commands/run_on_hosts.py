@@ -25,17 +25,12 @@ if TYPE_CHECKING:
     from ioplan.cluster.sync.channel import Channels
 
 
-def backend_on_hosts(
-    plan: PlanSummary, options: Options, session: str
-) -> Choice | None:
-    """The hosts as one backend; None for a plan and a target of one host.
+def backend_on_hosts(plan: PlanSummary, options: Options, session: str) -> Choice:
+    """The hosts of a plan or of a target as one backend.
 
     Raises UsageError before anything is touched, LabError.
     """
     lab, wanted = read_lab(options.lab), plan.hosts
-    entry = lab.targets.get(options.target or "")
-    if not wanted and not (entry and entry.hosts):
-        return None
     entry = _shared(wanted, lab, options.target)
     if options.create:
         raise UsageError("--create is for one host; make the shared target by hand")

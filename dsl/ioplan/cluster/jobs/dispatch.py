@@ -43,12 +43,6 @@ def plan_files(plan: Path) -> dict[str, str]:
     return found
 
 
-def is_fleet(lab: Lab, word: str | None) -> bool:
-    """Whether the word after `--target` is a group, or a target on another host."""
-    entry = lab.targets.get(word or "")
-    return word in lab.groups or bool(entry and entry.host)
-
-
 def fleet_targets(lab: Lab, word: str) -> list[str]:
     """The targets that the word after `--target` stands for."""
     return members(lab, word) if word in lab.groups else [word]

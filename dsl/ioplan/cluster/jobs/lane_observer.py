@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from ioplan.cluster.jobs.lane import LaneState
@@ -20,9 +21,9 @@ WRITE_EVERY_S = 0.5
 class LaneObserver(SessionObserver):
     """Writes the lane's state to its folder, twice a second at most."""
 
-    def __init__(self, lane: LaneFolder) -> None:
-        self.lane = lane
-        self.state: LaneState = lane.state()
+    def __init__(self, folder: Path) -> None:
+        self.lane = LaneFolder(folder)
+        self.state: LaneState = self.lane.state()
         self.total_s = 0.0
         self.written_s = 0.0
 
