@@ -1,13 +1,12 @@
 //! The data of writes: random, zero or partly compressible.
 //!
-//! A slot's buffer is filled once with random bytes. Before each write, a fresh
-//! random word goes into every 512 bytes, so that no two sectors ever written are
-//! equal (deduplication finds nothing) while the rest stays incompressible.
+//! Each write gets a keystream of its own. A buffer that was filled once and changed in
+//! a few bytes would do against deduplication of whole blocks, but not against a
+//! compressor whose window reaches an earlier write of the same buffer.
 
 use crate::job::{Data, DataKind};
 use crate::target::keystream;
 
-const SECTOR_BYTES: usize = 512;
 const CHUNK_BYTES: usize = 4096;
 
 pub struct Filler {
@@ -33,29 +32,23 @@ impl Filler {
         }
     }
 
-    /// Fills a slot's buffer at the start of the run.
+    /// Makes the data of one write. What is to be zeros is never written: the memory
+    /// of a slot is zeros at first.
+    #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
-        let random_bytes = self.random_bytes;
-        for chunk in buffer.chunks_mut(self.chunk_bytes) {
-            let (random, zeros) = chunk.split_at_mut(random_bytes.min(chunk.len()));
-            keystream::fill(random, &mut self.rng);
-            zeros.fill(0);
+        if self.random_bytes == self.chunk_bytes {
+            return keystream::fill(buffer, &mut self.rng);
+        }
+        if self.random_bytes > 0 {
+            self.fill_chunks(buffer);
         }
     }
 
-    /// Makes every sector of a write differ from all others.
-    #[inline]
-    pub fn refresh(&mut self, buffer: &mut [u8]) {
-        if self.random_bytes < 8 {
-            return;
-        }
+    #[inline(never)]
+    fn fill_chunks(&mut self, buffer: &mut [u8]) {
         for chunk in buffer.chunks_mut(self.chunk_bytes) {
-            let end = self.random_bytes.min(chunk.len());
-            for sector in chunk[..end].chunks_mut(SECTOR_BYTES) {
-                if let Some(word) = sector.first_chunk_mut::<8>() {
-                    *word = self.rng.u64(..).to_le_bytes();
-                }
-            }
+            let random_bytes = self.random_bytes.min(chunk.len());
+            keystream::fill(&mut chunk[..random_bytes], &mut self.rng);
         }
     }
 }
@@ -69,10 +62,9 @@ mod tests {
         let rng = fastrand::Rng::with_seed(1);
         let mut filler = Filler::new(&Data { kind, percent }, 4096, rng);
         let mut buffer = vec![0; 65_536];
-        filler.fill(&mut buffer);
         let mut all = Vec::new();
         for _ in 0..blocks {
-            filler.refresh(&mut buffer);
+            filler.fill(&mut buffer);
             all.extend_from_slice(&buffer);
         }
         all
@@ -86,7 +78,7 @@ mod tests {
     #[test]
     fn random_data_neither_compresses_nor_repeats() {
         let data = written(DataKind::Random, 0.0, 64);
-        assert!(compressed_share(&data[..65_536]) > 0.99);
+        assert!(compressed_share(&data) > 0.99);
         let sectors: HashSet<&[u8]> = data.chunks(512).collect();
         assert_eq!(sectors.len(), data.len() / 512);
     }

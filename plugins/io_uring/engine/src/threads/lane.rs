@@ -300,7 +300,7 @@ impl Lane {
     /// Generates the data of a write.
     #[inline]
     pub fn prepare(&mut self, op: &Op, buffer: &mut [u8]) {
-        self.filler.refresh(buffer);
+        self.filler.fill(buffer);
         if let Some(verifier) = &mut self.verifier {
             verifier.stamp(op.offset_bytes, buffer);
         }

@@ -1,0 +1,100 @@
+"""How far what was written compresses, measured on the target with zstd."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fio_jobs import MIB, job, one_size, stream
+
+from ioplan.backends import Backend, TargetRequest
+from ioplan.job import Job, Result
+from ioplan_fio import FioBackend
+from ioplan_io_uring import IoUringBackend
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("zstd") is None,
+        reason="LEFT OUT: zstd is not installed, so nothing measured what was written",
+    ),
+]
+
+SIZE = 16 * MIB
+WINDOWS = {"4 KiB": 4096, "16 KiB": 16384, "128 KiB": 131_072, "1 MiB": MIB}
+WRITES = {"random": (4096, 8), "sequential": (16384, 8), "sequential large": (MIB, 4)}
+"""Block size and queue depth: slots are used again within each of the windows."""
+RANDOM: dict[str, Any] = {"kind": "random"}
+
+
+@pytest.fixture(params=["io_uring", "fio"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    if request.param == "io_uring":
+        return IoUringBackend()
+    if shutil.which("fio") is None:
+        pytest.skip("LEFT OUT: fio is not installed")
+    return FioBackend()
+
+
+def writes(way: str, **fields: Any) -> Job:
+    """One pass over the whole target."""
+    size_bytes, qd = WRITES[way]
+    fields |= {"pattern": way.split(maxsplit=1)[0], "write_sizes": one_size(size_bytes)}
+    one = stream(read_percent=0, qd=qd, region_end_bytes=SIZE, **fields)
+    return job(one, capacity_bytes=SIZE, passes=1.0)
+
+
+def written(backend: Backend, wanted: Job, target: Path) -> None:
+    target.write_bytes(bytes(SIZE))
+    drive = backend.open(
+        TargetRequest(path=str(target), overwrite=(str(target),), writes=True)
+    )
+    try:
+        with drive.start(
+            wanted.model_copy(update={"target": str(target)})
+        ) as execution:
+            last = list(execution)[-1]
+    finally:
+        drive.close()
+    assert isinstance(last, Result), last
+
+
+def share(target: Path, window_bytes: int) -> float:
+    """Compressed size over size, each window by itself."""
+    called = subprocess.run(
+        ["zstd", "-q", "-b3", "-i0", f"-B{window_bytes}", target],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = re.search(r"^-3\s+(\d+) \(", called.stdout, re.MULTILINE)
+    assert found, called.stdout
+    return int(found[1]) / SIZE
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_random_data_does_not_compress(
+    way: str, backend: Backend, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.bin"
+    written(backend, writes(way, data=RANDOM), target)
+    shares = {name: share(target, size) for name, size in WINDOWS.items()}
+    # The words of fio's generator lack some bits: 0.993.
+    assert all(one > 0.99 for one in shares.values()), shares
+
+
+@pytest.mark.parametrize("percent", [20, 50, 80])
+@pytest.mark.parametrize("way", WRITES)
+def test_compressible_data_compresses_by_its_share(
+    way: str, percent: int, backend: Backend, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.bin"
+    data = {"kind": "compressible", "percent": percent}
+    written(backend, writes(way, data=data), target)
+    shares = {name: share(target, size) for name, size in WINDOWS.items()}
+    off = {name: one - (1 - percent / 100) for name, one in shares.items()}
+    assert all(abs(one) < 0.02 for one in off.values()), off
