@@ -60,6 +60,7 @@ class TargetRequest(Model):
     path: str | None = None
     create_bytes: int | None = None
     overwrite: tuple[str, ...] = ()
+    overwrite_data: tuple[str, ...] = ()
     writes: bool = False
     options: dict[str, Any] = {}
     folder: str | None = None

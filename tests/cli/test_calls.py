@@ -234,7 +234,8 @@ class TestCompletion:
         assert completion.answers("bash", IOPLAN) == "check\n"
         monkeypatch.setenv("COMP_WORDS", "ioplan\nrun\nmy plan\n--o")
         monkeypatch.setenv("COMP_CWORD", "3")
-        assert completion.answers("bash", IOPLAN).split() == ["--option", "--overwrite"]
+        fitting = ["--option", "--overwrite", "--overwrite-data"]
+        assert completion.answers("bash", IOPLAN).split() == fitting
 
     def test_each_shell_reads_it_in_its_own_way(
         self, monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ def image(tmp_path: Path) -> Path:
 def seen(path: Path, seed: int = 1) -> tuple[int, ...]:
     fd = os.open(path, os.O_RDONLY)
     try:
-        return content_of(fd, path.stat().st_size, seed).structured
+        return tuple(content_of(fd, path.stat().st_size, seed).structured)
     finally:
         os.close(fd)
 

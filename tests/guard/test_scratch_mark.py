@@ -126,7 +126,7 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")
     session_killed(scratch)
     tell("mkfs.ext4", "-q", "-L", "photos", scratch)
-    with refused(TargetFault.NO_CONSENT, r"holds data now \(ext4 'photos'\)"):
+    with refused(TargetFault.DATA, r"holds data now \(ext4 'photos'\)"):
         opened(scratch)
 
 

@@ -29,7 +29,7 @@ from ioplan.devices.identity import (
 )
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.bare_drive import check_drive, check_lab
-from ioplan.guard.guard import check_device_consent
+from ioplan.guard.consent import check_device_consent
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
@@ -245,18 +245,22 @@ class TestBareDrive:
         check_drive(self.FACTS, self.asked("S1/2", **said))
 
 
+def said(*words: str) -> TargetRequest:
+    return TargetRequest(overwrite=words)
+
+
 def test_the_serial_of_several_namespaces_is_no_consent() -> None:
     inventory = Inventory()
     device = Device(Path("/sys/devices/none/nvme0n1"))
     other = Device(Path("/sys/devices/none/nvme0n2"))
     inventory.identities = {device: FIRST, other: SECOND}
     with refused(TargetFault.AMBIGUOUS, r"several devices: nvme0n1, nvme0n2; .*S1/1"):
-        check_device_consent(device, inventory, ("S1",))
+        check_device_consent(device, inventory, said("S1"))
     for word in ("S1/2", "nvme0n1", "/dev/nvme0n1", ""):
         with refused(TargetFault.NO_CONSENT, "add --overwrite S1/1"):
-            check_device_consent(device, inventory, (word,))
+            check_device_consent(device, inventory, said(word))
     for word in ("S1/1", "eui.0025385b71b01", "0x0025385b71b01"):
-        check_device_consent(device, inventory, ("other", word))
+        check_device_consent(device, inventory, said("other", word))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -66,7 +66,10 @@ class BlockingBackend:
         if request.path is None:
             text = "no target is named: add --target PATH"
             raise TargetError(text, TargetFault.NO_TARGET)
-        if request.writes and request.path not in request.overwrite:
+        if request.writes and request.path not in (
+            *request.overwrite,
+            *request.overwrite_data,
+        ):
             raise TargetError(
                 f"the plan writes, and all that is stored on {request.path} would be "
                 f"lost; to allow that, add --overwrite '{request.path}'",

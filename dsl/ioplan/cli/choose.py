@@ -104,17 +104,22 @@ def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetR
     except ConsentError as error:
         if not confirmed(error):
             raise
-        overwrite = (*request.overwrite, error.id)
-        consented = request.model_copy(update={"overwrite": overwrite})
+        name = "overwrite_data" if error.data else "overwrite"
+        words = (*getattr(request, name), error.id)
+        consented = request.model_copy(update={name: words})
         return backend.open(consented), consented
 
 
 def confirmed(error: ConsentError) -> bool:
-    """Whether the person typed the whole name of what is to be overwritten."""
+    """Whether the person typed the whole name of what is to be overwritten.
+
+    Where data is on it, the fingers that know the name must say that, too.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print_message(f"{error}\nor type {error.id} now: ", end="")
-    return sys.stdin.readline().strip() == error.id
+    words = f"destroy the data on {error.id}" if error.data else error.id
+    print_message(f"{error}\nor type {words} now: ", end="")
+    return sys.stdin.readline().strip() == words
 
 
 def make_target(backend: Backend, request: TargetRequest, console: Console) -> None:

@@ -22,6 +22,7 @@ class Options(Value):
     profile: str = FULL
     scale_time: float = 1.0
     overwrite: list[str] = fresh(list)
+    overwrite_data: list[str] = fresh(list)
     allow_approximate: bool = False
     baseline: str | None = None
     fresh: bool = False

@@ -140,6 +140,7 @@ class TargetFault(Kind):
     IDENTITY_MISMATCH = "identity-mismatch", "it is not what the lab or session names"
     UNSTABLE_NAME = "unstable-name", "the lab's path may lead to another device one day"
     NO_CONSENT = "no-consent", "--overwrite does not name it"
+    DATA = "data", "data is on it, and --overwrite-data does not name it"
     HOSTS_DISAGREE = "hosts-disagree", "it is not the same on all hosts of the session"
 
 

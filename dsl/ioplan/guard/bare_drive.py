@@ -9,8 +9,9 @@ from __future__ import annotations
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.identity import Identity, differences, same_wwid
-from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.guard import ONLY_READ, consent_text
+from ioplan.guard.consent import consent_error
+from ioplan.guard.errors import TargetError
+from ioplan.guard.guard import ONLY_READ
 from ioplan.lab.lab_file import usual_path
 
 
@@ -47,7 +48,7 @@ def check_drive(facts: TargetFacts, request: TargetRequest) -> None:
     )
     _check_identity(identity, request)
     if request.writes:
-        _check_consent(identity, request.overwrite)
+        _check_consent(identity, (*request.overwrite, *request.overwrite_data))
 
 
 def _check_identity(identity: Identity, request: TargetRequest) -> None:
@@ -68,6 +69,4 @@ def _check_consent(identity: Identity, overwrite: tuple[str, ...]) -> None:
         identity.wwid and same_wwid(word, identity.wwid) for word in overwrite
     ):
         return
-    raise ConsentError(
-        consent_text(f"{identity.kernel} is a drive, {identity.model}", id), id
-    )
+    raise consent_error(f"{identity.kernel} is a drive, {identity.model}", id)

@@ -13,11 +13,12 @@ import mmap
 import os
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
-BLOCK = 4096
+BLOCK, SECTOR = 4096, 512
 ENDS_BYTES = 1 << 20
 """The first and the last of a target are read whole: most structures begin there."""
 DRAWS = 1000
@@ -25,6 +26,7 @@ NOISE = 0.97
 """Noise does not become smaller than this share of its size; with deflate's own bytes
 it becomes larger. A stamp at the head of a block may be compressed away."""
 LEAST_NOISE_BYTES = 256
+LEAST_CONSTANT_BYTES = 16
 SHOWN_BYTES = 24
 STAMP, STAMP_BYTES = b"ioplanVB", 40
 """The header of a block that was written with `verify`, as the engine writes it."""
@@ -40,48 +42,93 @@ PARTS = 4
 
 @dataclass(frozen=True)
 class Content:
-    """What was seen: how many blocks were read, and which of them are structured."""
+    """How many blocks were read; offset and digest of each that is structured, and the
+    offsets of those that cannot be read."""
 
     blocks: int
-    structured: tuple[int, ...]
-    example: bytes = b""
+    structured: dict[int, str] = field(default_factory=dict)
+    unreadable: tuple[int, ...] = ()
+    example: str = ""
 
-    @property
-    def text(self) -> str:
+    def __bool__(self) -> bool:
+        """Whether there is anything that may be somebody's."""
+        return bool(self.structured or self.unreadable)
+
+    def without(self, known: Mapping[int, str]) -> Content:
+        """What is not as it was when it was known."""
+        other = {
+            at: what for at, what in self.structured.items() if known.get(at) != what
+        }
+        return replace(self, structured=other)
+
+    def __str__(self) -> str:
         """For a refusal: how much, where, and how it begins."""
-        first = self.structured[0]
-        shown = "".join(chr(b) if 32 <= b < 127 else "." for b in self.example)
-        return (
-            f"{len(self.structured)} of {self.blocks} sampled blocks hold structured "
-            f"data, the first at byte {first} ({shown!r})"
-        )
+        seen = f"of {self.blocks} sampled blocks "
+        if not self.structured:
+            first, count = min(self.unreadable), len(self.unreadable)
+            return f"{seen}{count} cannot be read, the first at byte {first}"
+        first, count = min(self.structured), len(self.structured)
+        text = f"{seen}{count} hold structured data, the first at byte {first}"
+        return f"{text} ({self.example!r})" if self.example else text
+
+
+NOTHING = Content(0)
 
 
 def content_of(fd: int, capacity_bytes: int, seed: int) -> Content:
-    """Sample what is stored. Raises OSError where a block cannot be read."""
-    structured, example, count = [], b"", 0
+    """Sample what is stored, whatever the page cache says.
+
+    Raises OSError where the first or the last MiB cannot be read.
+    """
     again, size = _direct(fd)
+    try:
+        return _sampled(again, list(_places(capacity_bytes, seed, size)))
+    finally:
+        os.close(again)
+
+
+def _sampled(fd: int, places: Sequence[tuple[int, int]]) -> Content:
+    structured, unreadable, example, count = dict[int, str](), list[int](), "", 0
     with closing(mmap.mmap(-1, ENDS_BYTES)) as buffer:
-        try:
-            for offset, length in _places(capacity_bytes, seed, size):
-                read = os.preadv(again, [memoryview(buffer)[:length]], offset)
-                for start in range(0, read, BLOCK):
-                    block = buffer[start : min(start + BLOCK, read)]
-                    count += 1
-                    if is_structured(block):
-                        structured.append(offset + start)
-                        example = example or block.lstrip(b"\0")[:SHOWN_BYTES]
-        finally:
-            os.close(again)
-    return Content(count, tuple(sorted(structured)), example)
+        for offset, length in places:
+            try:
+                read = os.preadv(fd, [memoryview(buffer)[:length]], offset)
+            except OSError:
+                if length > BLOCK:
+                    raise
+                read = 0
+                unreadable.append(offset)
+            for start in range(0, read, BLOCK):
+                block = buffer[start : min(start + BLOCK, read)]
+                count += 1
+                if is_structured(block):
+                    structured[offset + start] = _digest(block)
+                    if offset + start == min(structured):
+                        example = _shown(block)
+    return Content(count + len(unreadable), structured, tuple(unreadable), example)
+
+
+def _shown(block: bytes) -> str:
+    """How a block begins, if that says anything to a person."""
+    begin = block.lstrip(b"\0")[:SHOWN_BYTES]
+    text = "".join(chr(b) if 32 <= b < 127 else "." for b in begin)
+    letters = sum(one.isalnum() for one in text)
+    return text if 2 * letters > len(text) else ""
+
+
+def _digest(block: bytes) -> str:
+    return blake2b(block, digest_size=8).hexdigest()
 
 
 def is_structured(block: bytes) -> bool:
     """Whether a block is neither constant nor noise, nor one after the other.
 
-    Compressible data as load generators write it is noise and then a constant.
+    Compressible data as load generators write it is noise and then a constant, in each
+    block or, as fio writes it, in each 512 bytes.
     """
-    core = _without_constant_ends(_without_stamps(block))
+    whole = _without_stamps(block)
+    parts = (whole[at : at + SECTOR] for at in range(0, len(whole), SECTOR))
+    core = b"".join(map(_without_constant_ends, parts))
     if not core:
         return False
     if len(core) < LEAST_NOISE_BYTES:
@@ -98,7 +145,7 @@ def _without_stamps(block: bytes) -> bytes:
 
 def _without_constant_ends(block: bytes) -> bytes:
     for end in {block[:1], block[-1:]}:
-        block = block.strip(end) if block.count(end) > len(block) // 64 else block
+        block = block.strip(end) if block.count(end) > LEAST_CONSTANT_BYTES else block
     return block
 
 

@@ -14,11 +14,14 @@ class TargetError(ExplainedError):
 
 
 class ConsentError(TargetError):
-    """Only the user's consent is missing: `--overwrite` with this `id` gives it."""
+    """Only the user's consent is missing, which names this `id`.
 
-    def __init__(self, text: str, id: str) -> None:
-        super().__init__(text, TargetFault.NO_CONSENT)
-        self.id = id
+    `--overwrite ID` gives it or, where there is `data`, `--overwrite-data ID`.
+    """
+
+    def __init__(self, text: str, id: str, *, data: bool = False) -> None:
+        super().__init__(text, TargetFault.DATA if data else TargetFault.NO_CONSENT)
+        self.id, self.data = id, data
 
 
 def missing(path: Path) -> TargetError:

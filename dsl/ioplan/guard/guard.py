@@ -16,14 +16,11 @@ from ioplan.devices.identity import (
     Identity,
     differences,
     entry_lines,
-    same_wwid,
     unstable_reason,
 )
-from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import Opener, writers
 from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.devices.usage import Host, Obstacle
-from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.shared_lock import NO_PARTICIPANTS, Participants, unrelated_openers
 from ioplan.lab.lab_file import usual_path
 from ioplan.target_entry import LabTarget
@@ -156,49 +153,3 @@ def file_entry_refusals(entry: LabTarget) -> Iterator[Obstacle]:
         yield Obstacle(TargetFault.IDENTITY_MISMATCH, what, "correct the entry")
     elif not entry.writable:
         yield ONLY_READ
-
-
-def check_device_consent(
-    device: Device, inventory: Inventory, overwrite: tuple[str, ...]
-) -> None:
-    """One of the words must name this device and no other. Raises TargetError."""
-    identity, id = inventory.identity(device), inventory.id(device)
-    if any(word == id or _names(word, id, identity.wwid) for word in overwrite):
-        return
-    shared = next((word for word in overwrite if word in identity.names[:-1]), None)
-    if shared:
-        text = _ambiguous_text(shared, id, inventory)
-        raise TargetError(text, TargetFault.AMBIGUOUS)
-    model = f", {identity.model}" if identity.model else ""
-    text = consent_text(f"{device.node} is a block device{model}", id)
-    raise ConsentError(text, id)
-
-
-def _names(word: str, id: str, wwid: str) -> bool:
-    """Paths and world-wide names have several spellings."""
-    if wwid and same_wwid(word, wwid):
-        return True
-    path = id if id.startswith("/") else f"/dev/{id}"
-    return word.startswith("/") and Path(word).resolve() == Path(path).resolve()
-
-
-def _ambiguous_text(word: str, id: str, inventory: Inventory) -> str:
-    nodes = (one.kernel for one in inventory.all if word in one.names)
-    return (
-        f"--overwrite {shlex.quote(word)} names several devices: {', '.join(nodes)}; "
-        f"for this one write --overwrite {shlex.quote(id)}"
-    )
-
-
-def check_file_consent(path: Path, content: str, overwrite: tuple[str, ...]) -> None:
-    """One of the words must be the file's path. Raises ConsentError."""
-    if not any(Path(word).resolve() == path for word in overwrite):
-        raise ConsentError(consent_text(f"{path} is {content}", str(path)), str(path))
-
-
-def consent_text(what: str, id: str) -> str:
-    """What would be overwritten, and how the user can consent."""
-    return (
-        f"the plan writes, and {what}: all that is stored there would be lost; "
-        f"to allow that, add --overwrite {shlex.quote(id)}"
-    )

@@ -28,6 +28,14 @@ OLD = "1"
 """What versions before this one wrote; it says nothing of the content."""
 
 
+def is_unchanged_scratch(fd: int, path: Path) -> bool:
+    """Whether nobody has written to it since the last session ended in order.
+
+    Random data may look like a signature, and this is ioplan's.
+    """
+    return _read_mark(fd, path) == _closed_mark(fd)
+
+
 def foreign_content(fd: int, path: Path) -> str:
     """What is in the file that ioplan must not overwrite; empty if nothing."""
     mark = _read_mark(fd, path)
@@ -35,8 +43,6 @@ def foreign_content(fd: int, path: Path) -> str:
         return "a file that ioplan did not make"
     if not _is_valid(mark, fd):
         return "a scratch file that another program has written to since"
-    if mark == _closed_mark(fd):
-        return ""  # random data may look like a signature, and this is ioplan's
     try:
         found = signatures(fd)
     except SignatureError as error:

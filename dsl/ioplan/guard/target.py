@@ -21,11 +21,10 @@ from ioplan.devices.identity import differences
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
 from ioplan.devices.usage import Host, Obstacle
+from ioplan.guard.data_check import check_device_data, check_file_data
 from ioplan.guard.errors import ConsentError, TargetError, missing, os_reason
 from ioplan.guard.guard import (
     IN_USE,
-    check_device_consent,
-    check_file_consent,
     entry_refusals,
     file_entry_refusals,
     file_refusals,
@@ -33,8 +32,8 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
+from ioplan.guard.known_content import KnownContent
 from ioplan.guard.scratch_file import (
-    foreign_content,
     make_scratch,
     mark_closed,
     mark_open,
@@ -69,9 +68,13 @@ class Target:
     """An open and locked target."""
 
     def __init__(
-        self, facts: TargetFacts, fd: int, entry: LabTarget | None = None
+        self,
+        facts: TargetFacts,
+        fd: int,
+        entry: LabTarget | None = None,
+        known: KnownContent | None = None,
     ) -> None:
-        self.facts, self.fd, self.entry = facts, fd, entry
+        self.facts, self.fd, self.entry, self.known = facts, fd, entry, known
 
     def check_name(self) -> None:
         """Check that its path still leads to it, for programs that open it by path.
@@ -92,6 +95,8 @@ class Target:
     def close(self) -> None:
         """Unlock it; further calls do nothing."""
         if self.fd >= 0:
+            if self.known:
+                self.known.learn(self.fd)
             mark_closed(self.fd, Path(self.facts.path))
             os.close(self.fd)
             self.fd = -1
@@ -139,26 +144,26 @@ def _open_file(path: Path, request: TargetRequest) -> Target:
     try:
         lock(path, fd, request)
         facts = file_facts(path, fd)
-        if request.writes:
-            _check_file(path, fd, request)
+        known = _check_file(path, fd, facts, request) if request.writes else None
         check_size(facts, request)
         share_lock(path, fd, request)
         if request.writes:
             mark_open(fd, path)
-        return Target(facts, fd, request.entry)
+        return Target(facts, fd, request.entry, known)
     except BaseException:
         os.close(fd)
         raise
 
 
-def _check_file(path: Path, fd: int, request: TargetRequest) -> None:
+def _check_file(
+    path: Path, fd: int, facts: TargetFacts, request: TargetRequest
+) -> KnownContent | None:
     """Check all that must hold before a file is written to."""
     for obstacle in file_refusals(os.fstat(fd), Host(), participants_of(request)):
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
-    if content := foreign_content(fd, path):
-        check_file_consent(path, content, request.overwrite)
+    return check_file_data(path, fd, facts, request)
 
 
 def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
@@ -170,9 +175,12 @@ def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
     try:
         _check_device(path, fd, device, request, inventory)
         facts = device_facts(path, fd, inventory.identity(device))
+        known = None
+        if request.writes:
+            known = check_device_data(device, fd, facts, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)
-        return Target(facts, fd, request.entry)
+        return Target(facts, fd, request.entry, known)
     except BaseException:
         os.close(fd)
         raise
@@ -216,7 +224,6 @@ def _check_device(
         raise TargetError(text, TargetFault.NO_ENTRY)
     for obstacle in entry_refusals(identity, request.entry, inventory.all):
         raise _not_permitted(path, obstacle, request)
-    check_device_consent(device, inventory, request.overwrite)
 
 
 def _refused(path: Path, obstacle: Obstacle) -> TargetError:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from ioplan.backends import TargetFacts
 from ioplan.devices.write_evidence import WriteCounters, write_counters
+from ioplan.guard.known_content import lasting_identity
 from ioplan.planner.target_state import TargetState
 from ioplan.records.session import KnownState, Session
 from ioplan.runner.execute.execute import now
 from ioplan.store.store import Store
 
 UNKNOWN = TargetState()
-LASTING = {"serial", "wwid", "backing_file", "inode"}
-"""What identifies a target without its path."""
 
 
 def target_key(facts: TargetFacts) -> str:
     """Identifies a target by what it is; by its path, too, where nothing else lasts."""
-    path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
-    return f"{facts.kind} {_described(facts.identity | path)} {facts.capacity_bytes}"
+    return f"{facts.kind} {_described(lasting_identity(facts))} {facts.capacity_bytes}"
 
 
 def is_session_target(session: Session, facts: TargetFacts) -> bool:

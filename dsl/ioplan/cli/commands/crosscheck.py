@@ -68,6 +68,7 @@ class Options(Value):
     profile: str = FULL
     scale_time: float = 1.0
     overwrite: list[str] = fresh(list)
+    overwrite_data: list[str] = fresh(list)
     allow_approximate: bool = False
 
 
@@ -89,6 +90,7 @@ class Side:
             path=options.target,
             create_bytes=size(options.create, "--create"),
             overwrite=tuple(options.overwrite),
+            overwrite_data=tuple(options.overwrite_data),
             writes=self.summary.writes,
             options=choice.options,
             folder=str(session_folder(options.store, session)),

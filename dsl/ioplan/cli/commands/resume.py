@@ -39,6 +39,7 @@ class ResumeOptions(Value):
     store: Path
     plan: Path | None = None
     overwrite: list[str] = fresh(list)
+    overwrite_data: list[str] = fresh(list)
     trust: bool = False
     quiet: bool = False
     json: bool = False
@@ -51,8 +52,18 @@ def resume_command(
     """Go on with a session, or with all lanes of a job; returns the exit code."""
     place = store or default_path()
     if Jobs(place).has(session):
+        _check_no_words(others)
         return resume_job(Terminal(quiet=quiet), place, session)
     return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))
+
+
+def _check_no_words(others: dict[str, Any]) -> None:
+    """Each lane of a job has a session and a target of its own."""
+    if others["overwrite"] or others["overwrite_data"]:
+        raise UsageError(
+            "--overwrite is for one session: ioplan status shows those of the job's "
+            "lanes; resume the one by its ID, on its host"
+        )
 
 
 def resume(resumed: ResumeOptions) -> int:
@@ -101,6 +112,7 @@ def _options(session: Session, resumed: ResumeOptions) -> Options:
         profile=args["profile"],
         scale_time=args["scale_time"],
         overwrite=[*args["overwrite"], *resumed.overwrite],
+        overwrite_data=resumed.overwrite_data,
         allow_approximate=args["allow_approximate"],
         baseline=args["baseline"],
         quiet=resumed.quiet,

@@ -123,6 +123,7 @@ def run_session(
         path=options.target,
         create_bytes=size(options.create, "--create"),
         overwrite=tuple(options.overwrite),
+        overwrite_data=tuple(options.overwrite_data),
         writes=summary.writes,
         options=choice.options,
         folder=str(folder),
@@ -135,7 +136,8 @@ def run_session(
             stack.enter_context(session_lock(folder))
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
-        options = replace(options, overwrite=list(request.overwrite))
+        words = {*request.overwrite, *request.overwrite_data}
+        options = replace(options, overwrite=sorted(words))
         check_fit(summary, choice, drive.facts, options.allow_approximate)
         check_same_target(start.before, drive.facts)
         if options.fresh:

@@ -95,6 +95,7 @@ def _words(options: Options) -> list[str]:
         *(("--set", one) for one in options.settings),
         *(("--option", one) for one in options.options),
         *(("--overwrite", _from_root(one)) for one in options.overwrite),
+        *(("--overwrite-data", _from_root(one)) for one in options.overwrite_data),
     ]
     flags = [("--fresh", options.fresh)]
     flags += [("--allow-approximate", options.allow_approximate)]

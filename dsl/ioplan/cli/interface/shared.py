@@ -37,6 +37,9 @@ BACKEND_OPTIONS = option(
 OVERWRITE = option(
     "--overwrite", "Permit overwriting this target (its ID).", "ID", many=True
 )
+OVERWRITE_DATA = option(
+    "--overwrite-data", "The same, though data is seen on it.", "ID", many=True
+)
 APPROXIMATE = flag("--allow-approximate", "Accept documented approximations.")
 STORE = option(
     "--store", "The results store; else IOPLAN_STORE, else XDG.", kind="path"

@@ -59,6 +59,7 @@ def _request(call: ParticipantCall, choice: Choice) -> TargetRequest:
     request = TargetRequest(
         path=call.target,
         overwrite=call.overwrite,
+        overwrite_data=call.overwrite_data,
         writes=call.writes,
         options=choice.options,
         folder=str(_folder(call)),

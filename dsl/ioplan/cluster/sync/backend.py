@@ -158,7 +158,11 @@ class MultiHostBackend:
     def _open(
         self, channels: Channels, host: str, request: TargetRequest
     ) -> HostTarget:
-        change = {"overwrite": request.overwrite, "writes": request.writes}
+        change = {
+            "overwrite": request.overwrite,
+            "overwrite_data": request.overwrite_data,
+            "writes": request.writes,
+        }
         call = self.calls[host].model_copy(update=change)
         channels.send(host, call=call.model_dump(mode="json"))
         answer = _answer(channels, host)

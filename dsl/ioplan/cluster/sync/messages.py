@@ -35,6 +35,7 @@ class ParticipantCall(Model):
     lab_file: str
     options: tuple[str, ...] = ()
     overwrite: tuple[str, ...] = ()
+    overwrite_data: tuple[str, ...] = ()
     writes: bool = False
     leads: bool = False
 

@@ -1,0 +1,81 @@
+"""What the user has said may be overwritten.
+
+`--overwrite ID` names a target, so that none is mistaken for another. Where data is
+seen on it, that is not enough: `--overwrite-data ID` says that the data may go.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from ioplan.backends import TargetRequest
+from ioplan.core.error_kinds import TargetFault
+from ioplan.devices.device import Device
+from ioplan.devices.identity import same_wwid
+from ioplan.devices.inventory import Inventory
+from ioplan.guard.content import NOTHING, Content
+from ioplan.guard.errors import ConsentError, TargetError
+
+
+def check_device_consent(
+    device: Device,
+    inventory: Inventory,
+    request: TargetRequest,
+    data: Content = NOTHING,
+    what: str = "",
+) -> None:
+    """One of the words must name this device and no other. Raises TargetError."""
+    identity, id = inventory.identity(device), inventory.id(device)
+    words = _words(request, data)
+    if any(word == id or _names(word, id, identity.wwid) for word in words):
+        return
+    shared = next((word for word in words if word in identity.names[:-1]), None)
+    if shared:
+        text = _ambiguous_text(shared, id, inventory)
+        raise TargetError(text, TargetFault.AMBIGUOUS)
+    model = f", {identity.model}" if identity.model else ""
+    what = what or f"{device.node} is a block device{model}"
+    raise consent_error(what, id, data)
+
+
+def check_file_consent(
+    path: Path, what: str, request: TargetRequest, data: Content = NOTHING
+) -> None:
+    """One of the words must be the file's path. Raises ConsentError."""
+    if not any(Path(word).resolve() == path for word in _words(request, data)):
+        raise consent_error(f"{path} is {what}", str(path), data)
+
+
+def consent_error(what: str, id: str, data: Content = NOTHING) -> ConsentError:
+    """What would be overwritten, and how the user can consent."""
+    option = "--overwrite-data" if data else "--overwrite"
+    seen = f"; {data}" if data else ""
+    text = (
+        f"the plan writes, and {what}{seen}: all that is stored there would be lost; "
+        f"to allow that, add {option} {shlex.quote(id)}"
+    )
+    return ConsentError(text, id, data=bool(data))
+
+
+def _words(request: TargetRequest, data: Content) -> tuple[str, ...]:
+    """Who gives up the data on a target has named the target."""
+    if data:
+        return request.overwrite_data
+    return (*request.overwrite, *request.overwrite_data)
+
+
+def _names(word: str, id: str, wwid: str) -> bool:
+    """Paths and world-wide names have several spellings."""
+    if wwid and same_wwid(word, wwid):
+        return True
+    path = id if id.startswith("/") else f"/dev/{id}"
+    return word.startswith("/") and Path(word).resolve() == Path(path).resolve()
+
+
+def _ambiguous_text(word: str, id: str, inventory: Inventory) -> str:
+    nodes = (one.kernel for one in inventory.all if word in one.names)
+    return (
+        f"--overwrite {shlex.quote(word)} names several devices: {', '.join(nodes)}; "
+        f"for this one write --overwrite {shlex.quote(id)}"
+    )

@@ -1,0 +1,162 @@
+"""To what content a consent belongs, and for how long."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from killing import Forked
+from kinds_of_data import database, put
+from labs import MIB, lab_of_file, loop_device, needs_root, tell
+from refused import refused
+
+from ioplan.backends import TargetRequest
+from ioplan.cli.choose import confirmed
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard.errors import ConsentError
+from ioplan.guard.resolve import resolve_target
+from ioplan.guard.target import Target, open_target
+from ioplan.lab.lab_file import read_lab
+
+LONG = 'test "Long" { run random 4KiB 0/100 for 60s }'
+SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with a database in the middle."""
+    path = tmp_path / "image"
+    with path.open("wb") as made:
+        made.truncate(32 * MIB)
+    put(path, 0, database(tmp_path))
+    return path
+
+
+def opened(path: Path, *, data: bool = False) -> Target:
+    """By a writing plan, with consent to the file or to its data as well."""
+    words = (str(path),)
+    return open_target(
+        TargetRequest(
+            path=str(path),
+            writes=True,
+            overwrite=words,
+            overwrite_data=words if data else (),
+        )
+    )
+
+
+def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
+    with refused(TargetFault.DATA, "'SQLite format 3"):
+        opened(file)
+    opened(file, data=True).close()
+    opened(file).close()
+    put(file, 0, b"another database ".ljust(4096, b"-"))
+    with refused(TargetFault.DATA, "hold structured data, the first at byte 0"):
+        opened(file)
+
+
+def test_data_elsewhere_needs_another(file: Path, tmp_path: Path) -> None:
+    opened(file, data=True).close()
+    put(file, 31 * MIB, database(tmp_path))
+    with refused(TargetFault.DATA, f"the first at byte {31 * MIB}"):
+        opened(file)
+
+
+def test_what_ioplan_left_there_may_go(file: Path) -> None:
+    target = opened(file, data=True)
+    os.pwrite(target.fd, b"a counter that a load generator writes".ljust(MIB, b"."), 0)
+    target.close()
+    opened(file).close()
+
+
+def test_a_file_of_another_size_has_another_content(file: Path) -> None:
+    opened(file, data=True).close()
+    os.truncate(file, 40 * MIB)
+    with refused(TargetFault.DATA, "hold structured data"):
+        opened(file)
+
+
+@pytest.mark.slow
+def test_resume_asks_for_what_came_after_a_kill(
+    file: Path, tmp_path: Path, store_path: Path
+) -> None:
+    os.truncate(file, 0)
+    os.truncate(file, 32 * MIB)
+    plan, out = plan_file(tmp_path, LONG), tmp_path / "out"
+    forked = Forked(out, "run", plan, "--target", file, "--overwrite", file, "--json")
+    while '"progress"' not in out.read_text():
+        assert forked.ended(os.WNOHANG) is None, out.read_text()
+    os.kill(forked.pid, signal.SIGKILL)
+    forked.ended()
+    put(file, 0, database(tmp_path))
+    before = file.read_bytes()
+    short = plan_file(tmp_path, SHORT, "short.ioplan")
+    done = ioplan("resume", "last", "--plan", short)
+    assert (done.code, "add --overwrite-data" in done.err) == (2, True), done.err
+    assert file.read_bytes() == before
+    done = ioplan("resume", "last", "--plan", short, "--overwrite-data", file)
+    assert done.code == 0, done.err
+
+
+@needs_root
+@pytest.mark.slow
+def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
+    disk = tmp_path / "disk.img"
+    disk.write_bytes(bytes(32 * MIB))
+    plan = plan_file(tmp_path, SHORT)
+    with loop_device(disk) as device:
+        put(device, 4 * MIB, database(tmp_path) * 100)
+        tell("blockdev", "--flushbufs", device)
+        words = ("run", plan, "--lab", lab_of_file(tmp_path, disk), "--target", device)
+        asked = ioplan(*words)
+        assert asked.code == 2
+        assert f"to allow that, add --overwrite-data {disk}" in asked.err
+        assert ioplan(*words, "--overwrite", disk).code == 2
+        done = ioplan(*words, "--overwrite-data", disk)
+        assert done.code == 0, done.err
+        assert ioplan(*words).code == 2, "each session names what it writes to"
+        assert ioplan(*words, "--overwrite", disk).code == 0
+
+
+@needs_root
+@pytest.mark.slow
+def test_an_image_under_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
+    disk = tmp_path / "disk.img"
+    disk.write_bytes(bytes(32 * MIB))
+    put(disk, 0, database(tmp_path))
+    lab = lab_of_file(tmp_path, disk)
+    with loop_device(disk, "--offset", str(16 * MIB)) as device:
+        path, entry = resolve_target(str(device), read_lab(lab))
+        request = TargetRequest(path=path, entry=entry, writes=True)
+        words = (str(disk),)
+        with refused(TargetFault.DATA, f"is a part of {disk}"):
+            open_target(request.model_copy(update={"overwrite": words}))
+        open_target(request.model_copy(update={"overwrite_data": words})).close()
+
+
+def test_the_words_for_data_are_not_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        typed = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return f"{self.typed}\n"
+
+        def write(self, text: str) -> int:
+            return len(text)
+
+        def flush(self) -> None:
+            pass
+
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}", Terminal())
+    error = ConsentError("x", "S1", data=True)
+    Terminal.typed = "S1"
+    assert not confirmed(error)
+    Terminal.typed = "destroy the data on S1"
+    assert confirmed(error)
