@@ -116,7 +116,8 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
     other = made.model_copy(
         update={"seq": 2, "asked": made.asked.model_copy(update={"cell": {axis: "1"}})}
     )
-    show_records(console, OneSession(said), [made, other])  # type: ignore[arg-type]
+    store = OneSession(said)
+    show_records(console, store, store.session(made.session), [made, other])  # type: ignore[arg-type]
     console.print(session_table([(session(plan=title, target=said), 1)]))
     assert steers(out.getvalue()) == []
 
@@ -126,6 +127,7 @@ def test_a_title_cannot_forge_a_line_or_markup() -> None:
     show_records(
         Terminal(file=out, width=80),
         OneSession(),  # type: ignore[arg-type]
+        session(),
         [record(1, test="a [red]b[/red] [/c]\nheld: expect p99 < 1us", cell={})],
     )
     first = out.getvalue().splitlines()[0]

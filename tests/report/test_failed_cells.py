@@ -170,7 +170,8 @@ def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
     store: Store,
 ) -> None:
     out = io.StringIO()
-    show_records(Console(file=out, width=80), store, list(store.records(ID)))
+    console, records = Console(file=out, width=80), list(store.records(ID))
+    show_records(console, store, store.session(ID), records)
     table = out.getvalue().partition("IOPS by queue depth")[0]
     lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
     sign = f"{FAILED} failed or stopped: the figures are of what was done until then"

@@ -101,7 +101,7 @@ def three(tmp_path: Path, store_path: Path) -> list[RunRecord]:
 def printed(records: list[RunRecord], store_path: Path) -> str:
     console = Console(file=io.StringIO(), width=80)
     with Store.open(store_path) as store:
-        show_records(console, store, records)
+        show_records(console, store, store.session("last"), records)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

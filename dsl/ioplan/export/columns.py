@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
+from ioplan.planner.steps import Run
 from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
@@ -189,14 +193,25 @@ def _outline(record: RunRecord) -> RunRecord:
     return RunRecord.model_construct(**{name: getattr(record, name) for name in names})
 
 
+def missing_place(run: Run) -> Row:
+    """Where in the plan a cell is that was not measured."""
+    cell = {f"cell.{axis}": value for axis, value in run.cell_text.items()}
+    named = {"test": run.test.title, "step": run.index, "run_id": run.run_id}
+    return named | cell
+
+
 @dataclass(frozen=True)
 class Source:
-    """A session, as records and as flat rows: of runs, or of their intervals."""
+    """A session, as records and as flat rows: of runs, or of their intervals.
+
+    With its plan, there is a row for each cell that was not measured as well.
+    """
 
     store: Store
     session: Session
     series: bool = False
     detail: bool = False
+    plan: CheckedPlan | None = None
 
     def records(self) -> Iterator[RunRecord]:
         """The runs in order."""
@@ -204,7 +219,11 @@ class Source:
 
     def columns(self) -> Columns:
         """The columns of the rows. Reads all records once, for their axes."""
-        axes = dict.fromkeys(a for r in self.records() for a in r.asked.cell)
+        found = chain(
+            (record.asked.cell for record in self.records()),
+            (run.cell_text for run in self.missing),
+        )
+        axes = dict.fromkeys(axis for cell in found for axis in cell)
         return series_columns(axes) if self.series else run_columns(axes)
 
     @cached_property
@@ -212,8 +231,30 @@ class Source:
         """Which runs the figures of reports are of. Reads all records once."""
         return counted_of(self.records())
 
+    @cached_property
+    def missing(self) -> list[Run]:
+        """The cells that were not measured, where all of the plan has not run."""
+        if self.plan is None or self.session.status == "ok":
+            return []
+        return not_measured(places_of(self.plan), self.records())
+
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""
+        yield from self._measured()
+        if not self.series:
+            yield from map(self._empty, self.missing)
+
+    def _empty(self, run: Run) -> Row:
+        """The row of a cell that was not measured."""
+        return missing_place(run) | {
+            "session": self.session.id,
+            "kind": "run",
+            "status": NOT_MEASURED,
+            "backend": self.session.backend,
+            "scope": "total",
+        }
+
+    def _measured(self) -> Iterator[Row]:
         for record in self.records():
             if self.series:
                 detail = self.store.detail(record.session, record.seq)

@@ -1,9 +1,9 @@
 """A session for other tools: JSON, JSON lines, CSV or Parquet.
 
 JSON and JSON lines give whole records (`ioplan.records.record`), JSON also the window
-of each test in rounds; CSV and Parquet give flat rows (`ioplan.export.columns`). With
-`series`, every format gives a row for each interval. All is written as it is read: a
-session may be large.
+of each test in rounds and the cells that were not measured; CSV and Parquet give flat
+rows (`ioplan.export.columns`). With `series`, every format gives a row for each
+interval. All is written as it is read: a session may be large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, BinaryIO, Protocol
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean
-from ioplan.export.columns import Columns, Row, Source
+from ioplan.export.columns import Columns, Row, Source, missing_place
+from ioplan.language.plan import CheckedPlan
 from ioplan.store.store import Store
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -53,16 +54,18 @@ def export(
     *,
     detail: bool = False,
     series: bool = False,
+    plan: CheckedPlan | None = None,
 ) -> None:
     """Write a session to a binary stream.
 
     `session_id` is any key of `Store.session`. `detail` adds histograms and series
-    to JSON. Raises ExportError, StoreError, and OSError from writing.
+    to JSON. With its `plan`, what was not measured is in it. Raises ExportError,
+    StoreError, and OSError from writing.
     """
     write = _writer(format)
     if detail and (format != "json" or series):
         raise ExportError("histograms are exported with whole records as json only")
-    source = Source(store, store.session(session_id), series, detail)
+    source = Source(store, store.session(session_id), series, detail, plan)
     write(source, out)
 
 
@@ -85,6 +88,9 @@ def _write_json(source: Source, out: BinaryIO) -> None:
         _write_array(out, "series", map(_json, source.rows()))
     else:
         _write_array(out, "runs", (r.model_dump_json() for r in source.records()))
+        _write_array(
+            out, "not_measured", map(_json, map(missing_place, source.missing))
+        )
     if source.detail:
         _write_array(out, "details", map(_json, _details(source)))
     out.write(b"}\n")

@@ -231,6 +231,10 @@ class Expectation(Checked):
     when: Condition | None
     text: str
 
+    def applies(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether it is expected of a cell."""
+        return self.when is None or self.when.holds(cell)
+
 
 class Chart(Checked):
     """One chart line."""
@@ -264,7 +268,8 @@ class CheckedPlan(Checked):
     """A whole plan; `parameters` are as they were used, overrides included.
 
     `profile` is the set of values that was picked, "full" the plan's own.
-    `on_failure` is None where the plan leaves it to the lab.
+    `on_failure` is None where the plan leaves it to the lab. `on_unsteady` says whether
+    a steady state that is not reached makes the session's exit code 1.
     """
 
     title: str
@@ -272,6 +277,7 @@ class CheckedPlan(Checked):
     parameters: dict[str, str]
     profile: str = FULL
     on_failure: Literal["stop", "continue"] | None = None
+    on_unsteady: Literal["fail", "continue"] = "fail"
     tests: tuple[Test, ...]
     time_scale: float = 1.0
     text: str

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
+from ioplan.planner.places import NOT_MEASURED, Place, not_measured, places_of
+from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
@@ -14,8 +18,17 @@ from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
 from ioplan.report.charts.tables import run_frame
-from ioplan.report.document import FAILED, STATUS, Document, Facts, Frame, Section
+from ioplan.report.document import (
+    FAILED,
+    STATUS,
+    Document,
+    Facts,
+    Frame,
+    Judged,
+    Section,
+)
 from ioplan.report.header import pts_header, session_facts
+from ioplan.report.judgements import Judgement, judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
 from ioplan.report.reader import Reader
@@ -27,12 +40,31 @@ from ioplan.store.store import Store
 
 @dataclass(frozen=True)
 class Reported:
-    """A session of the report, with its label, its records and its plan."""
+    """A session of the report, with its label, its records and its plan.
+
+    `places` are those of the plan where not all of it has run; else it is empty.
+    """
 
     session: Session
     label: str
     records: list[RunRecord]
     plan: CheckedPlan | None
+    places: Mapping[Place, Run]
+
+    @cached_property
+    def missing(self) -> list[Run]:
+        """The cells that were not measured."""
+        return not_measured(self.places, self.records)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be said what was not measured."""
+        return self.session.status == "ok" or self.plan is not None
+
+    def judged(self, test: str) -> list[Judgement]:
+        """What became of the expectations of a test."""
+        places = {at: run for at, run in self.places.items() if at[0] == test}
+        return judgements(self.of(test, "run"), places)
 
     def of(self, test: str, *kinds: str) -> list[RunRecord]:
         """The records of a test: its runs, or what prepared it."""
@@ -50,12 +82,22 @@ def document(
 
     `made` says when and by what. Raises StoreError.
     """
-    parts = _reported(store, sessions, plans)
+    records = [current_records(list(store.records(session.id))) for session in sessions]
+    parts = _reported(sessions, records, plans)
     everything = [record for part in parts for record in part.records]
+    judged = [one for p in parts for one in judgements(p.records, p.places)]
+    missing = sum(len(part.missing) for part in parts)
+    known = all(part.is_known for part in parts)
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
-        verdict=verdict([p.label for p in parts], sessions, everything),
+        verdict=verdict(
+            [p.label for p in parts],
+            sessions,
+            everything,
+            judged,
+            missing if known else None,
+        ),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=tuple(_sections(parts, Reader(store))),
         absent=absent(everything),
@@ -63,34 +105,52 @@ def document(
 
 
 def session_sections(
-    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None
+    store: Store,
+    session: Session,
+    records: Sequence[RunRecord],
+    plan: CheckedPlan | None,
 ) -> Iterator[Section]:
     """The sections of some records of one session, as its own report has them."""
-    if records:
-        session = store.session(records[0].session)
-        found = current_records(records)
-        (label,) = labels([session], [found[0].target])
-        yield from _sections([Reported(session, label, found, plan)], Reader(store))
+    found = current_records(records)
+    (part,) = _reported([session], [found], {session.id: plan})
+    yield from _sections([part], Reader(store))
 
 
 def _reported(
-    store: Store,
     sessions: Sequence[Session],
+    records: Sequence[list[RunRecord]],
     plans: Mapping[str, CheckedPlan | None],
 ) -> list[Reported]:
-    records = [current_records(list(store.records(session.id))) for session in sessions]
     targets = [found[0].target if found else {} for found in records]
-    return [
-        Reported(session, label, found, plans.get(session.id))
-        for session, label, found in zip(
-            sessions, labels(sessions, targets), records, strict=True
-        )
-    ]
+    places, parts = _Places(), []
+    for session, label, found in zip(
+        sessions, labels(sessions, targets), records, strict=True
+    ):
+        plan = plans.get(session.id)
+        parts.append(Reported(session, label, found, plan, places.of(session, plan)))
+    return parts
+
+
+class _Places:
+    """The places of plans; those of a plan that many sessions ran are found once."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, dict[Place, Run]] = {}
+
+    def of(self, session: Session, plan: CheckedPlan | None) -> dict[Place, Run]:
+        """Nothing where all has run, or where nobody knows what there was to run."""
+        if session.status == "ok" or plan is None:
+            return {}
+        if id(plan) not in self.found:
+            self.found[id(plan)] = places_of(plan)
+        return self.found[id(plan)]
 
 
 def _sections(parts: list[Reported], reader: Reader) -> Iterator[Section]:
-    """A section for each test, in the order of the runs."""
-    titles = dict.fromkeys(r.asked.test for part in parts for r in part.records)
+    """A section for each test, in the order of the plan, or else of the runs."""
+    planned = (run.test.title for part in parts for run in part.places.values())
+    run = (r.asked.test for part in parts for r in part.records)
+    titles = dict.fromkeys(chain(planned, run))
     for number, title in enumerate(titles, start=1):
         yield _section(number, title, parts, reader)
 
@@ -100,14 +160,18 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
     runs = _by_label(title, parts, ("run",))
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
-    found = points(runs)
+    missing = _missing(title, parts)
+    found = points(runs, missing)
     frame = run_frame(found, reader)
+    judged = {part.label: part.judged(title) for part in parts}
     return Section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
-        judged=judged_lines(both),
-        remarks=remarks(both),
+        points=tuple(found),
+        judgements=tuple(chain.from_iterable(judged.values())),
+        judged=judged_lines({label: some for label, some in judged.items() if some}),
+        remarks=(*_not_measured(missing), *remarks(both)),
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(
@@ -133,6 +197,20 @@ def _by_label(
     """The records of a test in each session that has any."""
     found = {part.label: part.of(title, *kinds) for part in parts}
     return {label: records for label, records in found.items() if records}
+
+
+def _missing(title: str, parts: list[Reported]) -> dict[str, list[Run]]:
+    """The cells of a test that were not measured in each session that has any."""
+    found = {p.label: [r for r in p.missing if r.test.title == title] for p in parts}
+    return {label: runs for label, runs in found.items() if runs}
+
+
+def _not_measured(missing: Mapping[str, Sequence[Run]]) -> Iterator[Judged]:
+    """A line on each session."""
+    for label, runs in missing.items():
+        where = f"{label}: " if len(missing) > 1 else ""
+        text = f"{where}{NOT_MEASURED}: {counted(len(runs), 'cell')}"
+        yield Judged(NOT_MEASURED, text)
 
 
 def _preparations(prepared: Mapping[str, Sequence[RunRecord]]) -> tuple[str, ...]:
@@ -175,6 +253,7 @@ def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str
     cells = {
         tuple((n, t) for n, t in point.dimensions.items() if n not in apart)
         for point in found
+        if point.runs
     }
     text = f"{counted(sum(map(len, runs.values())), 'run')} of "
     text += counted(len(cells), "cell")
@@ -182,7 +261,8 @@ def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str
         text += f" in {len(runs)} sessions"
     if last := max((p.window.last for p in found if p.window), default=0):
         text += f", {counted(last, 'round')}"
-    return text
+    missing = sum(not point.runs for point in found)
+    return text + (f", {counted(missing, 'cell')} {NOT_MEASURED}" if missing else "")
 
 
 def _figures_of(found: list[Point]) -> str:

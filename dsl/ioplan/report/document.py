@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ioplan.report.judgements import Judgement
+from ioplan.report.points import Point
+
 Value = str | float | int | None
 Kind = Literal[
     "lines",
@@ -120,12 +123,15 @@ class Section:
     """One test, over all sessions of the report.
 
     `figures_of` says which rounds the figures are of; it is empty without rounds.
-    `signs` explains the signs in the table of runs.
+    `points` are what its tables and charts are of. `judged` tells of the `judgements`
+    in fewer lines. `signs` explains the signs in the table of runs.
     """
 
     id: str
     title: str
     plan_text: str
+    points: tuple[Point, ...]
+    judgements: tuple[Judgement, ...]
     judged: tuple[Judged, ...]
     remarks: tuple[Judged, ...]
     preparations: tuple[str, ...]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ioplan.language.plan import CellValue, Chart, Test
+from ioplan.planner.places import NOT_MEASURED
+from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.window import Window, counted, window_of
 
+NOTHING: Mapping[str, Sequence[Run]] = {}
 Dimensions = dict[str, str]
 """Session, axes, step: names and values as texts."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """All runs of one cell and step in one session, in order."""
+    """All runs of one cell and step in one session, in order; maybe none."""
 
     dimensions: Dimensions
     runs: list[RunRecord] = field(default_factory=list)
@@ -29,7 +32,7 @@ class Point:
     @property
     def status(self) -> str:
         """`ok`, or what became of the first of these runs that is not."""
-        return status_of(self.counted)
+        return status_of(self.counted) if self.runs else NOT_MEASURED
 
     @property
     def failed(self) -> bool:
@@ -42,9 +45,13 @@ def status_of(runs: Iterable[RunRecord]) -> str:
     return next((run.status for run in runs if run.status != "ok"), "ok")
 
 
-def points(runs: Mapping[str, Sequence[RunRecord]]) -> list[Point]:
-    """The runs of a test, by the labels of their sessions."""
-    several = len({r.asked.step for found in runs.values() for r in found}) > 1
+def points(
+    runs: Mapping[str, Sequence[RunRecord]],
+    missing: Mapping[str, Sequence[Run]] = NOTHING,
+) -> list[Point]:
+    """The runs of a test, and what of it is `missing`, by the labels of sessions."""
+    steps = {r.asked.step for found in runs.values() for r in found}
+    several = len(steps | {r.index for found in missing.values() for r in found}) > 1
     made: dict[tuple[tuple[str, str], ...], Point] = {}
     for label, records in runs.items():
         window = window_of(records)
@@ -54,7 +61,16 @@ def points(runs: Mapping[str, Sequence[RunRecord]]) -> list[Point]:
                 dimensions["step"] = str(record.asked.step + 1)
             key = tuple(dimensions.items())
             made.setdefault(key, Point(dimensions, [], window)).runs.append(record)
-    return list(made.values())
+    return [*made.values(), *_not_measured(missing, several)]
+
+
+def _not_measured(
+    missing: Mapping[str, Sequence[Run]], several: bool
+) -> Iterator[Point]:
+    for label, runs in missing.items():
+        for run in runs:
+            step = {"step": str(run.index + 1)} if several else {}
+            yield Point({"session": label, **run.cell_text, **step})
 
 
 def figures_of(found: Iterable[Point]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import Metric
 from ioplan.measure.metrics import Figure, Sample, figure, scoped
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import (
     BEYOND,
     PERCENTILES,
@@ -28,6 +29,8 @@ class Reader:
 
     def figure(self, metric: Metric, records: Sequence[RunRecord]) -> Figure:
         """The metric over runs of one cell, as expectations are judged."""
+        if not records:
+            return Figure(None, NOT_MEASURED)
         measured = [r for r in records if any(d.ios for d in r.directions.values())]
         if not measured and metric.name != "errors":
             return Figure(None, records[-1].message or "no I/O completed")

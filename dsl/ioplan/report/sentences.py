@@ -1,8 +1,6 @@
-"""A run, a preparation, a steady state, an expectation: each in one sentence."""
+"""A run, a preparation, a steady state: each in one sentence."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from ioplan.core.units import (
     bandwidth_text,
@@ -13,7 +11,7 @@ from ioplan.core.units import (
 )
 from ioplan.language.quantity import size_text
 from ioplan.measure.steady_state import TOLERANCE
-from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
+from ioplan.records.record import DirectionResult, RunRecord, Steady
 
 PERCENTS = (99.0, 99.9)
 
@@ -98,53 +96,3 @@ def steady_verdict(steady: Steady, rounds: int) -> str:
         first = rounds - steady.window + 1
         return f"steady: rounds {first} to {rounds} are the window"
     return f"not steady after {rounds} rounds: {steady.why}"
-
-
-def verdict_line(run: RunRecord, verdict: Verdict, limits: bool = False) -> str:
-    """One line on an expectation, with the cell it was judged on."""
-    cell = " ".join(f"{axis}={value}" for axis, value in run.asked.cell.items())
-    actual = (
-        measured([verdict]) if limits else metric_text(verdict.actual, verdict.unit)
-    )
-    why = f" ({verdict.why})" if verdict.why else ""
-    where = f" [{cell}]" if cell else ""
-    return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
-
-
-def measured(verdicts: Sequence[Verdict]) -> str:
-    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
-    unit = verdicts[0].unit
-    actual = sorted({v.actual for v in verdicts if v.actual is not None})
-    limits = {v.limit for v in verdicts if v.limit is not None}
-    ends = dict.fromkeys(metric_text(a, unit) for a in (*actual[:1], *actual[-1:]))
-    text = " to ".join(ends) or metric_text(None, unit)
-    if len(limits) != 1 or limits == set(actual):
-        return text
-    return f"{text}, limit {metric_text(limits.pop(), unit)}"
-
-
-def verdict_lines(
-    runs: Sequence[RunRecord], limits: bool = False
-) -> list[tuple[str, str]]:
-    """Outcome and line; an expectation that held everywhere takes one line.
-
-    With `limits`, each line has the figures and what they were held against.
-    """
-    by_line: dict[str, list[tuple[RunRecord, Verdict]]] = {}
-    for run in runs:
-        for verdict in run.verdicts:
-            by_line.setdefault(verdict.expectation, []).append((run, verdict))
-    lines: list[tuple[str, str]] = []
-    for expectation, judged in by_line.items():
-        held = [verdict for _, verdict in judged if verdict.outcome == "held"]
-        if held:
-            where = f" in {len(held)} of {len(judged)} cells" if len(judged) > 1 else ""
-            differ = limits and any(v.actual != v.limit for v in held)
-            figures = f": {measured(held)}" if differ else ""
-            lines.append(("held", f"held{where}: {expectation}{figures}"))
-        lines += [
-            (verdict.outcome, verdict_line(run, verdict, limits))
-            for run, verdict in judged
-            if verdict.outcome != "held"
-        ]
-    return lines

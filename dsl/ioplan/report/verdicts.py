@@ -10,11 +10,18 @@ from typing import NamedTuple
 
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
+from ioplan.planner.places import NOT_MEASURED
+from ioplan.records.assessed import last_assessed, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import Judged, Verdict
+from ioplan.report.judgements import (
+    Judgement,
+    held_text,
+    outcomes_of,
+    verdict_lines,
+)
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.report.sentences import verdict_lines
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
@@ -93,52 +100,54 @@ def _place(record: RunRecord, extra: list[str]) -> str:
     return " ".join([*cell, *(f"{name} {values[name]}" for name in extra)])
 
 
-BAD_FIRST = ("failed", "undecided", "no baseline", "warning")
-WARNINGS = dict.fromkeys(("warning", "done instead"), "warning")
+BAD_FIRST = ("failed", "undecided", "no baseline", NOT_MEASURED, "warning")
+WARNINGS = {"warning": "warning", "done instead": "warning", NOT_MEASURED: NOT_MEASURED}
+SHARED = ("held", NOT_MEASURED)
+"""Of many sessions these are one line for all."""
 MOST_LINES = 40
 MOST_MISSED = 5
+UNKNOWN = "no expectation was judged"
 
 ByLabel = Mapping[str, Sequence[RunRecord]]
 
 
-def judged_lines(runs: ByLabel) -> tuple[Judged, ...]:
+def judged_lines(found: Mapping[str, Sequence[Judgement]]) -> tuple[Judged, ...]:
     """The expectations of a test, with the session where there are several.
 
     What held in many sessions is one line for all of them.
     """
     lines = [
-        Judged(outcome, _of(label, text, runs))
-        for label, records in runs.items()
-        for outcome, text in verdict_lines(records, limits=True)
+        Judged(outcome, _of(label, text, found))
+        for label, judged in found.items()
+        for outcome, text in verdict_lines(judged, limits=True)
     ]
-    if len(runs) > MOST_CARDS:
-        everything = list(chain.from_iterable(runs.values()))
-        found = verdict_lines(everything, limits=True)
-        lines = [line for line in lines if line.outcome != "held"]
-        lines += [Judged(o, text) for o, text in found if o == "held"]
-    return _some(lines, "expectations")
+    if len(found) > MOST_CARDS:
+        everything = chain.from_iterable(found.values())
+        shared = verdict_lines(everything, limits=True)
+        lines = [line for line in lines if line.outcome not in SHARED]
+        lines += [Judged(o, text) for o, text in shared if o in SHARED]
+    return tuple(lines)
 
 
-def remarks(runs: ByLabel) -> tuple[Judged, ...]:
+def remarks(runs: ByLabel) -> list[Judged]:
     """Failed runs, warnings and substitutions of a test, each with its runs.
 
     Those of many sessions are one line for all of them.
     """
     if len(runs) > MOST_CARDS:
         runs = {"": list(chain.from_iterable(runs.values()))}
-    lines = [
+    return [
         Judged(WARNINGS.get(remark.word, "failed"), _of(label, str(remark), runs))
         for label, records in runs.items()
         for remark in remarks_of(records)
     ]
-    return _some(lines, "remarks")
 
 
-def _of(label: str, text: str, runs: ByLabel) -> str:
-    return f"{label}: {text}" if len(runs) > 1 else text
+def _of(label: str, text: str, by_label: Mapping[str, object]) -> str:
+    return f"{label}: {text}" if len(by_label) > 1 else text
 
 
-def _some(lines: list[Judged], what: str) -> tuple[Judged, ...]:
+def first_lines_of(lines: Sequence[Judged], what: str) -> tuple[Judged, ...]:
     """What is bad first, so that nothing bad is cut off unseen."""
     if len(lines) <= MOST_LINES:
         return tuple(lines)
@@ -153,32 +162,56 @@ def _badness(outcome: str) -> int:
 
 
 def verdict(
-    subjects: Sequence[str], sessions: Sequence[Session], records: Sequence[RunRecord]
+    subjects: Sequence[str],
+    sessions: Sequence[Session],
+    records: Sequence[RunRecord],
+    judged: Sequence[Judgement],
+    missing: int | None,
 ) -> Verdict:
-    """The first screen: what held, what was steady, what went wrong."""
-    outcomes = Counter(v.outcome for r in records for v in r.verdicts)
+    """The first screen: what held, what was steady, what went wrong.
+
+    `missing` is how many cells were not measured, None where no plan tells.
+    """
+    outcomes = outcomes_of(judged)
     broken = sum(r.status == "failed" for r in records)
-    unmet = outcomes["failed"]
-    open_ = outcomes["undecided"] + outcomes["no baseline"]
     points = (
         Judged("none", f"On {', '.join(first_lines(subjects))}"),
-        _measured(sessions, records, broken),
+        _measured(sessions, records, broken, missing or 0),
         *_steadiness(records),
         *_warned(records),
     )
-    total = outcomes.total()
-    if broken or unmet:
-        lost = f"{unmet} of {total} expectations did not hold" if unmet else ""
+    if broken or outcomes["failed"]:
         fell = f"{counted(broken, 'run')} failed" if broken else ""
-        return Verdict("failed", _sentence(lost, fell), points)
-    if open_:
-        text = f"{open_} of {total} expectations could not be judged; the rest held"
-        return Verdict("undecided", text, points)
-    held = f"All {total} expectations held" if total > 1 else "The expectation held"
-    text = held if total else "Measured; the plan has no expectations"
+        return Verdict("failed", _sentence(_unmet(outcomes), fell), points)
+    if open_ := _open(outcomes):
+        return Verdict("undecided", _sentence(open_), points)
+    text = _good(outcomes.total(), known=missing is not None)
     if doubts := _doubts(sessions, records):
         return Verdict("undecided", f"{text}, but {' and '.join(doubts)}", points)
-    return Verdict("held" if total else "none", text, points)
+    return Verdict("held" if outcomes else "none", text, points)
+
+
+def _unmet(outcomes: Counter[str]) -> str:
+    if outcomes[NOT_MEASURED]:
+        return f"expectations {held_text(outcomes)}"
+    total, unmet = outcomes.total(), outcomes["failed"]
+    return f"{unmet} of {total} expectations did not hold" if unmet else ""
+
+
+def _open(outcomes: Counter[str]) -> str:
+    if outcomes[NOT_MEASURED]:
+        return f"expectations {held_text(outcomes)}"
+    total, count = outcomes.total(), outcomes["undecided"] + outcomes["no baseline"]
+    if not count:
+        return ""
+    return f"{count} of {total} expectations could not be judged; the rest held"
+
+
+def _good(total: int, known: bool) -> str:
+    """Where nothing speaks against it; `known` is whether all expectations are."""
+    if total:
+        return f"All {total} expectations held" if total > 1 else "The expectation held"
+    return f"Measured; {'the plan has no expectations' if known else UNKNOWN}"
 
 
 def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[str]:
@@ -186,7 +219,7 @@ def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[s
     doubts = []
     if any(session.status != "ok" for session in sessions):
         doubts.append("not all of the plan has run")
-    if any(r.steady and not r.steady.reached for r in _last_assessed(records)):
+    if unsteady(records):
         doubts.append("steady state was not reached")
     return doubts
 
@@ -197,47 +230,41 @@ def _sentence(*parts: str) -> str:
 
 
 def _measured(
-    sessions: Sequence[Session], records: Sequence[RunRecord], broken: int
+    sessions: Sequence[Session],
+    records: Sequence[RunRecord],
+    broken: int,
+    missing: int,
 ) -> Judged:
     spent = time_text(sum(record.run_s for record in records))
     ended = Counter(s.status for s in sessions if s.status != "ok")
     states = "".join(
         f"; {counted(n, 'session')} {status}" for status, n in ended.items()
     )
-    text = f"{counted(len(records), 'run')}, {spent} measured{states}"
+    lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
+    text = f"{counted(len(records), 'run')}, {spent} measured{states}{lost}"
     return Judged("failed" if broken or ended else "held", text)
 
 
-def _last_assessed(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The last assessment of each test and preparation."""
-    last = {
-        (r.session, r.asked.test, r.asked.kind, r.asked.after and r.asked.after.name): r
-        for r in records
-        if r.steady
-    }
-    return list(last.values())
-
-
 def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
-    last = _last_assessed(records)
+    last, missed = last_assessed(records), unsteady(records)
     if not last:
         yield Judged("none", "Steady state was not asked for")
         return
-    missed = [r for r in last if r.steady and not r.steady.reached]
     reached = len(last) - len(missed)
     state: str = "failed" if missed else "held"
     yield Judged(state, f"Steady state reached in {reached} of {len(last)} cases")
-    lines = Counter(f"{_what(r)}: {r.steady.why}" for r in missed if r.steady)
+    lines = Counter(map(unsteady_text, missed))
     for text, count in list(lines.items())[:MOST_MISSED]:
         times = f" ({count} times)" if count > 1 else ""
         yield Judged("failed", f"Not steady: {text}{times}")
 
 
-def _what(record: RunRecord) -> str:
-    after = record.asked.after
+def unsteady_text(record: RunRecord) -> str:
+    """What did not become steady, and why."""
+    after, why = record.asked.after, record.steady.why if record.steady else ""
     if record.asked.kind == "run" or after is None:
-        return record.asked.test
-    return f"preparation {after.name}"
+        return f"{record.asked.test}: {why}"
+    return f"preparation {after.name}: {why}"
 
 
 def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:

@@ -120,7 +120,7 @@ class ExpectationTracker:
 
     def _applicable(self, run: Run) -> Iterator[Expectation]:
         for expectation in self.test.expectations:
-            if expectation.when is None or expectation.when.holds(run.cell):
+            if expectation.applies(run.cell):
                 yield expectation
 
     def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:

@@ -86,7 +86,7 @@ def show_session(
                 out.write(found.session(session).plan_text.encode())
         elif format:
             with opened(output, force) as out:
-                export(found, session, format, out)
+                export(found, session, format, out, plan=_unfinished(found, session))
         else:
             _print_session(Terminal(highlight=False), found, session, test)
 
@@ -103,18 +103,24 @@ def export_records(
 ) -> None:
     """Write a session's records in a format."""
     with results_at(store) as found, opened(output, force) as out:
-        export(found, session, format, out, detail=detail, series=series)
+        plan = _unfinished(found, session)
+        export(found, session, format, out, detail=detail, series=series, plan=plan)
+
+
+def _unfinished(store: Store, key: str) -> CheckedPlan | None:
+    """The plan of a session that has not done all of it."""
+    session = store.session(key)
+    return None if session.status == "ok" else plan_of(session)
 
 
 def _print_session(console: Console, store: Store, key: str, test: str | None) -> None:
     """What ran on what, then each test."""
     session = store.session(key)
-    records = list(store.records(session.id, test))
-    if test and not records:
-        titles = {record.asked.test for record in store.records(session.id)}
-        raise UsageError(
-            f"session {session.id} has no test {test!r}{did_you_mean(test, titles)}"
-        )
+    records, plan = list(store.records(session.id, test)), plan_of(session)
+    if test:
+        plan = _only(test, plan)
+        if not records and not (plan and plan.tests):
+            raise _no_test(store, session, test)
     spent_s = sum(record.run_s for record in records)
     console.print(
         f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
@@ -122,7 +128,21 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
         markup=False,
         soft_wrap=True,
     )
-    show_records(console, store, records, plan_of(session))
+    show_records(console, store, session, records, plan)
+
+
+def _only(title: str, plan: CheckedPlan | None) -> CheckedPlan | None:
+    """The plan with one of its tests."""
+    if plan is None:
+        return None
+    tests = tuple(test for test in plan.tests if test.title == title)
+    return plan.model_copy(update={"tests": tests})
+
+
+def _no_test(store: Store, session: Session, title: str) -> UsageError:
+    titles = {record.asked.test for record in store.records(session.id)}
+    near = did_you_mean(title, titles)
+    return UsageError(f"session {session.id} has no test {title!r}{near}")
 
 
 def plan_of(session: Session) -> CheckedPlan | None:

@@ -17,12 +17,12 @@ from ioplan.measure.tally import moved
 from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
+from ioplan.report.judgements import verdict_line
 from ioplan.report.sentences import (
     latencies,
     main_result,
     prepare_line,
     steady_line,
-    verdict_line,
 )
 from ioplan.runner.observer import SessionObserver
 
@@ -102,7 +102,7 @@ class Lines(SessionObserver):
         """What held is said once, at the end."""
         if verdict.outcome != "held":
             style = "red" if verdict.outcome == "failed" else "yellow"
-            self.say(f"       {verdict_line(record, verdict)}", style)
+            self.say(f"       {verdict_line(record.asked.cell, verdict)}", style)
 
     def eta(self, left_s: float) -> None:
         self.left_s = left_s

@@ -91,6 +91,7 @@ def _checked(
         parameters=_parameters(main, parameters),
         profile=profile,
         on_failure=_on_failure(main, parameters.findings),
+        on_unsteady=_on_unsteady(main, parameters.findings),
         tests=tests,
         time_scale=time_scale,
         text=main.source.text,
@@ -106,12 +107,24 @@ def _title(main: Module, findings: Findings) -> str:
 
 def _on_failure(main: Module, findings: Findings) -> Literal["stop", "continue"] | None:
     """What a failed run means; None where the plan leaves that to the lab."""
-    said = [item for item in main.file.items if isinstance(item, tree.OnFailure)]
-    for extra in said[1:]:
-        findings.twice("'on failure'", extra.span, said[0].span)
+    said = _said(tree.OnFailure, "'on failure'", main, findings)
     if not said:
         return None
-    return "stop" if said[0].what.text == "stop" else "continue"
+    return "stop" if said == "stop" else "continue"
+
+
+def _on_unsteady(main: Module, findings: Findings) -> Literal["fail", "continue"]:
+    """What it means that a steady state was asked for and not reached."""
+    said = _said(tree.OnUnsteady, "'on unsteady'", main, findings)
+    return "continue" if said == "continue" else "fail"
+
+
+def _said(kind: type[tree.Outcome], name: str, main: Module, findings: Findings) -> str:
+    """The word after `on …`, which stands once at most; empty without any."""
+    said = [item for item in main.file.items if isinstance(item, kind)]
+    for extra in said[1:]:
+        findings.twice(name, extra.span, said[0].span)
+    return said[0].what.text if said else ""
 
 
 def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:

@@ -126,6 +126,7 @@ PLAIN = {
     "BOUND": "a name and '='",
     "SETTING": "a name and '='",
     "_ON_FAILURE": "'on failure'",
+    "_ON_UNSTEADY": "'on unsteady'",
     "_ON_HOSTS": "'on hosts'",
     "NAME": "a name",
     "QUANTITY": "a quantity",

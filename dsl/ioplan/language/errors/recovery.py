@@ -14,7 +14,7 @@ from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Source, Span
 
 ITEM = re.compile(
-    r"(?:plan|use|test)\s*\"|on\s+failure\b"
+    r"(?:plan|use|test)\s*\"|on\s+(?:failure|unsteady)\b"
     r"|(?:param|profile|workload|precondition)\s+\w+\s*[={]"
 )
 ITEM_START = re.compile(rf"^[ \t]*(?:{ITEM.pattern})", re.M)
@@ -84,7 +84,7 @@ class Stop(Value):
         """
         text, at = self.text, self.start
         begins = text[line_start(text, at) : at].strip() == ""
-        word = re.match(r"on failure\b|\w+|\}?", text[at:])
+        word = re.match(r"on (?:failure|unsteady)\b|\w+|\}?", text[at:])
         known = word is not None and word[0] in (*ITEM_WORDS, *STATEMENT_WORDS, "}")
         return begins and known and not (self.accepted & OPENERS)
 

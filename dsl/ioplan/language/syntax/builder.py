@@ -86,6 +86,9 @@ class Builder:
     def on_failure(self, meta: Extent, parts: list[Any]) -> tree.OnFailure:
         return tree.OnFailure(self.at(meta), self.word(parts[0]))
 
+    def on_unsteady(self, meta: Extent, parts: list[Any]) -> tree.OnUnsteady:
+        return tree.OnUnsteady(self.at(meta), self.word(parts[0]))
+
     def workload(self, meta: Extent, parts: list[Any]) -> tree.Workload:
         name, *rest = parts
         if isinstance(rest[0], tree.Spec):

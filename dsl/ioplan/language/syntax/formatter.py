@@ -217,8 +217,8 @@ def _apart(lines: list[Line]) -> set[int]:
 
 
 def _short(item: tree.Item) -> bool:
-    """`use`, `param` and `on failure` may stand together."""
-    return isinstance(item, tree.Use | tree.Param | tree.OnFailure)
+    """`use`, `param`, `on failure` and `on unsteady` may stand together."""
+    return isinstance(item, tree.Use | tree.Param | tree.Outcome)
 
 
 # columns

@@ -205,6 +205,12 @@ class OnFailure(Node):
     what: Word
 
 
+class OnUnsteady(Node):
+    """`on unsteady continue`."""
+
+    what: Word
+
+
 class Stream(Node):
     """`reader = random 4KiB 100/0` inside a workload of several streams."""
 
@@ -234,7 +240,8 @@ class Test(Node):
     statements: tuple[Statement, ...]
 
 
-Item = Plan | Use | Param | Profile | OnFailure | Workload | Precondition | Test
+Outcome = OnFailure | OnUnsteady
+Item = Plan | Use | Param | Profile | Outcome | Workload | Precondition | Test
 
 
 class File(Value):

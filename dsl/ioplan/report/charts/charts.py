@@ -41,16 +41,22 @@ BY_AXIS: dict[str, Draw] = {
     "iops": over_iops,
 }
 """Lines, bars and points, by what they are drawn over."""
+OF_CELLS = (over_axis, over_two, listed)
+"""These mark also what was not measured."""
 
 
 def pictures(
     test: Test | None, points: list[Point], reader: Reader
 ) -> Iterator[Picture]:
     """A picture or several for each chart that has points."""
+    if not any(point.runs for point in points):
+        return
     for chart in (*charts_of(test, points), *power_charts(test, points)):
-        request = Request(chart, meeting(points, chart, test), reader)
-        if request.points:
-            yield from _drawn(request)
+        found = meeting(points, chart, test)
+        if _draw(chart) not in OF_CELLS:
+            found = [point for point in found if point.runs]
+        if found:
+            yield from _drawn(Request(chart, found, reader))
 
 
 def _drawn(request: Request) -> Iterator[Picture]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ioplan.core.text import counted
 from ioplan.language.metric import Metric
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
@@ -25,18 +26,27 @@ class Missing:
     def __init__(self) -> None:
         self.reasons: dict[str, Counter[str]] = {}
         self.failed: set[tuple[str, int]] = set()
+        self.not_measured: set[tuple[tuple[str, str], ...]] = set()
+
+    def mark(self, point: Point) -> None:
+        """One more that has a mark in place of a figure."""
+        failed = (run for run in point.counted if run.status != "ok")
+        self.failed.update((run.session, run.seq) for run in failed)
+        if not point.runs:
+            self.not_measured.add(tuple(point.dimensions.items()))
 
     def add(self, metric: Metric, why: str) -> None:
         """One more that has no value."""
         self.reasons.setdefault(why, Counter())[str(metric)] += 1
 
     def notes(self) -> tuple[str, ...]:
-        """A line for each reason, and what the mark of a failed cell means."""
+        """A line for each reason, and what the marks of cells mean."""
         lines = [
             f"{counted(metrics.total(), 'point')} left out: {', '.join(metrics)}: {why}"
             for why, metrics in self.reasons.items()
         ]
-        return (*failed_note(len(self.failed)), *lines)
+        found = failed_note(len(self.failed))
+        return (*found, *not_measured_note(len(self.not_measured)), *lines)
 
 
 def failed_note(count: int) -> tuple[str, ...]:
@@ -46,6 +56,11 @@ def failed_note(count: int) -> tuple[str, ...]:
     return (
         f"{FAILED} failed or stopped, so without a figure: {counted(count, 'run')}",
     )
+
+
+def not_measured_note(count: int) -> tuple[str, ...]:
+    """The same of cells that have no run."""
+    return (f"{FAILED} {NOT_MEASURED}: {counted(count, 'cell')}",) if count else ()
 
 
 def over_axis(request: Request) -> Iterator[Picture]:
@@ -237,10 +252,9 @@ def _without(dimensions: Dimensions, *names: str) -> Dimensions:
 def values_of(
     request: Request, metric: Metric, point: Point, missing: Missing
 ) -> Iterable[Value]:
-    """The figure of a point, None for one that failed, nothing for one without."""
+    """The figure of a point, None for one with a mark, nothing for one without."""
     if point.failed:
-        failed = (run for run in point.counted if run.status != "ok")
-        missing.failed.update((run.session, run.seq) for run in failed)
+        missing.mark(point)
         return (None,)
     found = request.reader.figure(metric, point.counted)
     if found.value is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,15 +12,21 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ioplan.core.text import counted
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.report.document import Document, Picture, Section
 from ioplan.report.html.payload import picture_json, runs_json
 from ioplan.report.html.spec import spec
+from ioplan.report.judgements import outcomes_of, outcomes_text
 from ioplan.report.many_sessions import many_sessions
+from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = ("units", "rows", "theme", "draw", "hints", "save", "tables", "page")
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence")
 PIVOTED = ("heatmap", "table")
-WORST = ("failed", "undecided", "no baseline", "held")
+WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
+OPEN = ("no baseline", NOT_MEASURED)
+"""Of these the mark is that of what is undecided."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ def page(document: Document) -> str:
         charts={section.id: _charts(section) for section in document.sections},
         worst=worst,
         summed=summed,
+        first_lines=first_lines_of,
         many=many_sessions(document.sessions),
         table=lambda frame: Markup(runs_json(frame)),
         **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
@@ -84,15 +90,15 @@ def worst(section: Section) -> str:
     """The outcome of a test as a whole."""
     found = {line.outcome for line in (*section.judged, *section.remarks)}
     outcome = next((outcome for outcome in WORST if outcome in found), "none")
-    return "undecided" if outcome == "no baseline" else outcome
+    return "undecided" if outcome in OPEN else outcome
 
 
 def summed(section: Section) -> str:
     """`3 held, 1 failed; 2 remarks`."""
-    counts = Counter(line.outcome for line in section.judged)
-    texts = [f"{count} {outcome}" for outcome, count in counts.items()]
-    remarks = [f"{len(section.remarks)} remarks"] if section.remarks else []
-    return "; ".join([*([", ".join(texts)] if texts else []), *remarks]) or "none"
+    count = len(section.remarks)
+    remarks = counted(count, "remark") if count else ""
+    texts = (outcomes_text(outcomes_of(section.judgements)), remarks)
+    return "; ".join(filter(None, texts)) or "none"
 
 
 def _charts(section: Section) -> list[Chart]:

@@ -9,26 +9,30 @@ from rich.console import Console, Group, RenderableType
 
 from ioplan.core.text import line
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.build import session_sections
 from ioplan.report.charts.tables import axes_of
 from ioplan.report.document import Section
-from ioplan.report.points import Point, points
+from ioplan.report.judgements import verdict_lines
+from ioplan.report.points import Point
 from ioplan.report.sentences import (
     prepare_line,
     steady_line,
     steady_verdict,
-    verdict_lines,
 )
 from ioplan.report.terminal.charts import drawn
 from ioplan.report.terminal.sparkline import sparkline
 from ioplan.report.terminal.tables import MOST_ROWS, run_table, steady_table
-from ioplan.report.verdicts import remarks_of
 from ioplan.store.store import Store
 
-REMARKS = {"warning": "yellow", "done instead": "yellow"}
-STYLES = {"held": "green", "failed": "red", "undecided": "yellow"}
+STYLES = {
+    "held": "green",
+    "failed": "red",
+    **dict.fromkeys(("undecided", "warning", NOT_MEASURED), "yellow"),
+}
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,17 @@ class _Test:
 def show_records(
     console: Console,
     store: Store,
+    session: Session,
     records: Sequence[RunRecord],
     plan: CheckedPlan | None = None,
 ) -> None:
     """Print each test of one session with its table and its charts.
 
-    Without its plan the axes decide on the charts. Raises StoreError.
+    Without its plan the axes decide on the charts, and what has not run is not known.
+    Raises StoreError.
     """
     current = current_records(records)
-    for number, section in enumerate(session_sections(store, current, plan)):
+    for number, section in enumerate(session_sections(store, session, current, plan)):
         part = [r for r in current if r.asked.test == section.title]
         if number:
             console.print()
@@ -71,21 +77,20 @@ def _test(test: _Test) -> Iterator[RenderableType]:
     for record in test.records:
         if record.asked.kind == "prepare":
             yield line(prepare_line(record), style="dim")
-    if test.runs:
+    if test.section.runs.rows:
         yield from _table(test)
     yield from _steady(test.runs)
-    for remark in remarks_of(test.records):
-        yield line(str(remark), style=REMARKS.get(remark.word, "red"))
-    for outcome, text in verdict_lines(test.records):
+    for remark in test.section.remarks:
+        yield line(remark.text, style=STYLES.get(remark.outcome, ""))
+    for outcome, text in verdict_lines(test.section.judgements):
         yield line(text, style=STYLES.get(outcome, ""))
 
 
 def _table(test: _Test) -> Iterator[RenderableType]:
     """A row a cell, and what its signs mean."""
-    frame = test.section.runs
-    found = points({"": test.runs})
+    found = test.section.points
     sparks = [_sparkline(point, test.store) for point in found[:MOST_ROWS]]
-    yield run_table(frame, axes_of(found), sparks, test.console)
+    yield run_table(test.section.runs, axes_of(found), sparks, test.console)
     yield from (line(text, style="dim") for text in _legend(test.section))
 
 

@@ -1,0 +1,23 @@
+"""Whether what was to become steady did: the last assessment of each case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ioplan.records.record import RunRecord
+
+
+def last_assessed(records: Iterable[RunRecord]) -> list[RunRecord]:
+    """The record with the last assessment of each test and preparation."""
+    last = {
+        (r.session, r.asked.test, r.asked.kind, r.asked.after and r.asked.after.name): r
+        for r in records
+        if r.steady
+    }
+    return list(last.values())
+
+
+def unsteady(records: Iterable[RunRecord]) -> list[RunRecord]:
+    """Those of them that did not become steady."""
+    last = last_assessed(records)
+    return [one for one in last if one.steady and not one.steady.reached]

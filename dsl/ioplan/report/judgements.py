@@ -1,0 +1,126 @@
+"""What became of each expectation in each cell, and the lines that tell it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ioplan.core.text import counted
+from ioplan.core.units import metric_text
+from ioplan.planner.places import NOT_MEASURED, Place, place_of
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunRecord, Verdict
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One expectation in one cell; without a verdict it was not measured."""
+
+    expectation: str
+    outcome: str
+    cell: Mapping[str, str]
+    verdict: Verdict | None = None
+
+
+def judgements(
+    records: Iterable[RunRecord], places: Mapping[Place, Run]
+) -> list[Judgement]:
+    """All verdicts, and what was not judged though the plan expects it.
+
+    `places` are those of a plan of which not all has run; else it is empty.
+    """
+    found, judged = [], set()
+    for record in records:
+        for one in record.verdicts:
+            cell, outcome = record.asked.cell, one.outcome
+            found.append(Judgement(one.expectation, outcome, cell, one))
+            judged.add((place_of(record), one.expectation))
+    for where, run in places.items():
+        for expected in run.test.expectations:
+            if expected.applies(run.cell) and (where, expected.text) not in judged:
+                found.append(Judgement(expected.text, NOT_MEASURED, run.cell_text))
+    return found
+
+
+def outcomes_of(found: Iterable[Judgement]) -> Counter[str]:
+    """How many judgements had which outcome."""
+    return Counter(one.outcome for one in found)
+
+
+def outcomes_text(outcomes: Mapping[str, int]) -> str:
+    """`3 held, 1 failed`; empty without any."""
+    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+
+
+def held_text(outcomes: Mapping[str, int]) -> str:
+    """`held in 1 of 5, 4 not measured`."""
+    total, held = sum(outcomes.values()), outcomes.get("held", 0)
+    rest = {name: count for name, count in outcomes.items() if name != "held"}
+    more = outcomes_text(rest)
+    return f"held in {held} of {total}" + (f", {more}" if more else "")
+
+
+def verdict_line(
+    cell: Mapping[str, str], verdict: Verdict, limits: bool = False
+) -> str:
+    """One line on an expectation, with the cell it was judged on."""
+    place = " ".join(f"{axis}={value}" for axis, value in cell.items())
+    actual = (
+        measured([verdict]) if limits else metric_text(verdict.actual, verdict.unit)
+    )
+    why = f" ({verdict.why})" if verdict.why else ""
+    where = f" [{place}]" if place else ""
+    return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
+
+
+def measured(verdicts: Sequence[Verdict]) -> str:
+    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
+    unit = verdicts[0].unit
+    actual = sorted({v.actual for v in verdicts if v.actual is not None})
+    limits = {v.limit for v in verdicts if v.limit is not None}
+    ends = dict.fromkeys(metric_text(a, unit) for a in (*actual[:1], *actual[-1:]))
+    text = " to ".join(ends) or metric_text(None, unit)
+    if len(limits) != 1 or limits == set(actual):
+        return text
+    return f"{text}, limit {metric_text(limits.pop(), unit)}"
+
+
+def verdict_lines(
+    found: Iterable[Judgement], limits: bool = False
+) -> list[tuple[str, str]]:
+    """Outcome and line; where it held and where it was not measured is one line.
+
+    With `limits`, each line has the figures and what they were held against.
+    """
+    by_line: dict[str, list[Judgement]] = {}
+    for one in found:
+        by_line.setdefault(one.expectation, []).append(one)
+    lines: list[tuple[str, str]] = []
+    for expectation, judged in by_line.items():
+        lines += _summed(expectation, judged, limits)
+        lines += [
+            (one.outcome, verdict_line(one.cell, one.verdict, limits))
+            for one in judged
+            if one.verdict and one.outcome != "held"
+        ]
+    return lines
+
+
+def _summed(
+    expectation: str, judged: Sequence[Judgement], limits: bool
+) -> list[tuple[str, str]]:
+    """The line on the cells where it held, and on those that were not measured."""
+    held = [one.verdict for one in judged if one.verdict and one.outcome == "held"]
+    missing = sum(one.verdict is None for one in judged)
+    if not held and not missing:
+        return []
+    cells = counted(len(judged), "cell")
+    where = f" in {len(held) or missing} of {cells}" if len(judged) > 1 else ""
+    if not held:
+        return [(NOT_MEASURED, f"{NOT_MEASURED}{where}: {expectation}")]
+    where += f", {missing} {NOT_MEASURED}" if missing else ""
+    differ = limits and any(v.actual != v.limit for v in held)
+    figures = f": {measured(held)}" if differ else ""
+    outcome = NOT_MEASURED if missing else "held"
+    return [(outcome, f"held{where}: {expectation}{figures}")]

@@ -1,0 +1,206 @@
+"""What a session did not measure stays in view, and is in each count."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from plans import checked
+from rich.console import Console
+from test_policy import failing
+from test_runner import Bench, bench
+
+from ioplan.export.export import export
+from ioplan.records.session import Session
+from ioplan.report.build import document
+from ioplan.report.document import FAILED, Document
+from ioplan.report.html.page import page, summed, worst
+from ioplan.report.terminal.parts import curves, parts
+from ioplan.report.terminal.show import show_records
+
+__all__ = ["bench"]
+
+CELLS = """test "A" {
+  run random 4KiB 100/0 for 2s
+  vary qd in 1, 2, 4, 8, 16
+  expect iops > 1
+}
+"""
+LATER = 'test "B" { run random 4KiB 100/0 for 1s  expect iops > 1 }'
+HELD = "held in 1 of 5 cells, 4 not measured: expect iops > 1"
+
+
+def stopped(bench: Bench, text: str, **more: str) -> Session:
+    """A session of which the first run is sound and the second fails."""
+    bench.go(text, failing(*range(2, 100)), **more)
+    return bench.store.session("s1")
+
+
+def reported(bench: Bench, text: str, plan: bool = True) -> Document:
+    session = bench.store.session("s1")
+    plans = {session.id: checked(text) if plan else None}
+    return document(bench.store, [session], plans, "")
+
+
+def printed(bench: Bench, text: str) -> str:
+    out = io.StringIO()
+    session = bench.store.session("s1")
+    console = Console(file=out, width=80)
+    show_records(console, bench.store, session, bench.records, checked(text))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("policy", ["stop", "continue"])
+def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
+    stopped(bench, CELLS, on_failure=policy)
+    found = reported(bench, CELLS)
+    failed = "1 run failed" if policy == "stop" else "4 runs failed"
+    sentence = f"Expectations held in 1 of 5, 4 not measured, and {failed}"
+    assert found.verdict.sentence == sentence
+    assert found.verdict.outcome == "failed"
+    (section,) = found.sections
+    assert [line.text.partition(": 100")[0] for line in section.judged] == [HELD]
+    assert summed(section).startswith("1 held, 4 not measured; ")
+    assert HELD in printed(bench, CELLS)
+
+
+def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench: Bench) -> None:
+    stopped(bench, CELLS)
+    (section,) = reported(bench, CELLS).sections
+    rows = list(section.runs.records())
+    assert [row["d0"] for row in rows] == ["1", "2", "4", "8", "16"]
+    assert [row["status"] for row in rows] == ["ok", "failed", *["not measured"] * 3]
+    assert [row["errors"] for row in rows if "errors" in row] == []
+    picture = section.pictures[0]
+    (curve,) = curves(picture, parts(picture)[0])
+    assert curve.xs == [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert [y is None for y in curve.ys] == [False, True, True, True, True]
+    assert f"{FAILED} not measured: 3 cells" in picture.notes
+    text = printed(bench, CELLS)
+    assert text.count("✕ not measured\n") + text.count("✕ not measured ") >= 3
+    assert "not measured: 3 cells" in text
+    assert section.counted == "2 runs of 2 cells, 3 cells not measured"
+
+
+def test_a_test_that_never_began_is_told_of(bench: Bench) -> None:
+    text = CELLS + LATER
+    stopped(bench, text)
+    found = reported(bench, text)
+    first, second = found.sections
+    assert (first.title, second.title) == ("A", "B")
+    assert second.pictures == () and len(second.runs.rows) == 1
+    assert [line.text for line in second.judged] == ["not measured: expect iops > 1"]
+    assert worst(second) == "undecided"
+    assert "held in 1 of 6, 5 not measured" in found.verdict.sentence
+    told = printed(bench, text)
+    assert "\nB ───" in told and "not measured: expect iops > 1" in told
+    assert "1 not measured; 1 remark" in page(found)
+
+
+def test_a_plan_that_is_lost_does_not_become_one_without_expectations(
+    bench: Bench,
+) -> None:
+    bench.go(CELLS, failing(1))
+    bench.store.finish("s1", "interrupted", "2026-11-21T05:46:12Z")
+    text = reported(bench, CELLS).verdict.sentence
+    assert text == "Expectations held in 0 of 5, 5 not measured, and 1 run failed"
+    lone = 'test "A" { run random 4KiB 100/0 for 2s\n vary qd in 1, 2 }'
+    bench.go(lone, failing())
+    bench.store.finish("s2", "interrupted", "2026-11-21T05:46:12Z")
+    one = [bench.store.session("s2")]
+    known = document(bench.store, one, {"s2": checked(lone)}, "").verdict
+    assert known.sentence == (
+        "Measured; the plan has no expectations, but not all of the plan has run"
+    )
+    lost = document(bench.store, one, {"s2": None}, "").verdict
+    assert lost.sentence == (
+        "Measured; no expectation was judged, but not all of the plan has run"
+    )
+
+
+def test_judgements_are_counted_and_not_lines(bench: Bench) -> None:
+    """More cells fail than a page has lines for."""
+    text = """test "A" {
+      run random 4KiB 100/0 for 1s
+      vary qd in 1..12 step 1
+      vary read in 0%..100% step 10%
+      expect iops > 1000000
+    }"""
+    bench.go(text)
+    (section,) = reported(bench, text).sections
+    assert summed(section) == "132 failed"
+    assert len(section.judgements) == 132
+    shown = page(reported(bench, text))
+    assert shown.count('<li class="failed">failed: expect') == 40
+    assert "and 92 more lines" in shown
+    assert "132 of 132 expectations did not hold" in shown
+
+
+def exported(bench: Bench, text: str, format: str) -> bytes:
+    out = io.BytesIO()
+    export(bench.store, "s1", format, out, plan=checked(text))
+    return out.getvalue()
+
+
+def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
+    text = CELLS + LATER
+    stopped(bench, text)
+    flat = io.StringIO(exported(bench, text, "csv").decode(), newline="")
+    rows = [row for row in csv.DictReader(flat) if row["scope"] == "total"]
+    places = [(row["test"], row["cell.qd"], row["status"]) for row in rows]
+    assert places == [
+        *[("A", "1", "ok"), ("A", "2", "failed")],
+        *[("A", qd, "not measured") for qd in ("4", "8", "16")],
+        ("B", "", "not measured"),
+    ]
+    assert [row["iops"] for row in rows[2:]] == [""] * 4
+    whole = json.loads(exported(bench, text, "json"))
+    missing = [(one["test"], one.get("cell.qd")) for one in whole["not_measured"]]
+    assert missing == [("A", "4"), ("A", "8"), ("A", "16"), ("B", None)]
+    bench.go(LATER, failing())
+    out = io.BytesIO()
+    export(bench.store, "s2", "json", out, plan=checked(LATER))
+    assert json.loads(out.getvalue())["not_measured"] == []
+
+
+@pytest.fixture
+def rounds(tmp_path: Path, store_path: Path) -> Iterator[Path]:
+    """A plan that is never steady: its limit is smaller than any noise."""
+    text = 'test "R" { run random 4KiB 0/100 for 1s\n'
+    text += "rounds until steady iops, at most 4, over 3, range 0.0001% }"
+    yield plan_file(tmp_path, text)
+    assert store_path.exists()
+
+
+def test_never_steady_is_an_exit_code(rounds: Path, tmp_path: Path) -> None:
+    done = ioplan("run", rounds, "--backend", "sim")
+    assert done.code == 1, done.err
+    assert "not steady: R: range" in done.out
+    kept = plan_file(
+        tmp_path, f"on unsteady continue\n{rounds.read_text()}", "b.ioplan"
+    )
+    done = ioplan("run", kept, "--backend", "sim")
+    assert (done.code, "not steady: R: range" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'test "R" { run random 4KiB 0/100, until steady iops every 1s, at most 1 passes, '
+        "over 3, range 0.0001% }",
+        "precondition p { write random 4KiB, until steady iops every 1s, "
+        "at most 1 passes, over 3, range 0.0001% }\n"
+        'test "R" { after p run random 4KiB 100/0 for 1s }',
+    ],
+    ids=["run", "precondition"],
+)
+def test_a_run_and_a_precondition_too(
+    text: str, tmp_path: Path, store_path: Path
+) -> None:
+    done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim", "--quiet")
+    assert done.code == 1, done.err
