@@ -551,11 +551,8 @@ def test_a_stored_plan_uses_what_lies_beside_the_same_plan(tmp_path: Path) -> No
 
 def test_a_trigger_in_a_store_calls_nothing(hostile: Path, tmp_path: Path) -> None:
     """SQLite would let a schema call what reads files, where that is built in."""
-    from ioplan.store.sqlite import sqlite_engine
-
-    with sqlite_engine(changed(hostile, tmp_path), 1).connect() as connection:
-        answer = connection.exec_driver_sql("PRAGMA trusted_schema").scalar()
-    assert answer == 0
+    with Store.open(changed(hostile, tmp_path)) as store, store.reading() as connection:
+        assert connection.rows("PRAGMA trusted_schema") == [{"trusted_schema": 0}]
 
 
 @given(st.binary(max_size=200), st.binary(max_size=60))

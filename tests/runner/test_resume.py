@@ -158,8 +158,9 @@ def forget_runs(store: Store, session: str, above: int) -> None:
     """As if the process had been killed before they were stored."""
     with store.writing() as connection:
         for table in ("verdict", "run_blob", "run_telemetry", "run"):
-            connection.exec_driver_sql(
-                f"DELETE FROM {table} WHERE session = ? AND seq > ?", (session, above)
+            connection.change(
+                f"DELETE FROM {table} WHERE session = :session AND seq > :seq",
+                {"session": session, "seq": above},
             )
 
 

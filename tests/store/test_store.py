@@ -22,9 +22,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labs import needs_root, tell
 from run_data import HOST, measurement, record, run, session
-from sqlalchemy import event
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.schema import CreateTable
 
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
 from ioplan.records.session import new_session_id
@@ -37,7 +34,6 @@ from ioplan.store.codec import (
 )
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
-from ioplan.store.tables import metadata
 from ioplan.store.upcast import upcast
 from ioplan.workload import DIRECTIONS
 
@@ -150,7 +146,7 @@ def test_a_run_without_detail(store: Store) -> None:
 def test_records_of_one_test_and_in_pages(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioplan.store.store.PAGE", 2)
+    monkeypatch.setattr("ioplan.store.queries.PAGE", 2)
     for seq in range(1, 8):
         store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
     assert [r.seq for r in store.records(ID)] == [1, 2, 3, 4, 5, 6, 7]
@@ -263,12 +259,10 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_connection_is_durable_and_checks_keys(store: Store) -> None:
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
-    with store._engine.connect() as one, store._engine.connect() as two:
+    with store.reading() as one, store.reading() as two:
         for connection in (one, two):
-            got = {
-                p: connection.exec_driver_sql(f"PRAGMA {p}").scalar() for p in expected
-            }
-            assert got == expected
+            got = [connection.rows(f"PRAGMA {pragma}")[0] for pragma in expected]
+            assert got == [{name: value} for name, value in expected.items()]
 
 
 def test_threads_share_a_store(path: Path) -> None:
@@ -286,12 +280,6 @@ def test_threads_share_a_store(path: Path) -> None:
         first, *others = shared.records(ID)
         assert {v.actual for v in first.verdicts} == set(range(2, 60))
         assert all(r.verdicts == (HELD,) for r in others) and len(others) == 58
-
-
-def test_the_tables_are_fit_for_postgresql() -> None:
-    for table in metadata.sorted_tables:
-        text = str(CreateTable(table).compile(dialect=postgresql.dialect()))
-        assert f"CREATE TABLE {table.name}" in text
 
 
 # ---- versions
@@ -527,10 +515,8 @@ def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
 def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -> None:
     with Store.open(path) as store:
         store.begin(session())
-        event.listen(
-            store._engine, "connect", lambda raw, _: raw.execute(f"PRAGMA {pragma}")
-        )
-        store._engine.pool.dispose()  # new connections then have the pragma
+        with store.reading() as connection:  # the one that is used again
+            connection.rows(f"PRAGMA {pragma}")
         with pytest.raises(StoreError, match=text) as caught:
             for seq in range(1, 50):
                 store.add(*run(seq))

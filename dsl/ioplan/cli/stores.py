@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ioplan.cli.display.output import data_out
 from ioplan.cli.errors import UsageError
 from ioplan.guard.output import OutputError, output_file
-from ioplan.store.postgres import is_address
+from ioplan.store.database import is_address
 from ioplan.store.store import Store, default_path
 
 

@@ -1,47 +1,41 @@
-"""The database of a store: a file of this host's, or a server that a lab shares.
-
-Statements are SQLAlchemy's and hold for SQLite and PostgreSQL alike.
-"""
+"""The database of a store: a file of this host's, or a server that a lab shares."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Connection, Engine
-
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
-from ioplan.store.errors import StoreError, database_errors
-from ioplan.store.postgres import (
-    is_address,
-    lock_schema,
-    postgres_engine,
-    without_password,
-)
+from ioplan.store.connection import Connection, Source
+from ioplan.store.errors import StoreError
 from ioplan.store.reserve import Reserve
-from ioplan.store.sqlite import WRITES, is_immutable, sqlite_engine
+from ioplan.store.sqlite import SqliteFile, is_immutable
 from ioplan.store.tables import create_missing, is_complete
 
 BUSY_S = 30.0
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_address(word: str) -> bool:
+    """Whether it names a database of a server, not a file."""
+    return word.startswith(SCHEMES)
 
 
 class Database(Closing):
     """An open database. Every method may raise StoreError."""
 
-    def __init__(self, engine: Engine, where: str) -> None:
-        """Use an engine, and make the tables when its database is empty."""
-        self.where = where
+    def __init__(self, source: Source) -> None:
+        """Make the tables when the database is empty."""
+        self.where = source.where
         self.reserve: Reserve | None = None
-        self._engine = engine
-        self._writer = engine.execution_options(**WRITES)
+        self._source = source
         try:
             self._prepare()
         except BaseException:
-            engine.dispose()
+            source.close()
             raise
 
     @classmethod
@@ -60,7 +54,7 @@ class Database(Closing):
                 "set IOPLAN_STORE to another file",
                 StoreFault.STORE_NOT_OPENED,
             ) from error
-        made = cls(sqlite_engine(path, busy_s), str(path))
+        made = cls(SqliteFile(path, busy_s))
         made.reserve = Reserve(path)
         return made
 
@@ -69,7 +63,7 @@ class Database(Closing):
         """Open a file, or a database that is shared: `postgresql://…`."""
         address = str(place)
         if is_address(address):
-            return cls(postgres_engine(address), without_password(address))
+            return cls(_postgres(address))
         return cls.open(place)
 
     @classmethod
@@ -80,23 +74,19 @@ class Database(Closing):
         except StoreError:
             if is_address(str(place)) or not is_immutable(Path(place)):
                 raise
-        return cls(sqlite_engine(Path(place), immutable=True), str(place))
+        return cls(SqliteFile(Path(place), immutable=True))
 
     def close(self) -> None:
         """Close the connections."""
-        self._engine.dispose()
+        self._source.close()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that reads."""
-        with database_errors(self.where), self._engine.begin() as connection:
-            yield connection
+        return self._source.transaction(writes=False)
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that writes; durable when it ends."""
-        with database_errors(self.where), self._writer.begin() as connection:
-            yield connection
+        return self._source.transaction(writes=True)
 
     def _prepare(self) -> None:
         """Make the tables; nothing is written before it is known to be a store."""
@@ -104,8 +94,21 @@ class Database(Closing):
             ready = is_complete(connection, self.where)
         if not ready:
             with self.writing() as connection:
-                lock_schema(connection)
+                connection.lock_schema()
                 create_missing(connection, self.where)
+
+
+def _postgres(address: str) -> Source:
+    """What connects to a server is an extra, and loaded when needed."""
+    try:
+        from ioplan.store.postgres import PostgresDatabase  # noqa: PLC0415
+
+        return PostgresDatabase(address)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"results in PostgreSQL need {error.name}: pip install 'ioplan[postgres]'",
+            StoreFault.STORE_DRIVER,
+        ) from error
 
 
 def _check_is_file(path: str | os.PathLike[str]) -> None:

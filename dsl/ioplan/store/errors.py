@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from ioplan.core.error_kinds import ExplainedError, StoreFault
 
@@ -73,45 +72,26 @@ class ReserveUsedError(StoreFullError):
     kind = StoreFault.STORE_RESERVE_USED
 
 
+class KeyViolation(Exception):
+    """A key is there already, or what it refers to is not."""
+
+
 @contextmanager
-def database_errors(where: str) -> Iterator[None]:
-    """Turn the database's errors into StoreError. A key's violation passes."""
+def sqlite_errors(where: str) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError and KeyViolation."""
     try:
         yield
-    except IntegrityError:
-        raise
-    except DBAPIError as error:
+    except sqlite3.IntegrityError as error:
+        raise KeyViolation from error
+    except sqlite3.Error as error:
         fault = _fault(error)
-        text = f"the store {where} {_text(error, fault)}"
+        text = f"the store {where} {TEXTS.get(fault, f'reports: {error}')}"
         made = StoreFullError if fault is StoreFault.STORE_FULL else StoreError
         raise made(text, fault) from error
 
 
-def _fault(error: DBAPIError) -> StoreFault:
-    name = str(getattr(error.orig, "sqlite_errorname", None) or "")
+def _fault(error: sqlite3.Error) -> StoreFault:
+    name = str(getattr(error, "sqlite_errorname", ""))  # the driver's own have none
     word = name.removeprefix("SQLITE_")
-    if not word and _is_unreachable(error):
-        return StoreFault.STORE_UNREACHABLE
     word = "FULL" if word in FULL else word.split("_")[0]
     return FAULTS.get(word, StoreFault.STORE_DATABASE)
-
-
-def _is_unreachable(error: DBAPIError) -> bool:
-    """A server's own errors have an SQL state; without one it did not answer."""
-    return isinstance(error, OperationalError) and not getattr(
-        error.orig, "sqlstate", None
-    )
-
-
-def _text(error: DBAPIError, fault: StoreFault) -> str:
-    if fault is StoreFault.STORE_UNREACHABLE:
-        return _unreachable_text(error)
-    return TEXTS.get(fault, f"reports: {error.orig}")
-
-
-def _unreachable_text(error: DBAPIError) -> str:
-    reason = " ".join(str(error.orig).split())
-    return (
-        f"cannot be reached: {reason}; see that the server runs and lets you in "
-        f"(psql with the same address); what is kept on this host stays there"
-    )

@@ -1,46 +1,80 @@
-"""A PostgreSQL database as an SQLAlchemy engine, for results that a lab shares."""
+"""A PostgreSQL database as a store's, by SQLAlchemy, for results that a lab shares."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import URL, Connection, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.store.errors import StoreError
+from ioplan.store.connection import Row
+from ioplan.store.errors import KeyViolation, StoreError
 
-SCHEMES = ("postgresql://", "postgres://")
 DRIVER = "postgresql+psycopg"
 CONNECT_S = 10
 SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
+TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+TYPES = {" BLOB": " BYTEA", " DOUBLE": " DOUBLE PRECISION"}
+"""PostgreSQL's words for SQLite's."""
 
 
-def is_address(word: str) -> bool:
-    """Whether it names a database of a server, not a file."""
-    return word.startswith(SCHEMES)
+class PostgresDatabase:
+    """The database at `postgresql://[USER@]HOST/DATABASE`. Raises StoreError.
+
+    Passwords are libpq's business: ~/.pgpass, PGPASSWORD, or a peer's login.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.where = without_password(address)
+        url = _url(address).set(drivername=DRIVER)
+        timeout = {"connect_timeout": CONNECT_S}
+        self._engine = create_engine(url, connect_args=timeout, pool_pre_ping=True)
+
+    @contextmanager
+    def transaction(self, writes: bool) -> Iterator[PostgresConnection]:
+        """Each has a connection to itself."""
+        with _errors(self.where), self._engine.begin() as connection:
+            yield PostgresConnection(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+class PostgresConnection:
+    """A transaction; see `connection.Connection`."""
+
+    for_update = " FOR UPDATE"
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, /, **values: Any) -> list[Row]:
+        found = self._connection.execute(text(query), values).mappings()
+        return [dict(row) for row in found]
+
+    def change(self, statement: str, /, *rows: Row) -> int:
+        return self._connection.execute(text(statement), rows).rowcount if rows else 0
+
+    def define(self, statement: str, /) -> None:
+        for lite, own in TYPES.items():
+            statement = statement.replace(lite, own)
+        self._connection.execute(text(statement))
+
+    def table_names(self) -> set[str]:
+        return set(self._connection.scalars(text(TABLE_NAMES)))
+
+    def lock_schema(self) -> None:
+        self._connection.execute(text(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"))
 
 
 def without_password(address: str) -> str:
     """The address without a password in it."""
     return _url(address).render_as_string(hide_password=True)
-
-
-def postgres_engine(address: str) -> Engine:
-    """An engine for `postgresql://[USER@]HOST/DATABASE`. Raises StoreError.
-
-    Passwords are libpq's business: ~/.pgpass, PGPASSWORD, or a peer's login.
-    """
-    timeout: dict[str, Any] = {"connect_timeout": CONNECT_S}
-    try:
-        url = _url(address).set(drivername=DRIVER)
-        return create_engine(url, connect_args=timeout, pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"results in PostgreSQL need {error.name}: pip install 'ioplan[postgres]'",
-            StoreFault.STORE_DRIVER,
-        ) from error
 
 
 def _url(address: str) -> URL:
@@ -54,7 +88,30 @@ def _url(address: str) -> URL:
         ) from error
 
 
-def lock_schema(connection: Connection) -> None:
-    """One at a time makes tables; the lock ends with the transaction."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"))
+@contextmanager
+def _errors(where: str) -> Iterator[None]:
+    """Turn the server's errors into StoreError and KeyViolation."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise KeyViolation from error
+    except DBAPIError as error:
+        if _is_unreachable(error):
+            text, fault = _unreachable(error), StoreFault.STORE_UNREACHABLE
+        else:
+            text, fault = f"reports: {error.orig}", StoreFault.STORE_DATABASE
+        raise StoreError(f"the store {where} {text}", fault) from error
+
+
+def _is_unreachable(error: DBAPIError) -> bool:
+    """A server's own errors have an SQL state; without one it did not answer."""
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    return isinstance(error, OperationalError) and not sqlstate
+
+
+def _unreachable(error: DBAPIError) -> str:
+    reason = " ".join(str(error.orig).split())
+    return (
+        f"cannot be reached: {reason}; see that the server runs and lets you in "
+        f"(psql with the same address); what is kept on this host stays there"
+    )

@@ -12,29 +12,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    Table,
-    func,
-    insert,
-    select,
-    union,
-    update,
-)
-from sqlalchemy.dialects import postgresql, sqlite
-
 from ioplan.core.error_kinds import StoreFault
-from ioplan.store import tables
+from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
+from ioplan.store.tables import COLUMNS, insert_missing
 
 PAGE = 50
-RUN_TABLES = (tables.run, tables.run_blob, tables.run_telemetry, tables.verdict)
+RUN_TABLES = ("run", "run_blob", "run_telemetry", "verdict")
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
-
-Row = dict[str, Any]
+CHANGES = [name for name in COLUMNS["session"] if name not in ("id", *CONSTANT_COLUMNS)]
+UPDATE = f"""
+    UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
+    WHERE id = :id"""
+ENVS = """digest IN (
+    SELECT env FROM session WHERE id = :session
+    UNION SELECT env FROM run WHERE session = :session)"""
 
 
 class Pushed(NamedTuple):
@@ -68,29 +62,27 @@ def push(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[Pushe
 
 def _push_one(local: Store, shared: Store, id: str) -> int:
     with local.reading() as here:
-        session = _rows(here, select(tables.session).where(tables.session.c.id == id))
-        envs = _rows(here, _envs_of(id))
+        (session,) = _rows(here, "session", "id = :session", session=id)
+        envs = _rows(here, "env", ENVS, session=id)
     with shared.writing() as there:
-        _insert(there, tables.env, envs)
-        _insert(there, tables.session, session)
-        _check_same(there, session[0], shared.where)
+        insert_missing(there, "env", *envs)
+        insert_missing(there, "session", session)
+        _check_same(there, session, shared.where)
     runs = _push_runs(local, shared, id)
     with local.reading() as here:
-        verdicts = _of_session(here, tables.verdict, id)
-        events = _of_session(here, tables.event, id)
+        verdicts = _rows(here, "verdict", "session = :session", session=id)
+        events = _rows(here, "event", "session = :session", session=id)
     with shared.writing() as there:
-        _insert(there, tables.verdict, verdicts)
-        _insert(there, tables.event, events)
-        there.execute(_status(session[0]))
+        insert_missing(there, "verdict", *verdicts)
+        insert_missing(there, "event", *events)
+        there.change(UPDATE, session)
     return runs
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:
     """Those that are missing there, page by page."""
-    key = tables.run.c
-    query = select(key.seq, key.run_id).where(key.session == id).order_by(key.seq)
     with local.reading() as here, shared.reading() as there:
-        ours, theirs = (dict(map(tuple, one.execute(query))) for one in (here, there))
+        ours, theirs = _run_ids(here, id), _run_ids(there, id)
     if wrong := [seq for seq in theirs if ours.get(seq, theirs[seq]) != theirs[seq]]:
         raise _conflict(id, shared.where, f"its run {wrong[0]} is another one")
     missing = iter([seq for seq in ours if seq not in theirs])
@@ -100,17 +92,13 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
             found = [(table, _of_runs(here, table, id, page)) for table in RUN_TABLES]
         with shared.writing() as there:
             for table, rows in found:
-                _insert(there, table, rows)
+                insert_missing(there, table, *rows)
         sent += len(page)
     return sent
 
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
-    key = tables.session.c
-    query = select(*(key[name] for name in CONSTANT_COLUMNS)).where(
-        key.id == session["id"]
-    )
-    found = there.execute(query).one()._mapping
+    (found,) = _rows(there, "session", "id = :session", session=session["id"])
     if wrong := [name for name in CONSTANT_COLUMNS if found[name] != session[name]]:
         raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
 
@@ -127,72 +115,44 @@ def _conflict(id: str, where: str, why: str) -> StoreError:
 
 
 def _extents(store: Store) -> dict[str, SessionExtent]:
-    key = tables.session.c
     with store.reading() as connection:
-        counts = [
-            dict(map(tuple, connection.execute(_counts(table))))
-            for table in (tables.run, tables.verdict, tables.event)
-        ]
-        rows = connection.execute(select(key.id, key.status, key.ended_at)).all()
+        counts = [_counts(connection, table) for table in ("run", "verdict", "event")]
+        rows = connection.rows("SELECT id, status, ended_at FROM session")
     return {
-        id: SessionExtent(status, ended_at, *(count.get(id, 0) for count in counts))
-        for id, status, ended_at in rows
+        row["id"]: SessionExtent(
+            row["status"], row["ended_at"], *(one.get(row["id"], 0) for one in counts)
+        )
+        for row in rows
     }
 
 
-def _counts(table: Table) -> Select[Any]:
-    key = table.c.session
-    return select(key, func.count()).group_by(key)
+def _counts(connection: Connection, table: str) -> dict[str, int]:
+    query = f"SELECT session, count(*) AS number FROM {table} GROUP BY session"
+    return {row["session"]: row["number"] for row in connection.rows(query)}
 
 
-def _envs_of(id: str) -> Select[Any]:
-    session, run = tables.session.c, tables.run.c
-    used = union(
-        select(session.env).where(session.id == id),
-        select(run.env).where(run.session == id),
-    )
-    return select(tables.env).where(tables.env.c.digest.in_(used))
-
-
-def _of_session(connection: Connection, table: Table, id: str) -> list[Row]:
-    return _rows(connection, select(table).where(table.c.session == id))
+def _run_ids(connection: Connection, id: str) -> dict[int, str]:
+    query = "SELECT seq, run_id FROM run WHERE session = :session ORDER BY seq"
+    return {row["seq"]: row["run_id"] for row in connection.rows(query, session=id)}
 
 
 def _of_runs(
-    connection: Connection, table: Table, id: str, seqs: Sequence[int]
+    connection: Connection, table: str, id: str, seqs: Sequence[int]
 ) -> list[Row]:
-    key = table.c
-    return _rows(connection, select(table).where(key.session == id, key.seq.in_(seqs)))
+    listed = ", ".join(str(int(seq)) for seq in seqs)
+    condition = f"session = :session AND seq IN ({listed})"
+    return _rows(connection, table, condition, session=id)
 
 
-def _status(session: Row) -> Any:
-    change = {name: session[name] for name in tables.session.c.keys()}  # noqa: SIM118
-    for name in ("id", *CONSTANT_COLUMNS):
-        change.pop(name)
-    key = tables.session.c.id
-    return update(tables.session).where(key == session["id"]).values(change)
-
-
-def _rows(connection: Connection, query: Select[Any]) -> list[Row]:
+def _rows(
+    connection: Connection, table: str, condition: str, **values: Any
+) -> list[Row]:
     """Rows as plain values; PostgreSQL's text cannot hold a NUL."""
+    query = f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {condition}"
     return [
         {
             name: value.replace("\0", "\ufffd") if isinstance(value, str) else value
-            for name, value in row._mapping.items()
+            for name, value in row.items()
         }
-        for row in connection.execute(query)
+        for row in connection.rows(query, **values)
     ]
-
-
-def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
-    """Those that are not there yet."""
-    if not rows:
-        return
-    if connection.dialect.name == "postgresql":
-        pg = postgresql.insert(table).on_conflict_do_nothing()
-        connection.execute(pg, rows)
-    elif connection.dialect.name == "sqlite":
-        lite = sqlite.insert(table).on_conflict_do_nothing()
-        connection.execute(lite, rows)
-    else:
-        connection.execute(insert(table), rows)

@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from sqlalchemy import Connection, Row, Select, insert, select
+from collections.abc import Sequence
 
 from ioplan.records.record import Verdict
-from ioplan.store import tables
+from ioplan.store.connection import Connection, Row, scalar
+from ioplan.store.tables import COLUMNS, insert
+
+PAGE = 200
+OF_RUN = "session = :session AND seq = :seq"
 
 
-def all_sessions() -> Select[Any]:
+def all_sessions(condition: str = "TRUE") -> str:
     """Sessions with their host's facts, the newest first."""
-    key = tables.session.c
-    query = select(tables.session, tables.env.c.facts).join(tables.env)
-    return query.order_by(key.started_at.desc(), key.id.desc())
+    columns = ", ".join(f"session.{name}" for name in COLUMNS["session"])
+    return f"""
+        SELECT {columns}, env.facts
+        FROM session JOIN env ON session.env = env.digest
+        WHERE {condition}
+        ORDER BY session.started_at DESC, session.id DESC"""
 
 
-def all_runs(session_id: str) -> Select[Any]:
-    """The runs of a session with their hosts' facts, in order."""
-    key = tables.run.c
-    query = select(key.seq, key.record, tables.env.c.facts)
-    query = query.join(tables.env, key.env == tables.env.c.digest)
-    return (
-        query.add_columns(key.session)
-        .where(key.session == session_id)
-        .order_by(key.seq)
-    )
+def page_of_runs(*conditions: str) -> str:
+    """The first runs of `:session` with their hosts' facts, in order."""
+    return f"""
+        SELECT run.session, run.seq, run.record, env.facts
+        FROM run JOIN env ON run.env = env.digest
+        WHERE {" AND ".join(("run.session = :session", *conditions))}
+        ORDER BY run.seq LIMIT {PAGE}"""
 
 
-def verdicts_of(
-    connection: Connection, rows: Iterable[Row[Any]]
-) -> dict[int, list[str]]:
+DETAIL = """
+    SELECT blob.histograms, blob.series, telemetry.points
+    FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
+    ON telemetry.session = blob.session AND telemetry.seq = blob.seq
+    WHERE blob.session = :session AND blob.seq = :seq"""
+STATE = f"""
+    SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
+    WHERE target = :target"""
+VERDICTS = """
+    SELECT seq, verdict FROM verdict
+    WHERE session = :session AND seq BETWEEN :first AND :last
+    ORDER BY seq, position"""
+
+
+def verdicts_of(connection: Connection, runs: Sequence[Row]) -> dict[int, list[str]]:
     """The verdicts of runs of one session as JSON, by seq, in order."""
-    rows = list(rows)
-    if not rows:
+    if not runs:
         return {}
-    key = tables.verdict.c
-    query = select(key.seq, key.verdict).order_by(key.seq, key.position)
-    query = query.where(key.session == rows[0].session)
-    query = query.where(key.seq.between(rows[0].seq, rows[-1].seq))
+    first, last = runs[0], runs[-1]
+    rows = connection.rows(
+        VERDICTS, session=first["session"], first=first["seq"], last=last["seq"]
+    )
     found: dict[int, list[str]] = {}
-    for seq, verdict in connection.execute(query):
-        found.setdefault(seq, []).append(verdict)
+    for row in rows:
+        found.setdefault(row["seq"], []).append(row["verdict"])
     return found
 
 
 def lock_run(connection: Connection, session_id: str, seq: int) -> bool:
-    """Whether there is such a run; no one else then appends to it meanwhile.
-
-    SQLite, whose writers wait for each other anyway, is not told FOR UPDATE.
-    """
-    key = tables.run.c
-    query = select(key.seq).where(key.session == session_id, key.seq == seq)
-    return connection.scalar(query.with_for_update()) is not None
+    """Whether there is such a run; no one else then appends to it meanwhile."""
+    query = f"SELECT seq FROM run WHERE {OF_RUN}{connection.for_update}"
+    return scalar(connection.rows(query, session=session_id, seq=seq)) is not None
 
 
 def append_verdicts(
@@ -63,15 +71,13 @@ def append_verdicts(
     """Add the verdicts that a run has not yet behind those that it has."""
     if not verdicts:
         return
-    key = tables.verdict.c
-    query = select(key.verdict).where(key.session == session_id, key.seq == seq)
-    known = list(connection.scalars(query))
+    key = {"session": session_id, "seq": seq}
+    query = f"SELECT verdict FROM verdict WHERE {OF_RUN}"
+    known = [row["verdict"] for row in connection.rows(query, **key)]
     texts = dict.fromkeys(verdict.model_dump_json() for verdict in verdicts)
+    new = [text for text in texts if text not in known]
     rows = [
-        {"session": session_id, "seq": seq, "position": position, "verdict": text}
-        for position, text in enumerate(
-            (text for text in texts if text not in known), start=len(known)
-        )
+        {**key, "position": position, "verdict": text}
+        for position, text in enumerate(new, start=len(known))
     ]
-    if rows:
-        connection.execute(insert(tables.verdict), rows)
+    insert(connection, "verdict", *rows)

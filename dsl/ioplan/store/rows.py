@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import Row
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import RunRecord
 from ioplan.records.session import KnownState, Session, SessionEvent
+from ioplan.store.connection import Row
 from ioplan.store.errors import StoreError
 from ioplan.store.upcast import upcast
 
@@ -28,7 +28,7 @@ def env_row(host: dict[str, Any]) -> dict[str, str]:
     return {"digest": hashlib.sha256(facts.encode()).hexdigest(), "facts": facts}
 
 
-def session_row(session: Session) -> dict[str, Any]:
+def session_row(session: Session) -> Row:
     """A session's columns."""
     row = session.model_dump(mode="json", exclude={"host"})
     row["args"] = json.dumps(row["args"])
@@ -36,9 +36,9 @@ def session_row(session: Session) -> dict[str, Any]:
     return row
 
 
-def session_of(row: Row[Any]) -> Session:
+def session_of(row: Row) -> Session:
     """A session from its columns, and `facts`. Raises StoreError."""
-    fields = dict(row._mapping)
+    fields = dict(row)
     fields.pop("env")
     with _validated(f"session {fields['id']!r}"):
         fields["host"] = json.loads(fields.pop("facts"))
@@ -46,7 +46,7 @@ def session_of(row: Row[Any]) -> Session:
         return Session(**fields)
 
 
-def run_row(record: RunRecord, env: str) -> dict[str, Any]:
+def run_row(record: RunRecord, env: str) -> Row:
     """A run's columns."""
     latency = record.total.latency
     return {
@@ -63,36 +63,35 @@ def run_row(record: RunRecord, env: str) -> dict[str, Any]:
     }
 
 
-def record_of(row: Row[Any], verdicts: list[str]) -> RunRecord:
+def record_of(row: Row, verdicts: list[str]) -> RunRecord:
     """A record from `record`, `facts` and the verdicts' JSON.
 
     Raises StoreError, also for new versions.
     """
-    with _validated(f"run {row.seq} of session {row.session!r}"):
-        raw = json.loads(row.record)
+    with _validated(f"run {row['seq']} of session {row['session']!r}"):
+        raw = json.loads(row["record"])
         judged = [json.loads(verdict) for verdict in verdicts]
-        apart = {"host": json.loads(row.facts), "verdicts": judged}
+        apart = {"host": json.loads(row["facts"]), "verdicts": judged}
         return RunRecord.model_validate(upcast(raw | apart))
 
 
-def event_of(row: Row[*tuple[Any, ...]], session: str) -> SessionEvent:
+def event_of(row: Row, session: str) -> SessionEvent:
     """An event from its columns. Raises StoreError."""
     with _validated(f"event of session {session!r}"):
-        return SessionEvent.model_validate(dict(row._mapping))
+        return SessionEvent.model_validate(row)
 
 
-def state_row(state: KnownState) -> dict[str, Any]:
+def state_row(state: KnownState) -> Row:
     """A state's columns."""
     row = state.model_dump()
     return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
 
 
-def state_of(row: Row[Any]) -> KnownState:
+def state_of(row: Row) -> KnownState:
     """A state from its columns. Raises StoreError."""
-    with _validated(f"state of {row.target!r}"):
-        fields = dict(row._mapping)
-        loaded = {name: json.loads(fields[name]) for name in ("path", "evidence")}
-        return KnownState.model_validate(fields | loaded)
+    with _validated(f"state of {row['target']!r}"):
+        loaded = {name: json.loads(row[name]) for name in ("path", "evidence")}
+        return KnownState.model_validate(row | loaded)
 
 
 @contextmanager

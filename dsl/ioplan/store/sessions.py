@@ -5,26 +5,24 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Engine, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
-
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
 from ioplan.records.session import Session, SessionEvent, SessionStatus
-from ioplan.store import tables
+from ioplan.store.connection import Source, scalar
 from ioplan.store.database import Database
-from ioplan.store.errors import ReserveUsedError, StoreError
+from ioplan.store.errors import KeyViolation, ReserveUsedError, StoreError
 from ioplan.store.queries import all_sessions
 from ioplan.store.reserve import with_reserve
 from ioplan.store.rows import env_row, event_of, session_of, session_row
+from ioplan.store.tables import insert, insert_missing
 
 
 class SessionStore(Database):
     """Sessions by their ids. Every method may raise StoreError."""
 
-    def __init__(self, engine: Engine, where: str) -> None:
-        """Use an engine, and make the tables when its database is empty."""
-        super().__init__(engine, where)
+    def __init__(self, source: Source) -> None:
+        """Make the tables when the database is empty."""
+        super().__init__(source)
         self._envs: set[str] = set()
 
     def begin(self, session: Session) -> None:
@@ -36,11 +34,10 @@ class SessionStore(Database):
         if self.reserve:
             self.reserve.acquire()
         self._add_env(session.host)
-        row = session_row(session)
         try:
             with self.writing() as connection:
-                connection.execute(insert(tables.session), row)
-        except IntegrityError:
+                insert(connection, "session", session_row(session))
+        except KeyViolation:
             if self.session(session.id).plan_text != session.plan_text:
                 raise StoreError(
                     f"the session {session.id} in {self.where} is of another plan: "
@@ -51,9 +48,10 @@ class SessionStore(Database):
 
     def update_plan(self, session_id: str, plan: str, plan_text: str) -> None:
         """A session goes on with an edited plan."""
-        change = update(tables.session).where(tables.session.c.id == session_id)
+        change = "UPDATE session SET plan = :plan, plan_text = :text WHERE id = :id"
         with self.writing() as connection:
-            connection.execute(change.values(plan=plan, plan_text=plan_text))
+            row = {"id": session_id, "plan": plan, "text": plan_text}
+            connection.change(change, row)
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
         """Store how a session ended; `ended_at` is UTC, ISO 8601."""
@@ -64,30 +62,31 @@ class SessionStore(Database):
     def _set_status(
         self, session_id: str, status: SessionStatus, ended_at: str | None
     ) -> None:
-        change = update(tables.session).where(tables.session.c.id == session_id)
+        change = "UPDATE session SET status = :status, ended_at = :at WHERE id = :id"
+        row = {"id": session_id, "status": status, "at": ended_at}
         with self.writing() as connection:
-            done = connection.execute(change.values(status=status, ended_at=ended_at))
-            if not done.rowcount:
+            if not connection.change(change, row):
                 raise self._no_session(session_id)
 
     def sessions(self) -> list[Session]:
         """All sessions, the newest first."""
         with self.reading() as connection:
-            return [session_of(row) for row in connection.execute(all_sessions())]
+            return [session_of(row) for row in connection.rows(all_sessions())]
 
     def session(self, key: str) -> Session:
         """The session of an id, of the start of one, or "last" for the newest."""
-        query = all_sessions()
-        if key != "last":
-            query = query.where(tables.session.c.id == self._id(key))
+        if key == "last":
+            query, id = f"{all_sessions()} LIMIT 1", ""
+        else:
+            query, id = all_sessions("session.id = :id"), self._id(key)
         with self.reading() as connection:
-            row = connection.execute(query.limit(1)).first()
-        if row is None:
+            rows = connection.rows(query, id=id)
+        if not rows:
             raise StoreError(
                 f"the store {self.where} has no session yet: run a plan",
                 StoreFault.NO_SESSION,
             )
-        return session_of(row)
+        return session_of(rows[0])
 
     def _id(self, key: str) -> str:
         ids = self._ids()
@@ -104,7 +103,7 @@ class SessionStore(Database):
 
     def _ids(self) -> list[str]:
         with self.reading() as connection:
-            return list(connection.scalars(select(tables.session.c.id)))
+            return [row["id"] for row in connection.rows("SELECT id FROM session")]
 
     def _no_session(self, key: str) -> StoreError:
         return StoreError(
@@ -116,34 +115,28 @@ class SessionStore(Database):
     @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
         """Store what happened to a session."""
-        key = tables.event.c
-        last = select(func.max(key.position)).where(key.session == session_id)
+        last = "SELECT max(position) FROM event WHERE session = :session"
         with self.writing() as connection:
-            position = (connection.scalar(last) or 0) + 1
+            position = (scalar(connection.rows(last, session=session_id)) or 0) + 1
             row = {"session": session_id, "position": position, **event.model_dump()}
-            connection.execute(insert(tables.event), row)
+            insert(connection, "event", row)
 
     def events(self, session_id: str) -> list[SessionEvent]:
         """What happened to a session, in order."""
-        key = tables.event.c
-        query = select(key.at, key.kind, key.text).order_by(key.position)
+        query = """
+            SELECT at, kind, text FROM event
+            WHERE session = :session ORDER BY position"""
         with self.reading() as connection:
-            rows = connection.execute(query.where(key.session == session_id))
-            return [event_of(row, session_id) for row in rows]
+            rows = connection.rows(query, session=session_id)
+        return [event_of(row, session_id) for row in rows]
 
     def _add_env(self, host: dict[str, Any]) -> str:
-        """Keep a host's facts once; returns their digest.
-
-        Its own transaction: another process may add the same facts meanwhile.
-        """
+        """Keep a host's facts once; returns their digest."""
         row = env_row(host)
         digest = row["digest"]
         if digest in self._envs:
             return digest
-        try:
-            with self.writing() as connection:
-                connection.execute(insert(tables.env), row)
-        except IntegrityError:
-            pass  # there already, which is as good
+        with self.writing() as connection:
+            insert_missing(connection, "env", row)
         self._envs.add(digest)
         return digest

@@ -1,55 +1,114 @@
-"""An SQLite file as an SQLAlchemy engine: durable, and fit for several writers."""
+"""An SQLite file as a store's database: durable, and fit for several writers."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import OperationalError
+from ioplan.store.connection import Row
+from ioplan.store.errors import sqlite_errors
 
-WRITES = {"ioplan_writes": True}
-"""The execution option of an engine whose transactions write."""
 LOGS = ("-wal", "-journal")
 """What SQLite keeps beside a file for as long as it is not in the file."""
+SETTINGS = """
+PRAGMA foreign_keys = ON;
+PRAGMA synchronous = FULL;
+-- a store that was passed on may have triggers and views of its own
+PRAGMA trusted_schema = OFF;
+"""
+TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
-def sqlite_engine(path: Path, busy_s: float = 0.0, immutable: bool = False) -> Engine:
-    """An engine for a file, which need not exist yet, but whose folder must.
+class SqliteFile:
+    """A file, which need not exist yet, but whose folder must.
 
     One that is immutable is read without a lock, and nothing is made beside it.
     """
-    engine = create_engine(_url(path, immutable), connect_args={"timeout": busy_s})
 
-    @event.listens_for(engine, "connect")
-    def _connect(connection: Any, _: Any) -> None:
-        # the driver's own BEGIN comes too late, only before the first write
-        connection.isolation_level = None
-        connection.execute("PRAGMA foreign_keys = ON")
-        # a store that was passed on may have triggers and views of its own
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA synchronous = FULL")
+    def __init__(
+        self, path: Path, busy_s: float = 0.0, immutable: bool = False
+    ) -> None:
+        self.where = str(path)
+        self._busy_s = busy_s
+        self._uri = f"{path.absolute().as_uri()}?immutable=1" if immutable else None
+        self._idle: list[sqlite3.Connection] = []
 
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        if not connection.get_execution_options().get("ioplan_writes"):
-            connection.exec_driver_sql("BEGIN")
-            return
-        _use_wal(connection, busy_s)
-        # a transaction that reads first could not wait for its turn to write
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    @contextmanager
+    def transaction(self, writes: bool) -> Iterator[SqliteConnection]:
+        """Each has a connection to itself; those that are done are used again."""
+        with sqlite_errors(self.where):
+            connection = self._idle_connection() or self._new_connection()
+            try:
+                _begin(connection, writes, self._busy_s)
+                yield SqliteConnection(connection)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                self._idle.append(connection)
 
-    return engine
+    def _idle_connection(self) -> sqlite3.Connection | None:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _new_connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._uri or self.where,
+            uri=bool(self._uri),
+            timeout=self._busy_s,
+            # the driver's own BEGIN comes too late, only before the first write
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.row_factory = _row
+        try:
+            connection.executescript(SETTINGS)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
 
 
-def _url(path: Path, immutable: bool) -> URL:
-    if not immutable:
-        return URL.create("sqlite", database=str(path))
-    options = {"uri": "true", "immutable": "1"}
-    return URL.create("sqlite", database=path.absolute().as_uri(), query=options)
+class SqliteConnection:
+    """A transaction; see `connection.Connection`."""
+
+    for_update = ""  # writers wait for each other anyway
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, /, **values: Any) -> list[Row]:
+        return self._connection.execute(query, values).fetchall()
+
+    def change(self, statement: str, /, *rows: Row) -> int:
+        return self._connection.executemany(statement, rows).rowcount
+
+    def define(self, statement: str, /) -> None:
+        self._connection.execute(statement)
+
+    def table_names(self) -> set[str]:
+        names = {row["name"] for row in self.rows(TABLE_NAMES)}
+        return {name for name in names if not name.startswith("sqlite_")}
+
+    def lock_schema(self) -> None:
+        """Who writes has locked the file already."""
+
+
+def _row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
+    names = (column[0] for column in cursor.description)
+    return dict(zip(names, values, strict=True))
 
 
 def is_immutable(path: Path) -> bool:
@@ -64,7 +123,14 @@ def is_immutable(path: Path) -> bool:
     return not all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
 
 
-def _use_wal(connection: Connection, busy_s: float) -> None:
+def _begin(connection: sqlite3.Connection, writes: bool, busy_s: float) -> None:
+    if writes:
+        _use_wal(connection, busy_s)
+    # a transaction that reads first could not wait for its turn to write
+    connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:
     """Switch to WAL. SQLite's busy timeout does not cover this, so wait here.
 
     The file remembers it, so only writers do it.
@@ -72,11 +138,10 @@ def _use_wal(connection: Connection, busy_s: float) -> None:
     deadline_s = time.monotonic() + busy_s
     while True:
         try:
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA journal_mode = WAL")
             return
-        except OperationalError as error:
-            code = getattr(error.orig, "sqlite_errorcode", 0)
-            busy = code & 0xFF == sqlite3.SQLITE_BUSY
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > deadline_s:
                 raise
         time.sleep(0.01)

@@ -5,8 +5,8 @@
         store.add(record, detail)            # durable when it returns
         store.finish(session.id, "ok", now)
 
-Any number of processes may read and write at the same time. The statements are
-SQLAlchemy's and hold for PostgreSQL as well: `Store(engine, where)`.
+Any number of processes may read and write at the same time. The statements hold for
+PostgreSQL as well: `Store.at("postgresql://…")`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, and_, delete, func, insert, select
-from sqlalchemy.exc import IntegrityError
-
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState
-from ioplan.store import tables
 from ioplan.store.codec import (
     CodecError,
     decode_histograms,
@@ -32,13 +28,20 @@ from ioplan.store.codec import (
     encode_series,
     encode_telemetry,
 )
-from ioplan.store.errors import StoreError
-from ioplan.store.queries import all_runs, append_verdicts, lock_run, verdicts_of
+from ioplan.store.connection import Row, scalar
+from ioplan.store.errors import KeyViolation, StoreError
+from ioplan.store.queries import (
+    DETAIL,
+    STATE,
+    append_verdicts,
+    lock_run,
+    page_of_runs,
+    verdicts_of,
+)
 from ioplan.store.reserve import with_reserve
 from ioplan.store.rows import record_of, run_row, same_run, state_of, state_row
 from ioplan.store.sessions import SessionStore
-
-PAGE = 200
+from ioplan.store.tables import insert
 
 
 def default_path() -> Path:
@@ -60,31 +63,27 @@ class Store(SessionStore):
         of the same session and seq is an error.
         """
         env = self._add_env(record.host)
-        row = run_row(record, env)
+        key: Row = {"session": record.session, "seq": record.seq}
         blob = {
-            "session": record.session,
-            "seq": record.seq,
             "histograms": encode_histograms(detail.histograms),
             "series": encode_series(detail.series),
         }
         try:
             with self.writing() as connection:
-                connection.execute(insert(tables.run), row)
-                connection.execute(insert(tables.run_blob), blob)
+                insert(connection, "run", run_row(record, env))
+                insert(connection, "run_blob", key | blob)
                 if detail.telemetry:
                     points = {"points": encode_telemetry(detail.telemetry)}
-                    key = {"session": record.session, "seq": record.seq}
-                    connection.execute(insert(tables.run_telemetry), key | points)
+                    insert(connection, "run_telemetry", key | points)
                 append_verdicts(connection, record.session, record.seq, record.verdicts)
-        except IntegrityError:
+        except KeyViolation:
             self._expect_same(record)
             return False
         return True
 
     def _expect_same(self, record: RunRecord) -> None:
-        known = self._page(
-            all_runs(record.session).where(tables.run.c.seq == record.seq)
-        )
+        same = page_of_runs("run.seq = :seq")
+        known = self._page(same, session=record.session, seq=record.seq)
         if not known:
             raise self._no_session(record.session)
         if not same_run(known[0], record):
@@ -110,38 +109,34 @@ class Store(SessionStore):
 
         They are read in pages, so that no transaction stays open meanwhile.
         """
-        query = all_runs(session_id).limit(PAGE)
-        if test is not None:
-            query = query.where(tables.run.c.test == test)
-        page = self._page(query)
+        wanted = ["run.test = :test"] if test is not None else []
+        key = {"session": session_id, "test": test}
+        page = self._page(page_of_runs(*wanted), **key)
         if not page and session_id not in self._ids():
             raise self._no_session(session_id)
+        after = page_of_runs(*wanted, "run.seq > :seq")
         while page:
             yield from page
-            page = self._page(query.where(tables.run.c.seq > page[-1].seq))
+            page = self._page(after, **key, seq=page[-1].seq)
 
-    def _page(self, query: Select[Any]) -> list[RunRecord]:
+    def _page(self, query: str, **values: Any) -> list[RunRecord]:
         with self.reading() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.rows(query, **values)
             verdicts = verdicts_of(connection, rows)
-        return [record_of(row, verdicts.get(row.seq, [])) for row in rows]
+        return [record_of(row, verdicts.get(row["seq"], [])) for row in rows]
 
     def detail(self, session_id: str, seq: int) -> RunDetail:
         """The histograms, the series and the telemetry of a run."""
-        key, beside = tables.run_blob.c, tables.run_telemetry.c
-        same = and_(beside.session == key.session, beside.seq == key.seq)
-        query = select(key.histograms, key.series, beside.points)
-        query = query.outerjoin_from(tables.run_blob, tables.run_telemetry, same)
-        query = query.where(key.session == session_id, key.seq == seq)
         with self.reading() as connection:
-            row = connection.execute(query).first()
-        if row is None:
+            rows = connection.rows(DETAIL, session=session_id, seq=seq)
+        if not rows:
             raise self._no_run(session_id, seq)
+        points = rows[0]["points"]
         try:
             return RunDetail(
-                histograms=decode_histograms(row.histograms),
-                series=decode_series(row.series),
-                telemetry=decode_telemetry(row.points) if row.points else (),
+                histograms=decode_histograms(rows[0]["histograms"]),
+                series=decode_series(rows[0]["series"]),
+                telemetry=decode_telemetry(points) if points else (),
             )
         except CodecError as error:
             where = f"run {seq} of session {session_id} in {self.where}"
@@ -156,32 +151,28 @@ class Store(SessionStore):
 
     def count(self, session_id: str) -> int:
         """How many runs a session has."""
-        query = select(func.count()).where(tables.run.c.session == session_id)
+        query = "SELECT count(*) FROM run WHERE session = :session"
         with self.reading() as connection:
-            return connection.scalar(query) or 0
+            return int(scalar(connection.rows(query, session=session_id)))
 
     def last_seq(self, session_id: str) -> int:
         """The number of a session's last run; 0 without any."""
-        query = select(func.max(tables.run.c.seq))
+        query = "SELECT max(seq) FROM run WHERE session = :session"
         with self.reading() as connection:
-            return (
-                connection.scalar(query.where(tables.run.c.session == session_id)) or 0
-            )
+            return scalar(connection.rows(query, session=session_id)) or 0
 
     # ---- targets
 
     @with_reserve
     def save_state(self, state: KnownState) -> None:
         """Store which state a target is in; durable when it returns."""
-        known = tables.target_state
+        row = state_row(state)
         with self.writing() as connection:
-            connection.execute(delete(known).where(known.c.target == state.target))
-            connection.execute(insert(known), state_row(state))
+            connection.change("DELETE FROM target_state WHERE target = :target", row)
+            insert(connection, "target_state", row)
 
     def state(self, target: str) -> KnownState | None:
         """The state that a target was last known to be in."""
-        known = tables.target_state
-        query = select(known).where(known.c.target == target)
         with self.reading() as connection:
-            row = connection.execute(query).first()
-        return state_of(row) if row else None
+            rows = connection.rows(STATE, target=target)
+        return state_of(rows[0]) if rows else None

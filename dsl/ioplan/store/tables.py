@@ -4,138 +4,141 @@ Large things are kept apart in `run_blob`, so that a report which asks for plain
 figures reads little. Primary keys are natural ones: adding twice changes nothing.
 """
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Double,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    insert,
-    inspect,
-    select,
-)
+from __future__ import annotations
+
+import re
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 
 LAYOUT = 1
 """Raised when the tables change; records carry their own `schema_version`."""
 
-metadata = MetaData()
-
-meta = Table(
-    "meta",
-    metadata,
-    Column("name", String, primary_key=True),
-    Column("value", String, nullable=False),
-)
-
-# what a host is hardly changes between runs, so it is kept once
-env = Table(
-    "env",
-    metadata,
-    Column("digest", String, primary_key=True),
-    Column("facts", Text, nullable=False),
-)
-
-session = Table(
-    "session",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("plan", String, nullable=False),
-    Column("plan_file", String, nullable=False),
-    Column("plan_text", Text, nullable=False),
-    Column("started_at", String, nullable=False),
-    Column("ended_at", String),
-    Column("status", String, nullable=False),
-    Column("backend", String, nullable=False),
-    Column("target", String, nullable=False),
-    Column("args", Text, nullable=False),
-    Column("env", ForeignKey("env.digest"), nullable=False),
-    Column("ioplan", String, nullable=False),
-)
-
-# `record` is last: SQLite then finds the plain columns without reading it
-run = Table(
-    "run",
-    metadata,
-    Column("session", ForeignKey("session.id"), primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("run_id", String, nullable=False),
-    Column("test", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("env", ForeignKey("env.digest"), nullable=False),
-    Column("iops", Double, nullable=False),
-    Column("bandwidth_bytes_per_s", Double, nullable=False),
-    Column("mean_ns", Double),
-    Column("record", Text, nullable=False),
-    Index("run_by_run_id", "run_id"),
-)
-
-run_blob = Table(
-    "run_blob",
-    metadata,
-    Column("session", String, primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("histograms", LargeBinary, nullable=False),
-    Column("series", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
-)
-
-# added later: runs from before, and runs in virtual time, have none
-run_telemetry = Table(
-    "run_telemetry",
-    metadata,
-    Column("session", String, primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("points", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
-)
-
-verdict = Table(
-    "verdict",
-    metadata,
-    Column("session", String, primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("verdict", Text, nullable=False),
-    ForeignKeyConstraint(["session", "seq"], ["run.session", "run.seq"]),
-)
-
-# what happened to a session beside its runs
-event = Table(
-    "event",
-    metadata,
-    Column("session", ForeignKey("session.id"), primary_key=True),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("at", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("text", Text, nullable=False),
-)
-
-# the state that a target was last known to be in, and what proves it
-target_state = Table(
-    "target_state",
-    metadata,
-    Column("target", String, primary_key=True),
-    Column("path", Text, nullable=False),
-    Column("name", String, nullable=False),
-    Column("evidence", Text, nullable=False),
-    Column("session", String, nullable=False),
-    Column("at", String, nullable=False),
-)
-
-
-ALL = set(metadata.tables)
-ADDED = {target_state.name, run_telemetry.name}
+META = "meta"
+TABLES = {
+    META: """
+CREATE TABLE meta (
+  name VARCHAR NOT NULL,
+  value VARCHAR NOT NULL,
+  PRIMARY KEY (name)
+)""",
+    # what a host is hardly changes between runs, so it is kept once
+    "env": """
+CREATE TABLE env (
+  digest VARCHAR NOT NULL,
+  facts TEXT NOT NULL,
+  PRIMARY KEY (digest)
+)""",
+    "session": """
+CREATE TABLE session (
+  id VARCHAR NOT NULL,
+  plan VARCHAR NOT NULL,
+  plan_file VARCHAR NOT NULL,
+  plan_text TEXT NOT NULL,
+  started_at VARCHAR NOT NULL,
+  ended_at VARCHAR,
+  status VARCHAR NOT NULL,
+  backend VARCHAR NOT NULL,
+  target VARCHAR NOT NULL,
+  args TEXT NOT NULL,
+  env VARCHAR NOT NULL,
+  ioplan VARCHAR NOT NULL,
+  PRIMARY KEY (id),
+  FOREIGN KEY (env) REFERENCES env (digest)
+)""",
+    # `record` is last: SQLite then finds the plain columns without reading it
+    "run": """
+CREATE TABLE run (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  run_id VARCHAR NOT NULL,
+  test VARCHAR NOT NULL,
+  status VARCHAR NOT NULL,
+  env VARCHAR NOT NULL,
+  iops DOUBLE NOT NULL,
+  bandwidth_bytes_per_s DOUBLE NOT NULL,
+  mean_ns DOUBLE,
+  record TEXT NOT NULL,
+  PRIMARY KEY (session, seq),
+  FOREIGN KEY (session) REFERENCES session (id),
+  FOREIGN KEY (env) REFERENCES env (digest)
+)""",
+    "run_blob": """
+CREATE TABLE run_blob (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  histograms BLOB NOT NULL,
+  series BLOB NOT NULL,
+  PRIMARY KEY (session, seq),
+  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
+)""",
+    # added later: runs from before, and runs in virtual time, have none
+    "run_telemetry": """
+CREATE TABLE run_telemetry (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  points BLOB NOT NULL,
+  PRIMARY KEY (session, seq),
+  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
+)""",
+    "verdict": """
+CREATE TABLE verdict (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  verdict TEXT NOT NULL,
+  PRIMARY KEY (session, seq, position),
+  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
+)""",
+    # what happened to a session beside its runs
+    "event": """
+CREATE TABLE event (
+  session VARCHAR NOT NULL,
+  position INTEGER NOT NULL,
+  at VARCHAR NOT NULL,
+  kind VARCHAR NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (session, position),
+  FOREIGN KEY (session) REFERENCES session (id)
+)""",
+    # the state that a target was last known to be in, and what proves it
+    "target_state": """
+CREATE TABLE target_state (
+  target VARCHAR NOT NULL,
+  path TEXT NOT NULL,
+  name VARCHAR NOT NULL,
+  evidence TEXT NOT NULL,
+  session VARCHAR NOT NULL,
+  at VARCHAR NOT NULL,
+  PRIMARY KEY (target)
+)""",
+}
+"""Each after those that it refers to."""
+INDEXES = {"run": "CREATE INDEX run_by_run_id ON run (run_id)"}
+COLUMNS = {
+    table: tuple(re.findall(r"^  ([a-z_]+) ", text, re.MULTILINE))
+    for table, text in TABLES.items()
+}
+ALL = TABLES.keys()
+ADDED = {"target_state", "run_telemetry"}
 """Added to this layout later, so that a store may be without them."""
+
+
+def insert(connection: Connection, table: str, *rows: Row) -> None:
+    """Add rows, with all columns. Raises KeyViolation."""
+    connection.change(_insertion(table), *rows)
+
+
+def insert_missing(connection: Connection, table: str, *rows: Row) -> None:
+    """Add those rows whose key is not there yet."""
+    connection.change(f"{_insertion(table)} ON CONFLICT DO NOTHING", *rows)
+
+
+def _insertion(table: str) -> str:
+    names = COLUMNS[table]
+    values = ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
 
 
 def is_complete(connection: Connection, where: str) -> bool:
@@ -143,10 +146,10 @@ def is_complete(connection: Connection, where: str) -> bool:
 
     Raises StoreError for a database of something else, and a newer version's.
     """
-    present = set(inspect(connection).get_table_names())
+    present = connection.table_names()
     if not present:
         return False
-    layout = _layout(connection) if meta.name in present else None
+    layout = _layout(connection) if META in present else None
     if layout is not None and layout > LAYOUT:
         raise StoreError(
             f"the store {where} was written by a newer ioplan (layout {layout}, and "
@@ -155,7 +158,7 @@ def is_complete(connection: Connection, where: str) -> bool:
             StoreFault.STORE_VERSION,
         )
     if layout is None or ALL - ADDED - present:
-        foreign = min(present - ALL, default=meta.name)
+        foreign = min(present - ALL, default=META)
         raise StoreError(
             f"{where} is a database of something else (it has a table {foreign!r}, "
             f"and is no store of ioplan's): {OTHER_STORE_HINT}",
@@ -166,13 +169,10 @@ def is_complete(connection: Connection, where: str) -> bool:
 
 def _layout(connection: Connection) -> int | None:
     """Its number; None where the table is somebody else's."""
-    names = meta.c
-    found = {one["name"] for one in inspect(connection).get_columns(meta.name)}
-    if not found >= set(names.keys()):
-        return None
-    value = connection.scalar(select(names.value).where(names.name == "layout"))
+    rows = connection.rows("SELECT * FROM meta LIMIT 10")  # ours has one
+    known = {row.get("name"): row.get("value") for row in rows}
     try:
-        return int(str(value))
+        return int(str(known.get("layout")))
     except ValueError:
         return None
 
@@ -181,8 +181,11 @@ def create_missing(connection: Connection, where: str) -> None:
     """Make what is missing. Raises StoreError, and nothing is made."""
     if is_complete(connection, where):  # another process was first
         return
-    is_new = not inspect(connection).has_table(meta.name)
-    metadata.create_all(connection)
-    if is_new:
-        row = {"name": "layout", "value": str(LAYOUT)}
-        connection.execute(insert(meta), row)
+    present = connection.table_names()
+    for table, text in TABLES.items():
+        if table not in present:
+            connection.define(text)
+            if table in INDEXES:
+                connection.define(INDEXES[table])
+    if META not in present:
+        insert(connection, META, {"name": "layout", "value": str(LAYOUT)})
