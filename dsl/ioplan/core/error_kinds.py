@@ -116,6 +116,7 @@ class TargetFault(Kind):
     AMBIGUOUS = "ambiguous", "the name or the lab's entry fits several devices"
     NOT_A_TARGET = "not-a-target", "it is neither a regular file nor a block device"
     NO_PERMISSION = "no-permission", "this user may not open it"
+    FOREIGN_LINK = "foreign-link", "the path has a symbolic link of another user"
     REPLACED = "replaced", "its path now leads to another file or device"
     NOT_CREATED = "not-created", "the scratch file cannot be created"
     SIZE_MISMATCH = "size-mismatch", "the file exists, and has not the size of --create"
@@ -148,6 +149,7 @@ class LabFault(Kind):
     """Why a lab file cannot be used: the `kind` of a LabError."""
 
     LAB_UNREADABLE = "lab-unreadable", "the file cannot be read"
+    LAB_NOT_YOURS = "lab-not-yours", "another user can change it, or what leads to it"
     LAB_SYNTAX = "lab-syntax", "the file is not TOML"
     LAB_INVALID = "lab-invalid", "it has wrong keys, values or references"
 

@@ -31,7 +31,7 @@ def device_facts(path: Path, fd: int, identity: Identity) -> TargetFacts:
 def file_facts(path: Path, fd: int) -> TargetFacts:
     """Of a regular file. Raises OSError."""
     status = os.fstat(fd)
-    block = _direct_block(path, status.st_size)
+    block = _direct_block(fd, status.st_size)
     return TargetFacts(
         path=str(path),
         kind="file",
@@ -53,10 +53,11 @@ def _ioctl_int(fd: int, request: int, kind: str) -> int:
     return int(struct.unpack(kind, answer)[0])
 
 
-def _direct_block(path: Path, size: int) -> int:
+def _direct_block(file: int, size: int) -> int:
     """The smallest block that direct I/O on the file accepts, found by trying."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+        again = f"/proc/self/fd/{file}"
+        fd = os.open(again, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError:
         return BLOCK_CANDIDATES[0]  # the backend refuses buffered I/O, and says so
     try:

@@ -19,6 +19,7 @@ from ioplan.devices.identity import (
     unstable_reason,
 )
 from ioplan.devices.open_files import Opener, writers
+from ioplan.devices.overlay import other_names
 from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.devices.usage import Host, Obstacle
 from ioplan.guard.shared_lock import NO_PARTICIPANTS, Participants, unrelated_openers
@@ -132,7 +133,10 @@ def no_entry_text(path: Path, identity: Identity, id: str, lab: str | None) -> s
 
 
 def file_refusals(
-    status: os.stat_result, host: Host, participants: Participants = NO_PARTICIPANTS
+    path: Path,
+    status: os.stat_result,
+    host: Host,
+    participants: Participants = NO_PARTICIPANTS,
 ) -> Iterator[Obstacle]:
     """Obstacles that neither the lab nor `--overwrite` can permit.
 
@@ -141,9 +145,10 @@ def file_refusals(
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} names (hard links), and all would be overwritten"
         yield Obstacle(TargetFault.HARD_LINKS, what, "use a file that has one name")
-    file = key_of(status)
-    yield from host.file_obstacles(file)
-    yield from map(_open_by, unrelated_openers(writers({file: ""}), participants))
+    files = other_names(path) | {key_of(status): ""}
+    for file in files:
+        yield from host.file_obstacles(file)
+    yield from map(_open_by, unrelated_openers(writers(files), participants))
 
 
 def file_entry_refusals(entry: LabTarget) -> Iterator[Obstacle]:

@@ -129,11 +129,21 @@ def _write_sidecar(fd: int, path: Path, mark: str) -> None:
 def _read_sidecar(fd: int, path: Path) -> str | None:
     """Without a birth, a new file could have the inode of the one that was marked."""
     try:
-        text = _sidecar(path).read_text(errors="replace")
+        text = _own_text(_sidecar(path))
     except OSError:
         return None
     identity, _, mark = text.partition("\n")
     return mark if birth(fd) and identity == _file_identity(fd) else None
+
+
+def _own_text(path: Path) -> str:
+    """Of a file that no other user can have made. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, errors="replace") as file:
+        status = os.fstat(fd)
+        if status.st_uid not in (0, os.geteuid()) or not stat.S_ISREG(status.st_mode):
+            raise PermissionError(errno.EPERM, "another user's", str(path))
+        return file.read()
 
 
 def _file_identity(fd: int) -> str:

@@ -33,6 +33,7 @@ from ioplan.guard.guard import (
     refusals,
 )
 from ioplan.guard.known_content import KnownContent
+from ioplan.guard.pinned import check_links, opened, pinned
 from ioplan.guard.scratch_file import (
     make_scratch,
     mark_closed,
@@ -112,6 +113,8 @@ def open_target(request: TargetRequest) -> Target:
         )
     path = Path(request.path)
     try:
+        if request.writes:
+            check_links(path)
         return _open(path.resolve(strict=True), request)
     except FileNotFoundError:
         raise missing(path) from None
@@ -126,11 +129,12 @@ def open_target(request: TargetRequest) -> Target:
 
 
 def _open(path: Path, request: TargetRequest) -> Target:
-    status = path.stat()
-    if stat.S_ISBLK(status.st_mode):
-        return _open_device(path, Device.numbered(status.st_rdev), request)
-    if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNEL_FILES):
-        return _open_file(path, request)
+    with pinned(path) as pin:
+        status = os.fstat(pin)
+        if stat.S_ISBLK(status.st_mode):
+            return _open_device(path, pin, Device.numbered(status.st_rdev), request)
+        if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNEL_FILES):
+            return _open_file(path, pin, request)
     kind = FILE_KINDS.get(stat.S_IFMT(status.st_mode), "the kernel's own")
     raise TargetError(
         f"{path} is neither a file nor a block device, but {kind}; "
@@ -139,8 +143,8 @@ def _open(path: Path, request: TargetRequest) -> Target:
     )
 
 
-def _open_file(path: Path, request: TargetRequest) -> Target:
-    fd = os.open(path, (os.O_RDWR if request.writes else os.O_RDONLY) | os.O_CLOEXEC)
+def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
+    fd = opened(pin, os.O_RDWR if request.writes else os.O_RDONLY)
     try:
         lock(path, fd, request)
         facts = file_facts(path, fd)
@@ -159,19 +163,21 @@ def _check_file(
     path: Path, fd: int, facts: TargetFacts, request: TargetRequest
 ) -> KnownContent | None:
     """Check all that must hold before a file is written to."""
-    for obstacle in file_refusals(os.fstat(fd), Host(), participants_of(request)):
+    for obstacle in file_refusals(path, os.fstat(fd), Host(), participants_of(request)):
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
     return check_file_data(path, fd, facts, request)
 
 
-def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
+def _open_device(
+    path: Path, pin: int, device: Device, request: TargetRequest
+) -> Target:
     inventory = Inventory()
     if request.writes:
         for obstacle in refusals(device, inventory.host):
             raise _refused(path, obstacle)
-    fd = _open_fd(path, request)
+    fd = _open_fd(path, pin, request)
     try:
         _check_device(path, fd, device, request, inventory)
         facts = device_facts(path, fd, inventory.identity(device))
@@ -186,20 +192,20 @@ def _open_device(path: Path, device: Device, request: TargetRequest) -> Target:
         raise
 
 
-def _open_fd(path: Path, request: TargetRequest) -> int:
+def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
     """Exclusively if it is to be written, so that nobody can mount it meanwhile."""
     flags = os.O_RDWR | os.O_EXCL if request.writes else os.O_RDONLY
     try:
-        return os.open(path, flags | os.O_CLOEXEC)
+        return opened(pin, flags)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-    found = openers(path.stat())
+    found = openers(os.fstat(pin))
     for one in unrelated_openers(found, participants_of(request)):
         text = f"{path} is held by {one}; end that program first"
         raise TargetError(text, TargetFault.OPEN_ELSEWHERE)
     if found:  # the participant that leads has it exclusively, for this whole kernel
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return opened(pin, os.O_RDWR)
     raise _refused(path, IN_USE)
 
 
@@ -207,9 +213,6 @@ def _check_device(
     path: Path, fd: int, device: Device, request: TargetRequest, inventory: Inventory
 ) -> None:
     """Check all that must hold before a device is used; in this order."""
-    if os.fstat(fd).st_rdev != device.number:
-        text = f"{path} became another device while it was opened; try again"
-        raise TargetError(text, TargetFault.REPLACED)
     lock(path, fd, request)
     identity = inventory.identity(device)
     if not request.writes:

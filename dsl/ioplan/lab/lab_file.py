@@ -24,6 +24,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.lab.cross_references import Fault, reference_faults
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab, LabError
+from ioplan.lab.owners import check_owners
 from ioplan.target_entry import (
     METHOD,
     TABLE,
@@ -105,6 +106,7 @@ def read_lab(path: Path | None) -> Lab:
 
 def _text(path: Path) -> str:
     try:
+        check_owners(path)
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:

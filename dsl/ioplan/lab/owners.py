@@ -1,0 +1,62 @@
+"""Whose lab file it is: a lab names programs to run, and drives to overwrite."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from ioplan.core.error_kinds import LabFault
+from ioplan.core.path_steps import path_steps
+from ioplan.lab.lab import LabError
+
+
+def check_owners(path: Path) -> None:
+    """As ssh does: no other user may write it, replace it, or redirect a link to it.
+
+    Raises LabError, OSError.
+    """
+    trusted = _trusted()
+    for place, status in path_steps(path):
+        if status.st_uid not in trusted:
+            raise _refused(
+                path, place, f"belongs to another user (uid {status.st_uid})"
+            )
+        if _others_write(status):
+            raise _refused(path, place, "can be written by other users")
+
+
+def _trusted() -> set[int]:
+    """Who has become root with sudo could run anything as root anyway."""
+    user = os.geteuid()
+    caller = os.environ.get("SUDO_UID", "") if user == 0 else ""
+    return {0, user} | ({int(caller)} if caller.isdigit() else set())
+
+
+def _others_write(status: os.stat_result) -> bool:
+    """In a sticky folder only the owner of a file may replace it."""
+    mode = status.st_mode
+    if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and mode & stat.S_ISVTX):
+        return False
+    of_group = mode & stat.S_IWGRP and not _has_one_member(status.st_gid)
+    return bool(mode & stat.S_IWOTH or of_group)
+
+
+def _has_one_member(group: int) -> bool:
+    """Many systems give each user a group of the same name, and a umask of 002."""
+    users = {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
+    try:
+        return len(users | set(grp.getgrgid(group).gr_mem)) <= 1
+    except KeyError:
+        return False
+
+
+def _refused(path: Path, place: Path, what: str) -> LabError:
+    itself = "the lab" if place == path.absolute() else f"the lab {path} is not safe:"
+    return LabError(
+        f"{itself} {place} {what}, and a lab says what is run and overwritten; "
+        f"use one that is yours: chown, and chmod go-w",
+        LabFault.LAB_NOT_YOURS,
+    )

@@ -1,0 +1,95 @@
+"""A lab file that another user can change is not read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from refused import refused
+
+from ioplan.core.error_kinds import LabFault
+from ioplan.lab.lab_file import read_lab
+
+NOBODY = 65534
+needs_chown = pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: chown needs root")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    folder = tmp_path / "labs"
+    folder.mkdir()
+    path = folder / "lab.toml"
+    path.write_text('backend = "sim"\n')
+    return path
+
+
+def not_yours(path: Path, text: str) -> None:
+    with refused(LabFault.LAB_NOT_YOURS, text):
+        read_lab(path)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o602])
+def test_a_file_that_others_may_write(lab: Path, mode: int) -> None:
+    lab.chmod(mode)
+    not_yours(lab, f"{lab} can be written by other users")
+    lab.chmod(0o644)
+    assert read_lab(lab).backend == "sim"
+
+
+@needs_chown
+def test_a_file_that_a_group_may_write(lab: Path) -> None:
+    lab.chmod(0o664)
+    assert read_lab(lab).backend == "sim", "a group of one user"
+    os.chown(lab, 0, NOBODY)
+    not_yours(lab, "can be written by other users")
+
+
+def test_a_folder_that_others_may_write(lab: Path) -> None:
+    lab.parent.chmod(0o777)
+    not_yours(lab, f"{lab.parent} can be written by other users")
+    lab.parent.chmod(0o1777)
+    assert read_lab(lab).backend == "sim"
+
+
+def test_a_folder_behind_a_link(lab: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.toml"
+    link.symlink_to("labs/lab.toml")
+    assert read_lab(link).backend == "sim"
+    lab.parent.chmod(0o777)
+    not_yours(link, f"{lab.parent} can be written")
+
+
+@needs_chown
+def test_what_belongs_to_others(lab: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.toml"
+    link.symlink_to(lab)
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    not_yours(link, rf"{link} belongs to another user \(uid {NOBODY}\)")
+    for place in (lab.parent, lab):
+        os.chown(place, NOBODY, NOBODY)
+        not_yours(lab, f"{place} belongs to another user")
+        os.chown(place, 0, 0)
+
+
+@needs_chown
+def test_root_by_sudo_reads_the_callers(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(lab, NOBODY, NOBODY)
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))
+    assert read_lab(lab).backend == "sim"
+
+
+def test_no_program_of_it_is_run(lab: Path, tmp_path: Path, store_path: Path) -> None:
+    ran = tmp_path / "ran"
+    meter = tmp_path / "meter"
+    meter.write_text(f"#!/bin/sh\ntouch {ran}\necho 5\n")
+    meter.chmod(0o755)
+    lab.write_text(f'backend = "sim"\npower = {{ command = ["{meter}"] }}\n')
+    lab.chmod(0o666)
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB for 1s }')
+    done = ioplan("run", plan, "--lab", lab, "--create", "64MiB")
+    assert (done.code, ran.exists()) == (2, False)
+    assert "can be written by other users" in done.err

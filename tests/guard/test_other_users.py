@@ -1,0 +1,156 @@
+"""Names that another user can change, and files that have two of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+from kinds_of_data import put
+from labs import MIB, loop_device, needs_root, tell
+from refused import refused
+
+from ioplan.backends import TargetRequest
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard import scratch_file
+from ioplan.guard.errors import TargetError
+from ioplan.guard.pinned import pinned
+from ioplan.guard.target import make_scratch, open_target
+
+NOBODY = 65534
+LOOKS = 50
+SWAP = """
+import os, sys
+place, victim = sys.argv[1:]
+os.symlink(victim, place + ".link")
+print(flush=True)
+while True:
+    os.rename(place, place + ".kept")
+    os.rename(place + ".link", place)
+    os.rename(place, place + ".link")
+    os.rename(place + ".kept", place)
+"""
+
+
+def asked(path: Path, *overwrite: Path) -> TargetRequest:
+    words = tuple(map(str, overwrite))
+    return TargetRequest(path=str(path), writes=True, overwrite=words)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """One of another user."""
+    path = tmp_path / "theirs"
+    path.mkdir()
+    os.chown(path, NOBODY, NOBODY)
+    return path
+
+
+@needs_root
+def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_bytes(bytes(MIB))
+    link = folder / "scratch"
+    link.symlink_to(precious)
+    open_target(asked(link, precious)).close()
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    with refused(TargetFault.FOREIGN_LINK, f"name what is to be written: {precious}"):
+        open_target(asked(link, precious))
+    open_target(TargetRequest(path=str(link))).close()
+
+
+@needs_root
+@pytest.mark.slow
+def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
+    precious, scratch = tmp_path / "precious", folder / "scratch"
+    make_scratch(precious, MIB, lambda _: None)
+    make_scratch(scratch, MIB, lambda _: None)
+    wanted, found = scratch.stat().st_ino, list[int]()
+    with swapping(scratch, precious):
+        while len(found) < LOOKS:
+            with suppress(OSError, TargetError), pinned(scratch) as pin:
+                found.append(os.fstat(pin).st_ino)
+    assert set(found) == {wanted}
+
+
+@contextmanager
+def swapping(place: Path, victim: Path) -> Iterator[None]:
+    words = [sys.executable, "-c", SWAP, place, victim]
+    with Popen(words, stdout=PIPE) as program:
+        assert program.stdout
+        program.stdout.readline()
+        try:
+            yield
+        finally:
+            program.kill()
+
+
+def test_a_component_that_became_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/file").write_bytes(bytes(MIB))
+    (tmp_path / "folder").symlink_to("real")
+    with (
+        refused(TargetFault.REPLACED, "became a symbolic link"),
+        pinned(tmp_path / "folder/file"),
+    ):
+        pass
+
+
+@needs_root
+def test_a_mark_of_another_user_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch_file, "_read_attribute", lambda fd: None)
+    path = tmp_path / "file"
+    path.write_bytes(bytes(MIB))
+    fd = os.open(path, os.O_RDWR)
+    scratch_file._write_sidecar(fd, path, scratch_file.OPEN)
+    assert scratch_file.foreign_content(fd, path) == ""
+    os.chown(scratch_file._sidecar(path), NOBODY, NOBODY)
+    assert "did not make" in scratch_file.foreign_content(fd, path)
+    os.close(fd)
+
+
+class Overlay:
+    """A mount with a file in it, by both of its paths."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("lower", "upper", "work", "merged"):
+            (folder / name).mkdir()
+        self.where = folder / "merged"
+        parts = (f"{name}dir={folder}/{name}" for name in ("lower", "upper", "work"))
+        tell("mount", "-t", "overlay", "x", "-o", ",".join(parts), self.where)
+        self.merged, self.upper = self.where / "file", folder / "upper/file"
+        self.merged.write_bytes(bytes(MIB))
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Iterator[Overlay]:
+    made = Overlay(tmp_path)
+    yield made
+    tell("umount", "-l", made.where)
+
+
+@needs_root
+@pytest.mark.slow
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_file_of_an_overlay_has_two_paths(overlay: Overlay, turned: bool) -> None:
+    target, other = overlay.upper, overlay.merged
+    if turned:
+        target, other = other, target
+    code = "import sys; f = open(sys.argv[1], 'r+b'); print(flush=True); input()"
+    with Popen([sys.executable, "-c", code, other], stdin=PIPE, stdout=PIPE) as held:
+        assert held.stdout and held.stdin
+        held.stdout.readline()
+        with refused(TargetFault.OPEN_ELSEWHERE, f"for writing as {other} by"):
+            open_target(asked(target, target))
+        held.stdin.close()
+    with loop_device(other), refused(TargetFault.UNDER_LOOP, "loop device"):
+        open_target(asked(target, target))
+    open_target(asked(target, target)).close()
+    assert not any(target.read_bytes())
+    put(target, 0, b"x")
