@@ -173,13 +173,15 @@ def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
     console, records = Console(file=out, width=80), list(store.records(ID))
     show_records(console, store, store.session(ID), records)
     table = out.getvalue().partition("IOPS by queue depth")[0]
-    lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
+    lines: dict[str, str] = {}
+    for line in filter(str.strip, table.splitlines()):
+        lines.setdefault(line.split()[0], line.replace(" all ", " "))
     sign = f"{FAILED} failed or stopped: the figures are of what was done until then"
     assert sign in out.getvalue()
     assert lines[GONE].split()[1:] == [FAILED, "failed"]
     assert lines[STOPPED].split()[2] == FAILED and "us" in lines[STOPPED]
     (section,) = document(store, [store.session(ID)], {}, "").sections
-    rows = {row["d0"]: row for row in section.runs.records()}
+    rows = {row["d0"]: row for row in reversed(list(section.runs.records()))}
     assert [rows[qd]["status"] for qd in QDS] == ["ok", "failed", "ok", "failed"]
     assert rows[GONE]["iops"] is None and rows[STOPPED]["iops"]
     assert sign in section.signs

@@ -74,6 +74,15 @@ def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
     assert compared
 
 
+def scope_of(row: Row) -> tuple[str, str]:
+    """What the export calls that which a row is of: stream and scope."""
+    label = row.get("scope", "")
+    if label in ("", "all", "reads, writes"):
+        return "", "total"
+    stream, _, direction = label.rpartition(" ")
+    return stream, direction
+
+
 def exported(
     shown: Shown, section: Section, row: Row, titles: dict[str, str]
 ) -> list[Row]:
@@ -81,7 +90,8 @@ def exported(
     found = [
         one
         for one in shown.export
-        if (one["test"], one["kind"], one["scope"]) == (section.title, "run", "total")
+        if (one["test"], one["kind"]) == (section.title, "run")
+        and (one["stream"], one["scope"]) == scope_of(row)
         and one["current"] == "true"
         and one["in_window"] != "false"
     ]
@@ -134,7 +144,7 @@ def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
             pairs = [part.split("=") for part in cell.split() if "=" in part]
             place = {keys[axis_title(axis)]: text for axis, text in pairs}
             rows = rows_of(shown.page[section.id]["runs"]["rows"])
-            (row,) = [row for row in rows if place.items() <= row.items()]
+            row = next(row for row in rows if place.items() <= row.items())
             if metric in ("iops", "bandwidth"):
                 unit = columns[metric]["unit"]
                 assert facts["Window mean"] == metric_text(row[metric], unit)

@@ -21,6 +21,7 @@ from ioplan.records.record import (
     Latency,
     RunRecord,
 )
+from ioplan.records.scopes import results_of
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Readings, TelemetryPoint
@@ -52,6 +53,7 @@ PLACE: Columns = {
 run that `resume` did once more is `current` only the last time."""
 FIGURES: Columns = {
     "scope": str,
+    "stream": str,
     "ios": int,
     "bytes": int,
     "errors": int,
@@ -97,12 +99,18 @@ def _place_columns(axes: Iterable[str]) -> Columns:
 
 
 def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
-    """A row for the total, and one for each direction that did something."""
+    """A row for the total, and one for each direction that did something.
+
+    Of several streams, there is one for each direction of each of them as well.
+    """
     place = _place(record, counted)
     yield place | _figures("total", record.total) | _readings(record.telemetry)
     for direction in DIRECTIONS:
         if direction in record.directions:
             yield place | _figures(direction, record.directions[direction])
+    if len(record.streams) > 1:
+        for scope, result in results_of(record).items():
+            yield place | {"stream": scope.stream} | _figures(scope.direction, result)
 
 
 def series_rows(

@@ -15,7 +15,8 @@ from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
 from ioplan.job import Progress
 from ioplan.measure.tally import moved
 from ioplan.planner.steps import Idle, Prepare, Run, Step
-from ioplan.records.record import Interval, RunRecord, Steady, Verdict
+from ioplan.records.record import DirectionResult, Interval, RunRecord, Steady, Verdict
+from ioplan.records.scopes import labels_of, results_of
 from ioplan.records.session import Session
 from ioplan.report.judgements import verdict_line
 from ioplan.report.sentences import (
@@ -69,15 +70,17 @@ class Lines(SessionObserver):
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
         shown, what = main_result(record)
-        mean, p99, *_ = latencies(shown)
-        self.say(
-            f"  {self.number:>3}  {what + cell or 'run':<22}"
-            f" {iops_text(shown.iops):>6} IOPS"
-            f" {bandwidth_text(shown.bandwidth_bytes_per_s):>6} MB/s"
-            f"  mean {mean:>7}  p99 {p99:>7}"
-        )
+        self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}")
+        self._tell_streams(record)
         for warning in record.warnings:
             self.say(f"       warning: {warning}", "yellow")
+
+    def _tell_streams(self, record: RunRecord) -> None:
+        """Of several streams a line on each, by direction."""
+        found = results_of(record)
+        if len(record.streams) > 1:
+            for label, result in zip(labels_of(found), found.values(), strict=True):
+                self.say(f"       {_figures(label, result)}", "dim")
 
     def _tell_mode(self, record: RunRecord) -> None:
         """Once, where the backend did not work as it would by itself."""
@@ -109,6 +112,16 @@ class Lines(SessionObserver):
 
     def session_finished(self, status: str) -> None:
         self._tell_kept()
+
+
+def _figures(what: str, result: DirectionResult) -> str:
+    """One line, in columns."""
+    mean, p99, *_ = latencies(result)
+    return (
+        f"{what:<22} {iops_text(result.iops):>6} IOPS"
+        f" {bandwidth_text(result.bandwidth_bytes_per_s):>6} MB/s"
+        f"  mean {mean:>7}  p99 {p99:>7}"
+    )
 
 
 class LiveLines(Lines):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import HOST, Metric
+from ioplan.records.scopes import labels_of, scopes_of
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.charts.over_axis import Missing, values_of
 from ioplan.report.charts.power import METRICS as POWER
@@ -23,14 +25,26 @@ from ioplan.workload import Direction
 
 SHOWN = ("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "cpu", "errors")
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
-TRIMS = "trims"
+ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
 USUAL = {"scope": "", "cpu": 0, "errors": 0, "rounds": "", "runs": 1, "status": "ok"}
 """A column that has this in every row is left out."""
 
 
-def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
-    """A row a point: session, axes, figures, and the rounds that these are of.
+class TableRow(NamedTuple):
+    """What of a point a row is of; without a direction of reads and writes together."""
 
+    label: str
+    direction: Direction | None = None
+    stream: str | None = None
+
+
+WHOLE = TableRow("")
+
+
+def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
+    """Session, axes, figures, and the rounds that these are of.
+
+    A point with several streams or directions has a row for each of them below its own.
     A percentile with too few I/Os beyond it is absent. Figures of a run that failed
     are of what was done until then.
     """
@@ -43,7 +57,12 @@ def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
         Column("runs", "runs", ""),
         STATUS,
     ]
-    rows = [_row(point, axes, reader) for point in points]
+    apart = any(len(scopes_of(point.counted)) > 1 for point in points)
+    rows = [
+        _row(point, row, axes, reader)
+        for point in points
+        for row in table_rows(point, apart)
+    ]
     return _without_usual(Frame(tuple(columns), rows))
 
 
@@ -55,8 +74,10 @@ def axes_of(points: Sequence[Point]) -> list[str]:
     return axes
 
 
-def _metrics(direction: Direction | None = None) -> list[Metric]:
-    return [Metric(name=name, direction=direction) for name in SHOWN]
+def _metrics(row: TableRow = WHOLE) -> list[Metric]:
+    return [
+        Metric(name=name, direction=row.direction, stream=row.stream) for name in SHOWN
+    ]
 
 
 def varying(points: Sequence[Point], always: str = "") -> list[str]:
@@ -83,14 +104,37 @@ def _texts(points: Sequence[Point], axis: str) -> Iterator[str]:
     return (p.dimensions[axis] for p in points if axis in p.dimensions)
 
 
-def _row(point: Point, axes: list[str], reader: Reader) -> tuple[Value, ...]:
+def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
+    """The rows of a point: all that it did, then each stream and direction.
+
+    `apart` is whether any point of the table has several.
+    """
+    scopes = scopes_of(point.counted)
+    trims: Direction | None = "trim" if only_trims(point.counted) else None
+    if len(scopes) < 2:
+        name = labels_of(scopes)[0] if scopes and apart and not trims else ""
+        return [TableRow(TRIMS if trims else name, trims)]
+    both = any(scope.direction == "trim" for scope in scopes) and not trims
+    parts = zip(labels_of(scopes), scopes, strict=True)
+    return [
+        TableRow(READS_AND_WRITES if both else ALL, trims),
+        *(TableRow(label, scope.direction, scope.stream) for label, scope in parts),
+    ]
+
+
+def _row(
+    point: Point, row: TableRow, axes: list[str], reader: Reader
+) -> tuple[Value, ...]:
     runs = point.counted
-    trims = only_trims(runs)
-    metrics = _metrics("trim" if trims else None)
     return (
         *dimension_values(point, axes),
-        TRIMS if trims else "",
-        *(reader.figure(metric, runs).value for metric in metrics),
+        row.label,
+        *(
+            None
+            if row.stream and metric.name in HOST
+            else reader.figure(metric, runs).value
+            for metric in _metrics(row)
+        ),
         point.window.label if point.window else "",
         len(runs),
         point.status,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 
-from ioplan.core.text import line
+from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.build import session_sections
-from ioplan.report.charts.tables import axes_of
+from ioplan.report.charts.tables import axes_of, table_rows
 from ioplan.report.document import Section
 from ioplan.report.judgements import verdict_lines
 from ioplan.report.points import Point
@@ -25,7 +25,7 @@ from ioplan.report.sentences import (
 )
 from ioplan.report.terminal.charts import drawn
 from ioplan.report.terminal.sparkline import sparkline
-from ioplan.report.terminal.tables import MOST_ROWS, run_table, steady_table
+from ioplan.report.terminal.tables import MOST_CELLS, run_table, steady_table
 from ioplan.store.store import Store
 
 STYLES = {
@@ -89,9 +89,18 @@ def _test(test: _Test) -> Iterator[RenderableType]:
 def _table(test: _Test) -> Iterator[RenderableType]:
     """A row a cell, and what its signs mean."""
     found = test.section.points
-    sparks = [_sparkline(point, test.store) for point in found[:MOST_ROWS]]
+    sparks = [
+        text
+        for point in found[:MOST_CELLS]
+        for text in _sparks(_sparkline(point, test.store), point)
+    ]
     yield run_table(test.section.runs, axes_of(found), sparks, test.console)
     yield from (line(text, style="dim") for text in _legend(test.section))
+
+
+def _sparks(spark: str, point: Point) -> list[str]:
+    """For each row of a point; only all of its I/O has been kept over time."""
+    return [spark, *[""] * (len(table_rows(point)) - 1)]
 
 
 def _sparkline(point: Point, store: Store) -> str:
@@ -104,8 +113,8 @@ def _legend(section: Section) -> Iterator[str]:
     if section.figures_of:
         yield section.figures_of
     yield from section.signs
-    if (rows := len(section.runs.rows)) > MOST_ROWS:
-        yield f"… and {rows - MOST_ROWS} more: ioplan export"
+    if (more := len(section.points) - MOST_CELLS) > 0:
+        yield f"… and {counted(more, 'cell')} more: ioplan export"
 
 
 def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:

@@ -16,7 +16,7 @@ from ioplan.report.document import FAILED, STATUS, Column, Frame, Value
 from ioplan.report.sentences import has_all_values
 from ioplan.report.terminal.heatmap import figure_text
 
-MOST_ROWS = 64
+MOST_CELLS = 64
 MOST_ROUNDS = 25
 TIGHT = (0, 1, 0, 0)
 """Above, right, below, left: one blank between columns instead of three."""
@@ -52,18 +52,21 @@ def run_table(
 ) -> Table:
     """The rows of `run_frame` in as many columns as there is room for.
 
-    `axes` are the plan's names of its first columns, `sparks` the runs over time.
+    `axes` are the plan's names of its first columns, `sparks` the runs over time, one
+    for each row that is shown.
     """
-    table = _run_table(frame, axes, sparks)
+    table = _run_table(frame, axes, sparks, len(sparks))
     if any(sparks) and fits(table, console):
         return table
-    table = _run_table(frame, axes, ())
+    table = _run_table(frame, axes, (), len(sparks))
     if not fits(table, console):
         table.padding = TIGHT
     return table
 
 
-def _run_table(frame: Frame, axes: Sequence[str], sparks: Sequence[str]) -> Table:
+def _run_table(
+    frame: Frame, axes: Sequence[str], sparks: Sequence[str], shown: int
+) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     keys = [column.key for column in frame.columns]
     places = [*keys[: len(axes)], *(key for key in PLACES if key in keys)]
@@ -74,7 +77,7 @@ def _run_table(frame: Frame, axes: Sequence[str], sparks: Sequence[str]) -> Tabl
     if sparks:
         table.add_column("in time", no_wrap=True)
     columns = [frame.column(key) for key in FIGURES]
-    for number, row in zip(range(MOST_ROWS), frame.records(), strict=False):
+    for number, row in zip(range(shown), frame.records(), strict=False):
         texts = [line(str(row[key])) for key in places]
         figures = _figures(row, columns)
         table.add_row(*texts, *figures, *sparks[number : number + 1])

@@ -1,0 +1,38 @@
+"""What of a run has figures of its own: each direction of each stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ioplan.records.record import DirectionResult, RunRecord
+from ioplan.workload import DIRECTIONS, Direction
+
+
+class Scope(NamedTuple):
+    """One direction of one stream."""
+
+    stream: str
+    direction: Direction
+
+
+def results_of(record: RunRecord) -> dict[Scope, DirectionResult]:
+    """What each direction of each stream did, in the order of the plan."""
+    return {
+        Scope(stream.name, direction): stream.directions[direction]
+        for stream in record.streams
+        for direction in DIRECTIONS
+        if direction in stream.directions
+    }
+
+
+def scopes_of(records: Iterable[RunRecord]) -> list[Scope]:
+    """The scopes of several runs of one cell, each once."""
+    return list(dict.fromkeys(scope for one in records for scope in results_of(one)))
+
+
+def labels_of(scopes: Iterable[Scope]) -> list[str]:
+    """`data write`; of a single stream `write`."""
+    found = list(scopes)
+    several = len({one.stream for one in found}) > 1
+    return [f"{s.stream} {s.direction}" if several else s.direction for s in found]
