@@ -119,6 +119,7 @@ class TargetFault(Kind):
     FOREIGN_LINK = "foreign-link", "the path has a symbolic link of another user"
     REPLACED = "replaced", "its path now leads to another file or device"
     NOT_CREATED = "not-created", "the scratch file cannot be created"
+    NOT_KEPT = "not-kept", "what undo needs is not there, or cannot be kept"
     SIZE_MISMATCH = "size-mismatch", "the file exists, and has not the size of --create"
     BELOW_BLOCK = "below-block", "it is smaller than one block"
     LOCKED = "locked", "another session uses it, or a process that one left behind"

@@ -11,6 +11,7 @@ from ioplan.devices.device import Device
 from ioplan.devices.facts import file_facts
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.consent import check_device_consent, check_file_consent
+from ioplan.guard.kept_ends import keep_ends
 from ioplan.guard.known_content import KnownContent, known_content
 from ioplan.guard.scratch_file import foreign_content, is_unchanged_scratch
 
@@ -35,6 +36,7 @@ def check_device_data(
     known = known_content(facts)
     check_device_consent(device, inventory, request, known.foreign(fd))
     _check_image(device, inventory, request)
+    keep_ends(fd, facts, request.folder)
     known.agree()
     return known
 
@@ -70,5 +72,6 @@ def check_file_data(
     data, what = known.foreign(fd), foreign_content(fd, path)
     if data or what:
         check_file_consent(path, what or DATA_IN_SCRATCH, request, data)
+        keep_ends(fd, facts, request.folder)
     known.agree()
     return known

@@ -56,6 +56,11 @@ class KnownContent:
         self.structured = self.seen.structured
         self._save()
 
+    def forget(self) -> None:
+        """What is there is the user's again."""
+        self.structured = {}
+        self._save()
+
     def learn(self, fd: int) -> None:
         """What is there now was written by ioplan."""
         with suppress(TargetError):  # who cannot read it is asked again

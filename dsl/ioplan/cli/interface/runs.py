@@ -54,6 +54,19 @@ RUN_COMMANDS = (
         ),
     ),
     Command(
+        "undo",
+        "Put back the first and last MiB of a target that a session overwrote.",
+        "undo:undo",
+        (
+            use.SESSION,
+            option("--target", "Where it is now, if its path has changed."),
+            use.LAB,
+            use.OVERWRITE,
+            use.OVERWRITE_DATA,
+            use.STORE,
+        ),
+    ),
+    Command(
         "crosscheck",
         "Run each cell on two backends in turn; exit with 1 unless all agree.",
         "crosscheck:crosscheck_command",

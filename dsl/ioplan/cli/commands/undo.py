@@ -1,0 +1,120 @@
+"""`ioplan undo`: put back the ends of a target that a session overwrote."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from ioplan.backends import TargetRequest
+from ioplan.cli.choose import confirmed
+from ioplan.cli.commands.run import session_folder
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.exit_codes import HELD, USAGE
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.guard.kept_ends import KeptEnds, kept_ends, put_back
+from ioplan.guard.known_content import known_content, lasting_identity
+from ioplan.guard.resolve import resolve_target
+from ioplan.guard.target import Target, open_target
+from ioplan.lab.lab_file import default_path as default_lab
+from ioplan.lab.lab_file import read_lab
+from ioplan.records.session import Session
+from ioplan.store.session_folder import session_lock
+from ioplan.store.store import Store, default_path
+
+
+def undo(
+    session: str,
+    target: str | None,
+    lab: Path | None,
+    overwrite: list[str],
+    overwrite_data: list[str],
+    store: Path | None,
+) -> int:
+    """Say what it would do; do it with consent. Raises TargetError, StoreError."""
+    console = Terminal(highlight=False, soft_wrap=True)
+    place = store or default_path()
+    with Store.open(place) as opened:
+        found = opened.session(session)
+    folder = session_folder(place, found.id)
+    with session_lock(folder):
+        ends = kept_ends(folder)
+        if ends is None:
+            raise TargetError(
+                f"session {found.id} kept nothing of its target: it wrote to a scratch "
+                f"file or a drive without a kernel device, or only read",
+                TargetFault.NOT_KEPT,
+            )
+        request = _request(found, ends, target, lab)
+        request = request.model_copy(
+            update={
+                "overwrite": tuple(overwrite),
+                "overwrite_data": tuple(overwrite_data),
+            }
+        )
+        console.print(_described(found, ends, request))
+        return _undone(console, ends, request)
+
+
+def _request(
+    session: Session, ends: KeptEnds, target: str | None, lab: Path | None
+) -> TargetRequest:
+    named = session.args.get("lab")
+    file = lab or (Path(named) if named else default_lab())
+    path, entry = resolve_target(target or ends.facts.path, read_lab(file))
+    return TargetRequest(
+        path=path, entry=entry, lab=str(file) if file else None, writes=True
+    )
+
+
+def _described(session: Session, ends: KeptEnds, request: TargetRequest) -> str:
+    held = ", ".join(ends.signatures()) or "no partition table or file system"
+    size = f"{len(ends.first):,} B"
+    return (
+        f"session {session.id} kept the first and the last {size} of {request.path}, "
+        f"as they were before it wrote: {held}.\n"
+        f"Putting them back restores partition tables, and the beginning of what was "
+        f"there. All that the session wrote between them stays lost."
+    )
+
+
+def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
+    try:
+        target = _opened(request)
+    except ConsentError as error:
+        option = "--overwrite-data" if error.data else "--overwrite"
+        console.print(f"Nothing is changed yet: to do it, add {option} {error.id}")
+        return USAGE
+    with closing(target):
+        _check_same(ends, target)
+        target.known = None  # what is put back is the user's
+        put_back(target.fd, ends)
+        known_content(target.facts).forget()
+    console.print(
+        f"put back. Have the kernel read the partitions again: "
+        f"blockdev --rereadpt {request.path}"
+    )
+    return HELD
+
+
+def _opened(request: TargetRequest) -> Target:
+    """A person at a terminal may consent there. Raises TargetError."""
+    try:
+        return open_target(request)
+    except ConsentError as error:
+        if not confirmed(error):
+            raise
+        name = "overwrite_data" if error.data else "overwrite"
+        return open_target(request.model_copy(update={name: (error.id,)}))
+
+
+def _check_same(ends: KeptEnds, target: Target) -> None:
+    kept, found = ends.facts, target.facts
+    same = lasting_identity(kept) == lasting_identity(found)
+    if same and kept.capacity_bytes == found.capacity_bytes:
+        return
+    raise TargetError(
+        f"{found.path} is not the target of that session, which was {kept.path} "
+        f"({kept.capacity_bytes} B); name it with --target",
+        TargetFault.IDENTITY_MISMATCH,
+    )

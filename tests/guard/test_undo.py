@@ -1,0 +1,99 @@
+"""`ioplan undo` after the worst mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from kinds_of_data import database, put
+from labs import MIB, lab_of_file, loop_device, needs_root, tell
+
+PLAN = 'test "T" { run sequential 1MiB 0/100, 1 pass }'
+SIZE = 24 * MIB
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    path = tmp_path / "disk.img"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+    return path
+
+
+def ends(path: Path) -> tuple[bytes, bytes]:
+    content = path.read_bytes()
+    return content[:MIB], content[-MIB:]
+
+
+@needs_root
+def test_a_partition_table_comes_back(
+    disk: Path, tmp_path: Path, store_path: Path
+) -> None:
+    put(disk, 0, database(tmp_path))
+    put(disk, SIZE - MIB, database(tmp_path))
+    before, lab = ends(disk), lab_of_file(tmp_path, disk)
+    plan = plan_file(tmp_path, PLAN)
+    with loop_device(disk) as device:
+        words = ("--target", device, "--lab", lab, "--overwrite-data", disk)
+        done = ioplan("run", plan, *words)
+        assert done.code == 0, done.err
+        tell("blockdev", "--flushbufs", device)
+        assert ends(disk) != before
+        asked = ioplan("undo", "last")
+        assert asked.code == 2, asked.err
+        assert "All that the session wrote between them stays lost." in asked.out
+        assert f"to do it, add --overwrite {disk}" in asked.out
+        assert ends(disk) != before
+        done = ioplan("undo", "last", "--overwrite", disk)
+        assert done.code == 0, done.err
+        tell("blockdev", "--flushbufs", device)
+        assert ends(disk) == before
+        again = ioplan("run", plan, *words[:4], "--overwrite", disk)
+        assert (again.code, "add --overwrite-data" in again.err) == (2, True)
+
+
+def test_what_was_there_is_named(disk: Path, tmp_path: Path, store_path: Path) -> None:
+    tell("mkfs.ext4", "-q", "-L", "photos", disk)
+    before = ends(disk)
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, "--target", disk, "--overwrite-data", disk)
+    assert done.code == 0, done.err
+    done = ioplan("undo", "last", "--overwrite", disk)
+    assert (done.code, "ext4 'photos'" in done.out) == (0, True), done.err
+    assert ends(disk) == before
+    assert "ext4" in tell("wipefs", disk)
+
+
+def test_a_resumed_session_keeps_what_was_first(
+    disk: Path, tmp_path: Path, store_path: Path
+) -> None:
+    put(disk, 0, database(tmp_path))
+    before = ends(disk)
+    plan = plan_file(tmp_path, PLAN)
+    ioplan("run", plan, "--target", disk, "--overwrite-data", disk)
+    longer = plan_file(tmp_path, PLAN + PLAN.replace('"T"', '"U"'), "longer.ioplan")
+    done = ioplan("resume", "last", "--plan", longer)
+    assert done.code == 0, done.err
+    assert ioplan("undo", "last", "--overwrite", disk).code == 0
+    assert ends(disk) == before
+
+
+def test_another_file_is_not_the_target(
+    disk: Path, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    ioplan("run", plan, "--target", disk, "--overwrite", disk)
+    disk.rename(tmp_path / "moved.img")
+    disk.write_bytes(bytes(SIZE))
+    done = ioplan("undo", "last", "--overwrite", disk)
+    assert (done.code, "is not the target of that session" in done.err) == (2, True)
+    assert not any(disk.read_bytes())
+
+
+def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path, store_path: Path) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    ioplan("run", plan, "--target", tmp_path / "s", "--create", "8MiB")
+    done = ioplan("undo", "last")
+    assert (done.code, "kept nothing of its target" in done.err) == (2, True)
