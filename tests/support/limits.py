@@ -46,6 +46,8 @@ class Limits:
         self.ours, self.pythons = socket.socketpair()
         self.pythons.setblocking(False)
         signal.signal(signal.SIGTERM, _interrupt)
+        # what a shell starts in the background ignores it, and so would our programs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.set_wakeup_fd(self.pythons.fileno(), warn_on_full_buffer=False)
         os.register_at_fork(after_in_child=_leave_signals)
         sys.addaudithook(self._notice_own_signal)
