@@ -11,7 +11,7 @@ SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
   $(shell find plugins/io_uring/engine/src -name '*.rs')
 CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
-PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist loadgroup $(OPTIONS)
+PYTEST = $(VENV)/bin/python -m pytest -n 2 $(OPTIONS)
 
 .PHONY: demo fast test test-vm lint clean
 

@@ -25,7 +25,7 @@ from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 from ioplan.devices.open_files import openers
 from ioplan.store.store import Store
 
-pytestmark = [*NEEDS_NETNS, pytest.mark.xdist_group("netlab")]
+pytestmark = NEEDS_NETNS
 
 CELLS, CUT_S, CUT_CELLS = 6, 40, 24
 PLAN = """test "T" {{

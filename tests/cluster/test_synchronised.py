@@ -30,7 +30,7 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.store.store import Store
 from ioplan_io_uring.engine import engine_path
 
-pytestmark = [*NEEDS_NETNS, pytest.mark.xdist_group("synchronised")]
+pytestmark = NEEDS_NETNS
 
 LATE_MS = 700
 BOUND_MS = 400
