@@ -257,6 +257,7 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_path() == Path.home() / "own.db"
 
 
+@pytest.mark.durable
 def test_every_connection_is_durable_and_checks_keys(store: Store) -> None:
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     with store.reading() as one, store.reading() as two:
