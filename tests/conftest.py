@@ -10,7 +10,14 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest_plugins = ["left_out", "limits", "markers", "no_power_cuts", "schedule"]
+pytest_plugins = [
+    "left_out",
+    "limits",
+    "markers",
+    "no_power_cuts",
+    "schedule",
+    "sim_batches",
+]
 
 # Modules are compiled once, and not by each of the many processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from one_session import Row, Shown, columns_of, rows_of, shown_of, squeezed
+from sim_batches import rough
 from suite_rows import PLANS
 
 from ioplan.core.units import metric_text
@@ -14,6 +15,8 @@ from ioplan.report.charts.axis import axis_title
 from ioplan.report.document import Section
 from ioplan.report.terminal.charts import GRIDS
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
+
+pytestmark = pytest.mark.slow
 
 OF_CELLS = ("lines", "bars", "heatmap", "table")
 TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
@@ -27,7 +30,8 @@ def shown(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Shown:
     """A suite that has run once, for all tests of it."""
-    return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
+    with rough():
+        return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
 
 
 def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
