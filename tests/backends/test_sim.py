@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sim_drive import made_once
 
 from ioplan.backends import Backend, BackendError, TargetRequest
 from ioplan.job import Counts, Failure, Job, Progress, Result, Started, job_streams
@@ -44,6 +45,7 @@ def drive(gib: int = 64) -> SimDrive:
     return SimBackend().open(TargetRequest(create_bytes=gib * GIB))
 
 
+@made_once
 def filled(gib: int = 64) -> SimDrive:
     """A drive that was written once, in order."""
     on = drive(gib)
@@ -234,6 +236,7 @@ def test_write_cliff_recovery_and_purge() -> None:
     assert iops(run(on, WRITE)) == pytest.approx(fresh, rel=0.05)
 
 
+@made_once
 def aged() -> SimDrive:
     """A drive in the steady state of random writes."""
     on = drive(4)

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 import pytest
-from sim_drive import FILL, SECOND_NS, Bench, stream
+from sim_drive import SECOND_NS, Bench, filled, stream
 
 from ioplan.job import JobStream, job_streams
 from ioplan.workload import Rate, Stream, Workload
@@ -19,12 +19,6 @@ from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.speed import Speeds
 
 WRITES = stream(read_percent=0, qd=32)
-
-
-def filled(name: str) -> Bench:
-    bench = Bench.of(name)
-    bench.run(FILL, passes=1)
-    return bench
 
 
 def streams_of(bench: Bench, *streams: Stream) -> tuple[JobStream, ...]:

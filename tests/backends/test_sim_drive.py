@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import ioplan
-from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, stream
+from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, made_once, stream
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
@@ -127,6 +127,7 @@ def test_the_cache_fills_and_is_emptied_at_rest() -> None:
 # what streams ask is in the model
 
 
+@made_once
 def small() -> Bench:
     bench = Bench(DriveSpec(), 2 * GIB)
     bench.run(FILL, passes=1)
@@ -219,7 +220,7 @@ def state(bench: Bench) -> tuple[object, ...]:
 
 
 def test_the_state_tells_preparations_apart() -> None:
-    one, same, other = small(), small(), small()
+    one, same, other = (small.__wrapped__() for _ in range(3))  # each by itself
     assert state(one) == state(same)
     one.run(WRITES, run_ns=SECOND_NS)
     same.run(WRITES, run_ns=SECOND_NS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sim_drive import FILL, SECOND_NS, Bench, stream
+from sim_drive import FILL, SECOND_NS, Bench, filled, made_once, stream
 
 from ioplan.job import Counts, Result
 from ioplan.workload import Stream
@@ -19,14 +19,9 @@ STEADY = DriveSpec(
 """A drive without queues: each read takes as long as any other."""
 
 
+@made_once
 def steady() -> Bench:
     bench = Bench(STEADY, 1 << 30)
-    bench.run(FILL, passes=1)
-    return bench
-
-
-def filled(name: str) -> Bench:
-    bench = Bench.of(name)
     bench.run(FILL, passes=1)
     return bench
 

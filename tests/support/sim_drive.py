@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import paths
@@ -16,6 +19,7 @@ from ioplan_sim.geometry import EXTRA_BLOCKS, Geometry
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
 
+P, Drive = ParamSpec("P"), TypeVar("Drive")
 SECOND_NS = 10**9
 DRIVES = paths.ROOT / "examples/sim"
 
@@ -33,6 +37,17 @@ def stream(size_bytes: int = 4096, **fields: Any) -> Stream:
 
 WRITES = stream(read_percent=0, qd=64)
 FILL = stream(128 << 10, read_percent=0, pattern="sequential", qd=32)
+
+
+def made_once(make: Callable[P, Drive]) -> Callable[P, Drive]:
+    """Each call has a drive of its own, as it was made by the first one."""
+    made = cache(make)
+
+    @wraps(make)
+    def copied(*args: P.args, **more: P.kwargs) -> Drive:
+        return deepcopy(made(*args, **more))
+
+    return copied
 
 
 class Bench:
@@ -75,6 +90,14 @@ class Bench:
     def latency_ns(self, *streams: Stream) -> float:
         counts = self.run(*streams)[0].streams[0].directions.values()
         return sum(one.sum_ns for one in counts) / sum(one.ios for one in counts)
+
+
+@made_once
+def filled(name: str) -> Bench:
+    """A drive of the examples that was written once, in order."""
+    bench = Bench.of(name)
+    bench.run(FILL, passes=1)
+    return bench
 
 
 def iops(event: Result | Progress) -> float:
