@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import fresh
 from ioplan.job import Event, Job
 from ioplan.target_entry import LabTarget
 
@@ -39,7 +40,7 @@ class BackendError(ExplainedError):
     kind = CommandFault.BACKEND
 
 
-class Availability(Model):
+class Availability(LazyModel):
     """Whether a backend can run here, and if not, why and what to do."""
 
     usable: bool
@@ -47,7 +48,7 @@ class Availability(Model):
     reason: str = ""
 
 
-class TargetRequest(Model):
+class TargetRequest(LazyModel):
     """What the user said of the target, before any backend has looked at it.
 
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
@@ -62,7 +63,7 @@ class TargetRequest(Model):
     overwrite: tuple[str, ...] = ()
     overwrite_data: tuple[str, ...] = ()
     writes: bool = False
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = fresh(dict)
     folder: str | None = None
     entry: LabTarget | None = None
     lab: str | None = None
@@ -71,17 +72,17 @@ class TargetRequest(Model):
     leads: bool = True
 
 
-class TargetFacts(Model):
+class TargetFacts(LazyModel):
     """What a target is. `identity` is what names it beyond its path."""
 
     path: str
     kind: str
     capacity_bytes: int
     block_bytes: int
-    identity: dict[str, str] = {}
+    identity: dict[str, str] = fresh(dict)
 
 
-class Gap(Model):
+class Gap(LazyModel):
     """Something in a job that a backend cannot do exactly.
 
     `stream` and `field` name the place in the workload, in the language's words:

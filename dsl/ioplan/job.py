@@ -1,14 +1,16 @@
 """One run, as a backend is told it, and the events that come back.
 
 A job and its events are also the JSON that the engine `ioplan-engine` reads and
-writes, so there is one description of a run and not two.
+writes, so there is one description of a run and not two. They are validated where they
+come from another program; within this one their types are checked by mypy.
 """
+
+from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel, Limits
+from ioplan.core.value import fresh
 from ioplan.workload import Direction, Stream, Workload
 
 SECOND_NS = 1_000_000_000
@@ -17,8 +19,8 @@ SECOND_NS = 1_000_000_000
 class JobStream(Stream):
     """A stream with its region in bytes of this target."""
 
-    region_start_bytes: Annotated[int, Field(ge=0)]
-    region_end_bytes: Annotated[int, Field(gt=0)]
+    region_start_bytes: Annotated[int, Limits(ge=0)]
+    region_end_bytes: Annotated[int, Limits(gt=0)]
 
     @property
     def region_bytes(self) -> int:
@@ -26,7 +28,7 @@ class JobStream(Stream):
         return self.region_end_bytes - self.region_start_bytes
 
 
-class Job(Model):
+class Job(LazyModel):
     """One run. It ends at the first of its limits; at least one is set.
 
     `run_ns` does not include `warmup_ns`. `limit_bytes` counts bytes moved by
@@ -38,15 +40,15 @@ class Job(Model):
     """
 
     target: str
-    capacity_bytes: Annotated[int, Field(gt=0)]
-    block_bytes: Annotated[int, Field(gt=0)]
+    capacity_bytes: Annotated[int, Limits(gt=0)]
+    block_bytes: Annotated[int, Limits(gt=0)]
     streams: tuple[JobStream, ...]
-    warmup_ns: Annotated[int, Field(ge=0)] = 0
-    run_ns: Annotated[int, Field(gt=0)] | None = None
-    limit_bytes: Annotated[int, Field(gt=0)] | None = None
-    passes: Annotated[float, Field(gt=0)] | None = None
-    interval_ns: Annotated[int, Field(gt=0)] = SECOND_NS
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    warmup_ns: Annotated[int, Limits(ge=0)] = 0
+    run_ns: Annotated[int, Limits(gt=0)] | None = None
+    limit_bytes: Annotated[int, Limits(gt=0)] | None = None
+    passes: Annotated[float, Limits(gt=0)] | None = None
+    interval_ns: Annotated[int, Limits(gt=0)] = SECOND_NS
+    seed: Annotated[int, Limits(ge=0, lt=2**63)] = 1
     read_only: bool = True
     await_start: bool = False
     mode: Literal["auto", "io_uring", "sync"] = "auto"
@@ -70,7 +72,7 @@ def job_streams(
     )
 
 
-class Counts(Model):
+class Counts(LazyModel):
     """What one direction of one stream did, in an interval or in the whole run.
 
     `bins` is a sparse histogram of latencies, flat: index, count, index, count…
@@ -88,7 +90,7 @@ class Counts(Model):
     bins: tuple[int, ...] = ()
 
 
-class StreamCounts(Model):
+class StreamCounts(LazyModel):
     """One stream's counts by direction; a direction that did nothing is absent.
 
     In a Result, `run_ns` is the stream's own measured time, where that is known.
@@ -96,23 +98,23 @@ class StreamCounts(Model):
 
     name: str
     run_ns: int | None = None
-    directions: dict[Direction, Counts] = {}
+    directions: dict[Direction, Counts] = fresh(dict)
     sync_ios: int = 0
     backlog_ios: int = 0
     verified_bytes: int = 0
     verify_errors: int = 0
 
 
-class Started(Model):
+class Started(LazyModel):
     """The target is open and I/O begins. `facts` are the backend's own."""
 
     event: Literal["started"] = "started"
     mode: str
     reason: str = ""
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = fresh(dict)
 
 
-class Progress(Model):
+class Progress(LazyModel):
     """An interval has ended, `t_ns` after the start of the measured part.
 
     While the run warms up, `warmup` is set, `t_ns` counts from the start of the
@@ -126,14 +128,14 @@ class Progress(Model):
     streams: tuple[StreamCounts, ...]
 
 
-class Cpu(Model):
+class Cpu(LazyModel):
     """CPU time that the load generator used in the measured part."""
 
     user_ns: int = 0
     system_ns: int = 0
 
 
-class Result(Model):
+class Result(LazyModel):
     """The end of a run that could be measured."""
 
     event: Literal["result"] = "result"
@@ -142,10 +144,10 @@ class Result(Model):
     streams: tuple[StreamCounts, ...]
     cpu: Cpu = Cpu()
     warnings: tuple[str, ...] = ()
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = fresh(dict)
 
 
-class Failure(Model):
+class Failure(LazyModel):
     """The run cannot start, or cannot go on. `message` says what to do."""
 
     event: Literal["failure"] = "failure"
@@ -153,4 +155,4 @@ class Failure(Model):
     message: str
 
 
-Event = Annotated[Started | Progress | Result | Failure, Field(discriminator="event")]
+Event = Annotated[Started | Progress | Result | Failure, Limits(discriminator="event")]

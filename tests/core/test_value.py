@@ -92,6 +92,12 @@ class Loose(LazyModel):
     inner: Circle | None = None
 
 
+class Listed(LazyModel):
+    """With a default that changes."""
+
+    tags: list[str] = fresh(list)
+
+
 class TestModel:
     def test_what_is_called_is_validated(self) -> None:
         assert Circle(radius=2) == Circle.model_construct(radius=2.0)
@@ -105,6 +111,11 @@ class TestModel:
         assert Loose(size="no").size == "no"  # type: ignore[arg-type]
         with pytest.raises(ValidationError):
             Loose.model_validate({"size": "no"})
+
+    def test_defaults_that_change_are_not_shared_when_it_is_read_either(self) -> None:
+        first, second = (Listed.model_validate({}) for _ in range(2))
+        first.tags.append("a")
+        assert (second, Listed()) == (Listed(tags=[]), second)
 
     def test_it_is_a_field_of_other_models(self) -> None:
         text = '{"shapes":[{"kind":"square","side":2},{"kind":"circle","radius":1}]}'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform
 
-from ioplan.core.value import Value, replace
+from ioplan.core.value import Factory, Value, replace
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -93,10 +93,13 @@ class LazyModel(Value):
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """What pydantic knows how to read is a dataclass."""
-        from dataclasses import dataclass  # noqa: PLC0415
+        from dataclasses import dataclass, field  # noqa: PLC0415
 
         for kind in reversed(cls.__mro__):
             if issubclass(kind, LazyModel) and "__dataclass_fields__" not in vars(kind):
+                for name, value in kind.defaults_.items():
+                    if isinstance(value, Factory) and name in vars(kind):
+                        setattr(kind, name, field(default_factory=value.make))
                 dataclass(init=False, repr=False, eq=False)(kind)
         return handler(source)
 

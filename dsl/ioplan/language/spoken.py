@@ -67,8 +67,8 @@ def words(stream: Stream) -> list[str]:
 
 
 def _lengths(job: Job) -> Iterator[str]:
-    for name, info in type(job).model_fields.items():
-        if name not in OWN_WAY and getattr(job, name) != info.default:
+    for name, value in zip(job.fields_, job.values_, strict=True):
+        if name not in OWN_WAY and job.defaults_.get(name, REQUIRED) != value:
             yield LENGTHS.get(name, name)
 
 
