@@ -33,6 +33,7 @@ from ioplan.cluster.hosts import dask_client
 from ioplan.cluster.hosts.dask_client import DaskClient
 from ioplan.cluster.hosts.servers import MAX_LANES, NO_DASHBOARD, SETTINGS
 from ioplan.cluster.hosts.servers import resource as resource_of
+from ioplan.cluster.hosts.tls import load_or_make_keys, security_for
 from ioplan.cluster.hosts.worker_api import versions
 from ioplan.cluster.jobs.dispatch import new_job
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
@@ -40,7 +41,7 @@ from ioplan.store.push import push
 from ioplan.store.store import Store
 
 HOSTS, DRIVES, PORT = 100, 10, 28786
-ADDRESS = f"tcp://127.0.0.1:{PORT}"
+ADDRESS = f"tls://127.0.0.1:{PORT}"
 PLAN = Path(__file__).parents[2] / "examples/demo.ioplan"
 LANE_S = 60.0
 STATES: dict[str, dict[str, LaneState]] = {}
@@ -68,7 +69,9 @@ async def workers() -> None:
     from distributed import Worker
 
     with dask.config.set(SETTINGS):
-        made = [Worker(ADDRESS, **_options(f"h{n:03}")) for n in range(HOSTS)]
+        keys = security_for(ADDRESS)
+        names = [f"h{n:03}" for n in range(HOSTS)]
+        made = [Worker(ADDRESS, security=keys, **_options(one)) for one in names]
         await asyncio.gather(*made)
         await made[0].finished()
 
@@ -106,6 +109,8 @@ def timed(what: str) -> Iterator[None]:
 
 
 def dispatch(folder: Path) -> None:
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")
+    load_or_make_keys()
     lab = folder / "lab.toml"
     lab.write_text(lab_text())
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler", "--at", ADDRESS]

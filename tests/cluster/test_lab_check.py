@@ -168,13 +168,14 @@ def test_what_is_said_of_another_host_does_not_hold_here(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("address", "kind", "message"),
     [
-        ("tcp://10.0.0.1:8786", ClusterFault.NO_TLS, "no TLS, and is not on this host"),
-        ("tcp://rack.example:8786", ClusterFault.NO_TLS, "no TLS, and is not on this"),
+        ("tcp://10.0.0.1:8786", ClusterFault.NO_TLS, "has no TLS"),
+        ("tcp://127.0.0.1:8786", ClusterFault.NO_TLS, "every local account"),
+        ("tcp://[::1]:8786", ClusterFault.NO_TLS, "write tls:// for tcp://"),
         ("tls://10.0.0.1", ClusterFault.BAD_ADDRESS, "is none; write for example"),
         ("http://127.0.0.1:80", ClusterFault.BAD_ADDRESS, "is none; write for example"),
     ],
 )
-def test_plain_tcp_is_for_loopback_only(
+def test_plain_tcp_is_refused(
     address: str, kind: ClusterFault, message: str, tmp_path: Path
 ) -> None:
     path = lab_file(tmp_path, f'scheduler = "{address}"\n' + host("h1"))

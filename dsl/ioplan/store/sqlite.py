@@ -12,6 +12,7 @@ from typing import Any
 
 from ioplan.store.connection import Row
 from ioplan.store.errors import sqlite_errors
+from ioplan.store.lost_file import OpenFile, copied, lost
 
 LOGS = ("-wal", "-journal")
 """What SQLite keeps beside a file for as long as it is not in the file."""
@@ -37,6 +38,7 @@ class SqliteFile:
         self._busy_s = busy_s
         self._uri = f"{path.absolute().as_uri()}?immutable=1" if immutable else None
         self._idle: list[sqlite3.Connection] = []
+        self._file: OpenFile | None = None
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[SqliteConnection]:
@@ -45,6 +47,8 @@ class SqliteFile:
             connection = self._idle_connection() or self._new_connection()
             try:
                 _begin(connection, writes, self._busy_s)
+                if writes and not self._file:
+                    self._file = OpenFile(Path(self.where))
                 yield SqliteConnection(connection)
                 connection.commit()
             except BaseException:
@@ -52,6 +56,17 @@ class SqliteFile:
                 raise
             finally:
                 self._idle.append(connection)
+            if writes:
+                self._check_place(connection)
+
+    def _check_place(self, connection: sqlite3.Connection) -> None:
+        """What was committed must be found by who opens the path. Raises StoreError."""
+        if self._file and self._file.is_lost():
+            path = self._file.path
+            copy = copied(connection, path)
+            self.where, self._file = str(copy), OpenFile(copy)
+            self.close()
+            raise lost(path, copy)
 
     def _idle_connection(self) -> sqlite3.Connection | None:
         with suppress(IndexError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -30,15 +29,14 @@ def tls_folder() -> Path:
     return Path(state).expanduser() / "ioplan" / "tls"
 
 
-def security_for(address: str) -> Security | None:
-    """The TLS settings for an address; None on loopback. Raises ClusterError.
+def security_for(address: str) -> Security:
+    """The TLS settings for an address. Raises ClusterError.
 
-    Tasks are programs: a port that accepts them from anybody is open to attack.
+    Tasks are programs: a port that accepts them from anybody is open to attack, also on
+    loopback, where every local account reaches it.
     """
     from distributed.security import Security  # noqa: PLC0415
 
-    if _scheme(address) == "tcp" and _is_loopback(address):
-        return None
     check_address(address)
     folder = tls_folder()
     if missing := [name for name in FILES if not (folder / name).is_file()]:
@@ -54,31 +52,21 @@ def security_for(address: str) -> Security | None:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that others on the network could use. Raises ClusterError."""
-    scheme = _scheme(address)
+    """Refuse an address that others could use. Raises ClusterError."""
+    scheme = urlsplit(address).scheme
     if scheme not in ("tls", "tcp") or not urlsplit(address).port:
         raise ClusterError(
             f"the scheduler's address {address!r} is none; write for example "
             f"tls://10.0.0.1:8786",
             ClusterFault.BAD_ADDRESS,
         )
-    if scheme == "tcp" and not _is_loopback(address):
+    if scheme == "tcp":
         raise ClusterError(
-            f"the scheduler's address {address!r} has no TLS, and is not on this "
-            f"host: whoever reaches it could run programs; write tls:// for tcp://",
+            f"the scheduler's address {address!r} has no TLS: whoever reaches it, on "
+            f"loopback every local account, could run programs; write tls:// for "
+            f"tcp://, and call ioplan lab up",
             ClusterFault.NO_TLS,
         )
-
-
-def _scheme(address: str) -> str:
-    return urlsplit(address).scheme
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(urlsplit(address).hostname or "").is_loopback
-    except ValueError:
-        return False
 
 
 def store_keys(texts: dict[str, str]) -> None:
