@@ -33,8 +33,7 @@ class Job(LazyModel):
 
     `run_ns` does not include `warmup_ns`. `limit_bytes` counts bytes moved by
     all streams after the warm-up, trimmed ones included. `passes` means that each
-    stream covers its region that often: random I/O of one size then visits each
-    block once per pass.
+    stream moves as many bytes as its region has, that often.
     `read_only` opens the target so that it cannot be written. A run that is to
     `await_start` does no I/O before it is told when, as other hosts are.
     """

@@ -94,11 +94,12 @@ class Stream(ValidatedModel):
     """One stream of I/O.
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
-    the share of discards among all operations. `qd` is the queue depth of each
-    of the `threads`. `align_bytes` of None aligns each I/O to its own size. With a
-    `pause_ns` each thread, after `pause_every` I/Os, lets those outstanding complete
-    and waits so long. Each of
-    the `hosts` does the whole stream; without any it is the host of the target.
+    the share of discards among all operations. `permuted` random I/O visits each
+    block once before any again. `qd` is the queue depth of each of the `threads`.
+    `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
+    thread, after `pause_every` I/Os, lets those outstanding complete and waits so
+    long. Each of the `hosts` does the whole stream; without any it is the host of
+    the target.
     """
 
     name: str = "main"
@@ -107,6 +108,7 @@ class Stream(ValidatedModel):
     trim_percent: Percent = 0.0
     read_sizes: tuple[SizeShare, ...]
     write_sizes: tuple[SizeShare, ...]
+    permuted: bool = False
     align_bytes: Annotated[int, Limits(gt=0)] | None = None
     qd: Annotated[int, Limits(ge=1)] = 1
     threads: Annotated[int, Limits(ge=1)] = 1
@@ -124,6 +126,19 @@ class Stream(ValidatedModel):
     def writes(self) -> bool:
         """Whether the stream changes what is stored."""
         return self.read_percent < 100 or self.trim_percent > 0
+
+    @property
+    def sizes_bytes(self) -> set[int]:
+        """The sizes of its I/Os."""
+        reads = self.read_percent > 0 and self.trim_percent < 100
+        used = (self.read_sizes if reads else (), self.write_sizes * self.writes)
+        return {share.size_bytes for sizes in used for share in sizes}
+
+    @property
+    def can_permute(self) -> bool:
+        """Whether there are blocks of which each can be visited once."""
+        uniform = self.distribution.kind == "uniform"
+        return self.pattern == "random" and uniform and len(self.sizes_bytes) == 1
 
 
 STREAM_DEFAULTS: dict[str, Any] = Stream.defaults_

@@ -185,6 +185,10 @@ def test_intervals_add_up(data: Path) -> None:
 
 PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
     "random once": ({"read_percent": 0}, {"passes": 1}, 64),
+    "permuted once": ({"read_percent": 0, "permuted": True}, {"passes": 1}, 64),
+    "permuted twice": ({"read_percent": 0, "threads": 2, "permuted": True}, {"passes": 2}, 128),
+    "permuted and a half": ({"read_percent": 0, "permuted": True}, {"passes": 1.5}, 96),
+    "permuted bytes": ({"read_percent": 0, "permuted": True}, {"limit_bytes": 96 * MIB}, 96),
     "random twice": ({"read_percent": 0, "threads": 2}, {"passes": 2}, 128),
     "random in part": ({"read_percent": 0}, {"passes": 0.5}, 32),
     "random and a half": ({"read_percent": 0}, {"passes": 1.5}, 96),
@@ -209,10 +213,25 @@ def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
 def test_a_random_pass_writes_every_block_once(threads: int, tmp_path: Path) -> None:
     target = tmp_path / "zeros.bin"
     target.write_bytes(bytes(4 * MIB))
-    one = stream(read_percent=0, threads=threads, qd=8, region_end_bytes=4 * MIB)
+    fields = {"read_percent": 0, "threads": threads, "qd": 8, "permuted": True}
+    one = stream(**fields, region_end_bytes=4 * MIB)
     done(job(one, capacity_bytes=4 * MIB, passes=1), target)
     held = target.read_bytes()
     assert all(any(held[at : at + 512]) for at in range(0, 4 * MIB, 4096))
+
+
+@pytest.mark.parametrize("limit", [{"passes": 1}, {"limit_bytes": 4 * MIB}])
+def test_random_draws_anew_however_the_run_ends(
+    limit: dict[str, Any], tmp_path: Path
+) -> None:
+    """As many bytes as there are leave a share of 1/e of the blocks alone."""
+    target = tmp_path / "zeros.bin"
+    target.write_bytes(bytes(4 * MIB))
+    one = stream(read_percent=0, qd=8, region_end_bytes=4 * MIB)
+    done(job(one, capacity_bytes=4 * MIB, **limit), target)
+    held = target.read_bytes()
+    alone = [not any(held[at : at + 512]) for at in range(0, 4 * MIB, 4096)]
+    assert sum(alone) / len(alone) == pytest.approx(0.368, abs=0.06)
 
 
 def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
@@ -238,7 +257,8 @@ def test_what_is_written(
     data_kind: dict[str, Any], zeros: float, tmp_path: Path
 ) -> None:
     target = filled(tmp_path / "data.bin", 2 * MIB)
-    one = stream(read_percent=0, data=data_kind, region_end_bytes=2 * MIB)
+    fields = {"read_percent": 0, "data": data_kind, "permuted": True}
+    one = stream(**fields, region_end_bytes=2 * MIB)
     done(job(one, capacity_bytes=2 * MIB, passes=1), target)
     assert target.read_bytes().count(0) / (2 * MIB) == pytest.approx(zeros, abs=0.02)
 
@@ -322,7 +342,7 @@ def test_a_full_file_system(tmp_path: Path) -> None:
         target = place / "t.bin"
         with target.open("wb") as file:
             file.truncate(8 * MIB)
-        one = stream(read_percent=0, region_end_bytes=8 * MIB)
+        one = stream(read_percent=0, permuted=True, region_end_bytes=8 * MIB)
         told = events(job(one, capacity_bytes=8 * MIB, passes=1), None, target)[-1]
         assert isinstance(told, Failure) and told.cause == "device-error"
         assert "err=28" in told.message

@@ -23,6 +23,7 @@ from ioplan_fio.streams import extent
 
 KIB = 1024
 WRITES = {"read_percent": 0}
+PERMUTED = {**WRITES, "permuted": True}
 SPOTS = [(50, 5), (30, 15), (20, 80)]
 
 
@@ -78,10 +79,12 @@ JOBS: dict[str, Job] = {
     "sync": job(stream(**WRITES, sync_every=32)),
     "sync-deep": job(stream(**WRITES, sync_every=32, qd=8)),
     "verify": job(stream(**WRITES, verify=True)),
-    "pass": job(stream(**WRITES), passes=1),
+    "pass": job(stream(**PERMUTED), passes=1),
+    "pass-drawn-anew": job(stream(**WRITES), passes=1),
+    "permuted-time": job(stream(**PERMUTED, threads=2), run_ns=10 * SECOND_NS),
     "passes-sequential": job(stream(pattern="sequential", **WRITES, threads=2), passes=2),
-    "passes-part": job(stream(**WRITES, threads=2), passes=1.5),
-    "passes-align": job(stream(**WRITES, align_bytes=512), passes=1),
+    "passes-part": job(stream(**PERMUTED, threads=2), passes=1.5),
+    "passes-align": job(stream(**PERMUTED, align_bytes=512), passes=1),
     "passes-sizes": job(stream(**WRITES, write_sizes=split((4096, 50), (8192, 50))), passes=1),
     "bytes": job(stream(threads=2), limit_bytes=100 * MIB),
     "bytes-streams": job(stream(name="a"), stream(name="b"), limit_bytes=100 * MIB),
@@ -91,7 +94,7 @@ JOBS: dict[str, Job] = {
     ),
     "names": job(stream(name="global"), stream(name="a]b"), stream(name="fine")),
     "warmup": job(warmup_ns=SECOND_NS // 2, run_ns=1_500_500_000, read_only=True),
-    "warmup-passes": job(stream(**WRITES), warmup_ns=SECOND_NS, passes=1),
+    "warmup-passes": job(stream(**PERMUTED), warmup_ns=SECOND_NS, passes=1),
     "path": job(target="/data/a:b c d.bin"),
 }  # fmt: skip
 
@@ -238,24 +241,23 @@ def test_a_duration_is_never_less_than_asked(time_ns: int) -> None:
 @given(
     start=st.integers(0, 100), blocks=st.integers(64, 5000), threads=st.integers(1, 8),
     size=st.sampled_from([512, 4096, 12288]), align=st.sampled_from([None, 512, 4096, 8192]),
-    pattern=st.sampled_from(["random", "sequential"]), passes=st.sampled_from([None, 1.0]),
+    pattern=st.sampled_from(["random", "sequential"]), permuted=st.booleans(),
 )  # fmt: skip
 def test_threads_stay_inside_and_apart(
     start: int, blocks: int, threads: int, size: int, align: int | None, pattern: str,
-    passes: float | None,
+    permuted: bool,
 ) -> None:  # fmt: skip
     end = (start + blocks) * 4096
     one = stream(
         pattern=pattern, threads=threads, align_bytes=align, read_sizes=one_size(size),
-        region_start_bytes=start * 4096, region_end_bytes=end,
+        region_start_bytes=start * 4096, region_end_bytes=end, permuted=permuted,
     )  # fmt: skip
-    limit: dict[str, Any] = {"passes": passes} if passes else {"run_ns": SECOND_NS}
-    wanted = job(one, capacity_bytes=end, **limit)
+    wanted = job(one, capacity_bytes=end, run_ns=SECOND_NS)
     part = extent(wanted, wanted.streams[0])
     last = part.start_bytes + part.step_bytes * (threads - 1) + part.size_bytes
     assert start * 4096 <= part.start_bytes and last <= end
     assert part.start_bytes % (align or size) == 0
-    if pattern == "sequential" or passes:
+    if pattern == "sequential" or permuted:
         # Random blocks that are visited once each stand on the alignment.
         grid = align or size if pattern == "random" else 1
         assert part.size_bytes % (-(-size // grid) * grid) == 0

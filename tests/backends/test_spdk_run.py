@@ -348,7 +348,7 @@ def test_a_file_and_a_warm_up(tmp_path: Path) -> None:
         added_up(found)
         whole = job(
             facts.path, facts.capacity_bytes, block_bytes=facts.block_bytes, size=65536,
-            read_percent=0, run_ns=None, passes=1.0, read_only=False,
+            read_percent=0, permuted=True, run_ns=None, passes=1.0, read_only=False,
         )  # fmt: skip
         with drive.start(whole) as execution:
             done = measured(list(execution))

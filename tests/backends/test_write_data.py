@@ -44,6 +44,7 @@ def writes(way: str, **fields: Any) -> Job:
     """One pass over the whole target."""
     size_bytes, qd = WRITES[way]
     fields |= {"pattern": way.split(maxsplit=1)[0], "write_sizes": one_size(size_bytes)}
+    fields["permuted"] = fields["pattern"] == "random"
     one = stream(read_percent=0, qd=qd, region_end_bytes=SIZE, **fields)
     return job(one, capacity_bytes=SIZE, passes=1.0)
 

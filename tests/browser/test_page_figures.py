@@ -89,7 +89,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
         names = {"qd": "queue depth", "read": "read share", "size": "block size"}
         names["align"] = "alignment"
         cell = {names.get(n, n): text for n, text in record.asked.cell.items()}
-        (row,) = [r for r in rows if cell.items() <= r.items()]
+        row = next(r for r in rows if cell.items() <= r.items())
         assert record.total.latency
         assert near(row["IOPS"], record.total.iops, 0.0501)
         assert near(row["throughput (MB/s)"], record.total.bandwidth_bytes_per_s / 1e6)

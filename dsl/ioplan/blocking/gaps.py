@@ -35,6 +35,6 @@ def _gaps(job: Job, stream: JobStream) -> Iterator[tuple[str, str, str]]:
         yield "verify", f"{WHO} does not remember what it wrote", ""
     if stream.data.kind == "compressible" and stream.read_percent < 100:
         yield "data", f"{WHO} makes no compressible data", "data random"
-    if random and job.passes is not None:
+    if stream.permuted:
         reason = f"{WHO} does not remember which blocks it has visited"
-        yield "passes", reason, "as many bytes at random, some blocks more than once"
+        yield "permuted", reason, "drawn anew each time, some blocks more than once"

@@ -258,6 +258,24 @@ CLAUSES: tuple[Clause, ...] = (
         random_only=True,
     ),
     Clause(
+        word="permuted",
+        forms={"permuted": "permuted"},
+        sets={"permuted": ("permuted",)},
+        reference=(
+            "`permuted`",
+            "random I/O of one size visits each block once before any again, in an "
+            "order of its own each time; without it, each I/O draws its place anew, "
+            "however the run ends",
+            "off",
+        ),
+        is_axis=False,
+        random_only=True,
+        fio={
+            "norandommap": "nothing: random I/O draws anew unless it is permuted",
+            "random_generator": "permuted, for what fio's random map does",
+        },
+    ),
+    Clause(
         word="align",
         forms={"align": "align 512B"},
         sets={"align": ("align_bytes",)},

@@ -9,7 +9,7 @@ from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
-from ioplan.workload import Workload
+from ioplan.workload import Stream, Workload
 
 MIN_INTERVAL_NS = 10_000_000
 
@@ -76,7 +76,7 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         target=facts.path,
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
-        streams=_streams(step.workload, facts),
+        streams=_written_streams(step, facts),
         run_ns=step.run_ns,
         passes=step.passes,
         interval_ns=subinterval_of(step.every_ns or SECOND_NS),
@@ -84,6 +84,20 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         read_only=False,
     )
     return _passes_as_bytes(job) if step.every_ns else job
+
+
+def _written_streams(step: WriteStep, facts: TargetFacts) -> tuple[JobStream, ...]:
+    """With a number of passes, a precondition visits each block once per pass: what it
+    leaves behind is a drive that is written all over, and not 63 % of it."""
+    return tuple(
+        one.model_copy(update={"permuted": one.permuted or permutes(step, one)})
+        for one in _streams(step.workload, facts)
+    )
+
+
+def permutes(step: WriteStep, stream: Stream) -> bool:
+    """Whether a precondition visits each block of a stream once per pass."""
+    return step.passes is not None and not step.every_ns and stream.can_permute
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:

@@ -73,10 +73,19 @@ class Run:
             parts.append(f"after={self.after.digest}")
         if self.context:
             parts.append(f"around={self.context}")
+        if self._draws_anew:
+            parts.append("drawn anew")
         if self.template.rule:
             rule = self.template.rule.model_dump_json(exclude_defaults=True)
             parts.append(f"until={rule} every={self.every_ns}")
         return digest(*parts)
+
+    @property
+    def _draws_anew(self) -> bool:
+        """Whether it does something else now than a run by passes once did."""
+        by_passes = self.length.passes is not None and not self.template.rule
+        streams = self.workload.streams if by_passes else ()
+        return any(one.can_permute and not one.permuted for one in streams)
 
     @property
     def cell_text(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.window import window_of
 from ioplan.report.document import Facts
+from ioplan.report.sentences import access_text
 from ioplan.report.session_labels import drive
 from ioplan.workload import Stream
 
@@ -124,7 +125,7 @@ def _pts(
 
 
 def _stimulus(stream: Stream) -> Pairs:
-    yield "Access", stream.pattern
+    yield "Access", access_text(stream)
     yield "Threads", str(stream.threads)
     yield "Outstanding I/Os per thread", str(stream.qd)
     yield "Data pattern", stream.data.kind
@@ -133,12 +134,12 @@ def _stimulus(stream: Stream) -> Pairs:
 
 
 def _prepared(record: RunRecord) -> str:
-    stream = record.asked.workload.streams[0]
+    stream = record.asked.job.streams[0]
     name = record.asked.after.name if record.asked.after else ""
     size = size_text(stream.write_sizes[0].size_bytes)
     return (
-        f"{name}: {stream.pattern} {size} writes, {bytes_text(record.total.bytes)} "
-        f"in {time_text(record.run_s)}"
+        f"{name}: {access_text(stream)} {size} writes, "
+        f"{bytes_text(record.total.bytes)} in {time_text(record.run_s)}"
     )
 
 

@@ -12,6 +12,7 @@ from ioplan.core.units import (
 from ioplan.language.quantity import size_text
 from ioplan.measure.steady_state import TOLERANCE
 from ioplan.records.record import DirectionResult, RunRecord, Steady
+from ioplan.workload import Stream
 
 PERCENTS = (99.0, 99.9)
 
@@ -36,13 +37,18 @@ def latencies(result: DirectionResult) -> list[str]:
     return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
 
 
+def access_text(stream: Stream) -> str:
+    """`sequential`, `random`, `random permuted`."""
+    return f"{stream.pattern}{' permuted' if stream.permuted else ''}"
+
+
 def prepare_line(run: RunRecord) -> str:
     """What a preparation wrote, in what time, and whether it became steady."""
-    stream = run.asked.workload.streams[0]
+    stream = run.asked.job.streams[0]
     size = stream.write_sizes[0].size_bytes
     state = run.asked.after.name if run.asked.after else ""
     text = (
-        f"{state}: {stream.pattern} {size_text(size)} writes, "
+        f"{state}: {access_text(stream)} {size_text(size)} writes, "
         f"{bytes_text(run.total.bytes)} "
         f"in {time_text(run.run_s)}, "
         f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"

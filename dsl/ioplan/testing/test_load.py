@@ -98,7 +98,12 @@ class Load(Subject):
         with self.drive(tmp_path) as drive:
             one = self._working(drive.facts.capacity_bytes, stream(drive.facts))
             one = one.model_copy(
-                update={"pattern": pattern, "read_percent": 0, "threads": threads}
+                update={
+                    "pattern": pattern,
+                    "permuted": pattern == "random",
+                    "read_percent": 0,
+                    "threads": threads,
+                }
             )
             asked = self.exactly(self.job(drive.facts, one, passes=1))
             before = self.stored(drive)

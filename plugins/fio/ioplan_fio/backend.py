@@ -24,7 +24,7 @@ SPEAKS = frozenset(
         *("rate", "rate poisson", "pause", "pause every", "region"),
         *("hotspots", "zipf", "pareto", "normal"),
         *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
-        *("for", "bytes", "passes", "warmup"),
+        *("permuted", "for", "bytes", "passes", "warmup"),
     )
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""

@@ -103,7 +103,7 @@ def _place(job: Job, stream: JobStream) -> Iterator[str]:
 def _random(job: Job, stream: JobStream) -> Iterator[str]:
     if stream.pattern != "random":
         return
-    if not is_cover(job, stream):
+    if not is_cover(stream):
         yield "norandommap=1"
     distribution = distribution_text(stream)
     if distribution:

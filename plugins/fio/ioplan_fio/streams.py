@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ioplan.job import Job, JobStream
-from ioplan.workload import DIRECTIONS, Direction, SizeShare, Uniform
+from ioplan.workload import DIRECTIONS, Direction, SizeShare
 
 Sizes = tuple[SizeShare, ...]
 
@@ -39,12 +39,9 @@ def mean_bytes(shares: Sizes) -> float:
     return sum(s.size_bytes * s.percent for s in shares) / 100
 
 
-def is_cover(job: Job, stream: JobStream) -> bool:
+def is_cover(stream: JobStream) -> bool:
     """Whether random I/O is to visit each block once per pass."""
-    uniform = isinstance(stream.distribution, Uniform)
-    one_size = len(used_sizes(stream)) == 1
-    random = stream.pattern == "random"
-    return random and job.passes is not None and uniform and one_size
+    return stream.permuted and stream.can_permute
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ def extent(job: Job, stream: JobStream) -> Extent:
     grid_bytes = _grid(job, stream)
     start = _up(stream.region_start_bytes, grid_bytes)
     room = max(0, stream.region_end_bytes - start)
-    if stream.pattern == "sequential" or is_cover(job, stream):
-        unit = _up(used_sizes(stream)[-1], grid_bytes if is_cover(job, stream) else 1)
+    if stream.pattern == "sequential" or is_cover(stream):
+        unit = _up(used_sizes(stream)[-1], grid_bytes if is_cover(stream) else 1)
         part = room // stream.threads // unit * unit
         return Extent(start, part, part)
     return Extent(start, room, 0)
@@ -89,7 +86,7 @@ def block_align(job: Job, stream: JobStream) -> int | None:
     align = stream.align_bytes
     if align is None or stream.pattern == "sequential":
         return None
-    if is_cover(job, stream):
+    if is_cover(stream):
         step = _up(used_sizes(stream)[0], align)
         return None if step == used_sizes(stream)[0] else step
     return None if used_sizes(stream) == [align] else align

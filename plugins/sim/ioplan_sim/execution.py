@@ -78,7 +78,7 @@ class SimExecution(Closing):
         job, ssd = self.job, self.ssd
         self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
         self._loads = [
-            StreamLoad(stream, ssd.placement(stream, job, self._rng))
+            StreamLoad(stream, ssd.placement(stream, self._rng))
             for stream in job.streams
         ]
         self._speeds = ssd.speeds(job)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.job import JobStream
-from ioplan.workload import Hotspots, Normal, Pareto, Uniform, Zipf
+from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_sim.flash import Pages
 from ioplan_sim.geometry import Geometry
 from ioplan_sim.spec import MAP_BYTES
@@ -80,7 +80,7 @@ def scattered(stream: JobStream, slots: Pages, count: int) -> Pages:
 class Placement:
     """The model pages that a stream goes to.
 
-    In a pass at random with one size, each page comes once.
+    Of permuted I/O, each page comes once in each pass.
     """
 
     def __init__(
@@ -89,7 +89,6 @@ class Placement:
         shape: Geometry,
         capacity_bytes: int,
         rng: np.random.Generator,
-        covers: bool,
     ) -> None:
         self.stream, self.rng, self.grain = stream, rng, shape.grain
         share = shape.pages / capacity_bytes
@@ -97,9 +96,7 @@ class Placement:
         end = round(stream.region_end_bytes * share)
         self.count = max(1, min(end, shape.pages) - self.first)
         self.sequential = stream.pattern == "sequential"
-        sizes = {one.size_bytes for one in (*stream.read_sizes, *stream.write_sizes)}
-        uniform = isinstance(stream.distribution, Uniform)
-        self.covers = covers and uniform and len(sizes) == 1
+        self.covers = stream.permuted and stream.can_permute
         self.parts = np.linspace(0, self.count, stream.threads + 1).astype(np.int64)
         self.done = 0.0
         self.number = -1

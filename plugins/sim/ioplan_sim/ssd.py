@@ -40,12 +40,9 @@ class Ssd:
         """What is known of the speed of a job's streams."""
         return self._speeds.setdefault(job.streams, Speeds(self.spec, job.streams))
 
-    def placement(
-        self, stream: JobStream, job: Job, rng: np.random.Generator
-    ) -> Placement:
+    def placement(self, stream: JobStream, rng: np.random.Generator) -> Placement:
         """Where a stream goes on this drive."""
-        covers = job.passes is not None
-        return Placement(stream, self.shape, self.capacity_bytes, rng, covers)
+        return Placement(stream, self.shape, self.capacity_bytes, rng)
 
     def sampled_every(self, written_pages: float) -> float:
         """Of how many model pages one is followed, so late in a run."""

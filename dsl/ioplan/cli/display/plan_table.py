@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.core.units import bytes_text, digits, time_text
-from ioplan.language.plan import CheckedPlan, Test
+from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
+from ioplan.planner.jobs import permutes
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
@@ -79,7 +80,17 @@ def _row(step: SingleStep, cost: Cost) -> tuple[Text, str, str, str]:
     written = f"~{bytes_text(cost.written_bytes)}" if cost.written_bytes else ""
     style = "dim" if isinstance(step, Prepare) else ""
     run = step.run_id if isinstance(step, Run) else ""
-    return Text(str(step), style=style), run, about + time_text(cost.run_s), written
+    text = Text(f"{step}{_order(step)}", style=style)
+    return text, run, about + time_text(cost.run_s), written
+
+
+def _order(step: SingleStep) -> str:
+    """What a precondition's text leaves to its rules, said."""
+    write = step.step if isinstance(step, Prepare) else None
+    if not isinstance(write, WriteStep):
+        return ""
+    once = any(permutes(write, stream) for stream in write.workload.streams)
+    return " (permuted)" if once else ""
 
 
 def _is_timed(step: SingleStep) -> bool:
@@ -153,4 +164,5 @@ def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str
         }
     if isinstance(step, Prepare):
         found |= {"state": step.state.model_dump(), "position": step.position}
+        found |= {"permuted": True} if _order(step) else {}
     return found

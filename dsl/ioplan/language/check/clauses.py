@@ -284,6 +284,10 @@ def _verify(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     draft.put("verify", {"verify": True}, clause.span)
 
 
+def _permuted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    draft.put("permuted", {"permuted": True}, clause.span)
+
+
 def _hosts(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     """Which they are is the lab's to say; here each is named once."""
     seen: dict[str, Span] = {}
@@ -318,6 +322,7 @@ CLAUSES: dict[str, Apply] = {
     "region": _region,
     "data": _data,
     "verify": _verify,
+    "permuted": _permuted,
     "hotspots": hotspots,
     "hosts": _hosts,
     "quoted": _quoted,

@@ -18,7 +18,7 @@ MOST_FILES = 100
 
 Definition = tree.Param | tree.Workload | tree.Precondition
 TAKEN: dict[type, tuple[str, ...]] = {
-    tree.Param: ("size", "random", "sequential", "verify"),
+    tree.Param: ("size", "random", "sequential", "verify", "permuted"),
     tree.Workload: ("random", "sequential"),
     tree.Precondition: ("purge", "write", "idle"),
 }

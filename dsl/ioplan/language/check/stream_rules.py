@@ -37,6 +37,7 @@ def check_streams(
             _check_complete(whole, given, template, where, scope)
             _check_decided_once(whole, given, where, scope)
             _check_pattern(whole, axes, where, scope)
+            _check_permuted(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
@@ -153,6 +154,27 @@ def _check_pattern(
             "where random I/O falls means nothing to a sequential workload",
             span,
             "make it random, or leave this out",
+        )
+
+
+def _check_permuted(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """Only of evenly spread random I/O of one size can each block come once."""
+    if not stream.attributes.get("permuted"):
+        return
+    has, span = stream.attributes, stream.spans.get("permuted", where)
+    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    if "sequential" in (patterns or [has.get("pattern")]):
+        scope.findings.error("only random I/O can be permuted", span, "make it random")
+    if "distribution" in has or any(word in stream.refs for word in RANDOM_ONLY):
+        scope.findings.error(
+            "permuted I/O falls everywhere alike", span, "leave one of both out"
+        )
+    sizes = (*has.get("read_sizes", ()), *has.get("write_sizes", ()))
+    if "size" not in _given(stream.name, axes) and len({*sizes}) > 1:
+        scope.findings.error(
+            "only I/O of one size can be permuted", span, "write one size"
         )
 
 

@@ -276,6 +276,7 @@ class Builder:
     region = _clause("region")
     sync = _clause("sync")
     verify = _clause("verify")
+    permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")
     lasting = _clause("for")

@@ -31,7 +31,7 @@ fn a_pass_writes_every_block_once() {
         ] {
             let scratch = Scratch::new(bytes);
             let events = run(&scratch.job(json!({
-                "mode": mode, "pattern": pattern, "read_percent": 0.0, "passes": 1.0, "qd": 8,
+                "mode": mode, "pattern": pattern, "read_percent": 0.0, "permuted": true, "passes": 1.0, "qd": 8,
                 "threads": threads, "write_sizes": size(block), "verify": true})))
             .successful();
             assert_eq!(u64_of(&events.counts("write")["bytes"]), bytes);
@@ -46,7 +46,7 @@ fn a_pass_writes_every_block_once() {
 fn half_a_pass_writes_half_of_the_blocks() {
     let scratch = Scratch::new(8 * MIB);
     let events = run(&scratch.job(json!({
-        "read_percent": 0.0, "passes": 0.5, "qd": 16, "threads": 2, "verify": true})));
+        "read_percent": 0.0, "permuted": true, "passes": 0.5, "qd": 16, "threads": 2, "verify": true})));
     assert_eq!(events.successful().ios("write"), 1024);
     let content = scratch.content();
     let written = (0..content.len() / 512).filter(|&block| stamped(&content, block));
@@ -273,7 +273,8 @@ fn flushes_are_counted_beside_the_writes() {
 fn trims_punch_holes_and_keep_the_size() {
     for mode in MODES {
         let scratch = Scratch::new(MIB);
-        run(&scratch.job(json!({"read_percent": 0.0, "passes": 1.0, "qd": 4}))).successful();
+        run(&scratch.job(json!({"read_percent": 0.0, "permuted": true, "passes": 1.0, "qd": 4})))
+            .successful();
         assert!(
             scratch
                 .content()
@@ -281,7 +282,7 @@ fn trims_punch_holes_and_keep_the_size() {
                 .all(|block| block.iter().any(|&byte| byte != 0))
         );
         let events = run(&scratch.job(json!({
-            "mode": mode, "trim_percent": 100.0, "passes": 1.0, "qd": 4})));
+            "mode": mode, "trim_percent": 100.0, "permuted": true, "passes": 1.0, "qd": 4})));
         let events = events.successful();
         assert_eq!((events.ios("trim"), events.ios("write")), (256, 0));
         let content = scratch.content();
@@ -293,11 +294,10 @@ fn trims_punch_holes_and_keep_the_size() {
 fn verify_finds_one_flipped_bit() {
     for mode in MODES {
         let scratch = Scratch::new(MIB);
-        let fields =
-            json!({"mode": mode, "qd": 4, "passes": 1.0, "verify": true, "read_percent": 0.0});
+        let fields = json!({"mode": mode, "qd": 4, "permuted": true, "passes": 1.0, "verify": true, "read_percent": 0.0});
         run(&scratch.job(fields)).successful();
         let fields = json!({
-            "mode": mode, "qd": 4, "passes": 1.0, "verify": true, "read_only": true});
+            "mode": mode, "qd": 4, "permuted": true, "passes": 1.0, "verify": true, "read_only": true});
         let clean = run(&scratch.job(fields.clone())).successful();
         assert_eq!(clean.result()["streams"][0]["verified_bytes"], MIB);
         assert_eq!(clean.result()["streams"][0]["verify_errors"], 0);

@@ -123,9 +123,9 @@ def _where(context: GapContext) -> Found:
     if context.stream.align_bytes not in (None, size_bytes):
         whole = (context.stream.align_bytes or 1) < size_bytes
         yield "align", "bdevperf aligns to the size", "the size" if whole else ""
-    mapped = context.job.passes and context.stream.pattern == "random"
+    mapped = context.stream.permuted
     if mapped and context.job.capacity_bytes // size_bytes >= MAP_IOS:
-        yield "passes", "the target has too many blocks to visit each once", ""
+        yield "permuted", "the target has too many blocks to visit each once", ""
 
 
 def _chance(context: GapContext) -> Found:

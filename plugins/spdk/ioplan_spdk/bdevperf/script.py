@@ -160,7 +160,7 @@ def _limit_bytes(job: Job, stream: JobStream) -> int | None:
 
 def _extra(job: Job, stream: JobStream, target: TargetSpec) -> tuple[str, ...]:
     extra = []
-    if job.passes and stream.pattern == "random":
+    if stream.permuted:
         extra.append("-D")  # a map of the blocks visited: each once per pass
     if stream.distribution.kind == "zipf":
         extra += ["-F", f"{stream.distribution.theta:g}"]

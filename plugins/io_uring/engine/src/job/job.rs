@@ -82,6 +82,9 @@ pub struct Stream {
     pub trim_percent: f64,
     pub read_sizes: Vec<SizeShare>,
     pub write_sizes: Vec<SizeShare>,
+    /// Random I/O of one size visits each block once before any again.
+    #[serde(default)]
+    pub permuted: bool,
     #[serde(default)]
     pub align_bytes: Option<u64>,
     #[serde(default = "default_one")]

@@ -41,8 +41,8 @@ impl Walk {
         if stream.pattern == Pattern::Sequential {
             return Self::Sequential(Sequential::new(stream, region, block_bytes, passes));
         }
-        match (passes, stream.single_size_bytes()) {
-            (Some(passes), Some(size_bytes)) if covers(stream) => {
+        match stream.single_size_bytes() {
+            Some(size_bytes) if covers(stream) => {
                 let share = if own_part { alone(share) } else { share };
                 Self::Cover(Cover::new(stream, region, size_bytes, passes, share))
             }
@@ -64,7 +64,7 @@ impl Walk {
         match self {
             Self::Sequential(walk) => walk.left_bytes == Some(0),
             Self::Random(walk) => walk.left_bytes == Some(0),
-            Self::Cover(walk) => walk.left == 0,
+            Self::Cover(walk) => walk.left == Some(0) || walk.length == 0,
         }
     }
 
@@ -74,9 +74,9 @@ impl Walk {
     }
 }
 
-/// Only uniform random I/O can visit each block once.
+/// Only uniform random I/O can visit each block once; it does so where that is asked for.
 fn covers(stream: &Stream) -> bool {
-    matches!(stream.distribution, crate::job::Distribution::Uniform {})
+    stream.permuted && matches!(stream.distribution, crate::job::Distribution::Uniform {})
 }
 
 fn alone(share: ThreadShare) -> ThreadShare {
@@ -218,7 +218,8 @@ impl Random {
 }
 
 /// Uniform random I/O of one size that visits each block once per pass. Each pass
-/// has its own order; a thread takes its share of the positions of each.
+/// has its own order; a thread takes its share of the positions of each. Without a
+/// number of passes it goes on for ever.
 #[derive(Debug, Clone)]
 pub struct Cover {
     span: Span,
@@ -229,7 +230,7 @@ pub struct Cover {
     first: u64,
     length: u64,
     position: u64,
-    left: u64,
+    left: Option<u64>,
 }
 
 impl Cover {
@@ -237,7 +238,7 @@ impl Cover {
         stream: &Stream,
         region: (u64, u64),
         size_bytes: u64,
-        passes: f64,
+        passes: Option<f64>,
         share: ThreadShare,
     ) -> Self {
         let align_bytes = stream.align_bytes.unwrap_or(size_bytes);
@@ -254,13 +255,13 @@ impl Cover {
             first,
             length: end - first,
             position: 0,
-            left: ((end - first) as f64 * passes).round() as u64,
+            left: passes.map(|passes| ((end - first) as f64 * passes).round() as u64),
         }
     }
 
     #[inline(never)]
     fn next(&mut self) -> Option<Place> {
-        if self.left == 0 {
+        if self.left == Some(0) || self.length == 0 {
             return None;
         }
         if self.position == self.length {
@@ -270,7 +271,7 @@ impl Cover {
         }
         let block = self.order.at(self.first + self.position);
         self.position += 1;
-        self.left -= 1;
+        self.left = self.left.map(|left| left - 1);
         Some(Place {
             offset_bytes: self.span.offset(block),
             size_bytes: self.size_bytes,
@@ -318,10 +319,13 @@ mod tests {
     #[test]
     fn random_passes_visit_every_block_that_often() {
         for (json, threads) in [
-            ("{}", 1),
-            ("{}", 3),
-            (r#"{"verify":true}"#, 3),
-            (r#"{"align_bytes":512,"region_start_bytes":0}"#, 2),
+            (r#"{"permuted":true}"#, 1),
+            (r#"{"permuted":true}"#, 3),
+            (r#"{"permuted":true,"verify":true}"#, 3),
+            (
+                r#"{"permuted":true,"align_bytes":512,"region_start_bytes":0}"#,
+                2,
+            ),
         ] {
             let stream = stream(json);
             assert!(
@@ -334,6 +338,39 @@ mod tests {
             let share = half.iter().sum::<u32>() as f64 / half.len() as f64;
             assert!((share - 0.5).abs() < 0.02, "{share}");
         }
+    }
+
+    #[test]
+    fn passes_do_not_decide_where_random_falls() {
+        let share = ThreadShare {
+            thread: 0,
+            threads: 1,
+            scatter_seed: 1,
+            cover_seed: 2,
+        };
+        for passes in [None, Some(1.0)] {
+            for (json, anew) in [("{}", true), (r#"{"permuted":true}"#, false)] {
+                let mut walk = Walk::new(&stream(json), 512, passes, share);
+                let mut rng = fastrand::Rng::with_seed(1);
+                let mut seen = std::collections::HashSet::new();
+                let drawn = |_| walk.next(4096, &mut rng).expect("256 blocks");
+                seen.extend((0..256).map(drawn).map(|place| place.offset_bytes));
+                assert_eq!(seen.len() < 256, anew, "{json} {passes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_without_a_block_has_nothing_to_permute() {
+        let share = ThreadShare {
+            thread: 0,
+            threads: 300,
+            scatter_seed: 1,
+            cover_seed: 2,
+        };
+        let mut walk = Walk::new(&stream(r#"{"permuted":true}"#), 512, None, share);
+        let mut rng = fastrand::Rng::with_seed(1);
+        assert!(walk.is_finished() && walk.next(4096, &mut rng).is_none());
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn stream(bytes: u64, fields: &Value) -> Value {
         "pause_ns": 0, "pause_every": 1,
         "region": {"start_percent": 0.0, "end_percent": 100.0},
         "distribution": {"kind": "uniform"}, "data": {"kind": "random", "percent": 0.0},
-        "sync_every": null, "verify": false,
+        "sync_every": null, "verify": false, "permuted": false,
         "region_start_bytes": 0, "region_end_bytes": bytes,
     });
     merge(&mut stream, fields, true);
