@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 
 from ioplan.backends import (
     Backend,
@@ -129,6 +128,8 @@ def make_target(backend: Backend, request: TargetRequest, console: Console) -> N
     path, size_bytes = Path(request.path), request.create_bytes
     if path.exists():
         return
+    from rich.progress import Progress  # noqa: PLC0415
+
     with Progress(
         console=console, transient=True, disable=not console.is_terminal
     ) as progress:

@@ -17,7 +17,7 @@ from ioplan.cli.choose import (
     resolved_request,
 )
 from ioplan.cli.display.json_lines import JsonLines
-from ioplan.cli.display.lines import Lines, LiveLines
+from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
@@ -358,7 +358,11 @@ def _observer(options: Options, console: Console) -> SessionObserver:
         return JsonLines()
     if options.quiet:
         return SessionObserver()
-    return LiveLines(console) if console.is_terminal else Lines(console)
+    if console.is_terminal:
+        from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415
+
+        return LiveLines(console)
+    return Lines(console)
 
 
 def _conclude(
