@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -150,6 +151,18 @@ class Drive(Protocol):
 
     def close(self) -> None:
         """Give the target back."""
+
+
+@runtime_checkable
+class StampingDrive(Protocol):
+    """A drive whose runs remember what was written with `verify`, across sessions.
+
+    Before each run `stamps` is set to the path of a file for it, or to None where the
+    run does not verify. The Result of such a run tells what was found in the fact
+    `verify`: see `ioplan.runner.execute.verification`.
+    """
+
+    stamps: Path | None
 
 
 @runtime_checkable

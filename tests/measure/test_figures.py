@@ -159,6 +159,7 @@ def test_scopes(name: str, expected: float) -> None:
         ("temperature", "nothing measured it"),
         ("iops_per_watt", "nothing measured it"),
         ("bandwidth_per_watt", "nothing measured it"),
+        ("verified", "nothing was verified"),
     ],
 )
 def test_no_value_has_a_reason(name: str, why: str) -> None:
@@ -185,6 +186,18 @@ def test_errors_of_all_directions_count() -> None:
     assert value("trim.errors", run, run) == 200
     assert value("writer.errors", run) == 11
     assert value("reader.trim.errors", run) == 100
+
+
+def test_verified_is_of_what_verifying_streams_read() -> None:
+    read = counts([100] * 4)
+    some, none = stream("reader", read=read), stream("writer", read=read)
+    some = some.model_copy(update={"verified_bytes": read.bytes * 3 // 4})
+    made = Measurement()
+    made.add(Result(run_ns=SECOND_NS, streams=(some, none)))
+    run = Sample(record(1, made=made), made.detail)
+    assert value("verified", run) == value("verified", run, run) == 75
+    assert value("reader.verified", run) == 75
+    assert value("writer.verified", run) is value("write.verified", run) is None
 
 
 def test_a_small_deviation_survives_a_large_mean() -> None:

@@ -50,7 +50,7 @@ class Cause(Kind):
     TARGET_LOST = "target-lost", "the target was there, and is gone"
     PERMISSION = "permission", "the target may not be used so by this user"
     READ_ONLY = "read-only", "the target cannot be written to"
-    NO_SPACE = "no-space", "the target's disk is full"
+    NO_SPACE = "no-space", "a disk is full: the target's, or that of the results"
     NO_IO = "no-io", "not one I/O was answered"
     NO_DIRECT_IO = "no-direct-io", "the file system has no direct I/O"
     IO_URING_FORBIDDEN = "io-uring-forbidden", "the system forbids io_uring"

@@ -340,7 +340,11 @@ CLAUSES: tuple[Clause, ...] = (
         word="verify",
         forms={"verify": "verify"},
         sets={"verify": ("verify",)},
-        reference=("`verify`", "what is read is what was last written", "off"),
+        reference=(
+            "`verify`",
+            "what is read is what was last written ([verify.md](verify.md))",
+            "off",
+        ),
         is_axis=False,
         feature="run random 4KiB 50/50, verify for 2s",
     ),

@@ -18,6 +18,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "max": ("ns", "time"),
     "stddev": ("ns", "time"),
     "errors": ("", "number"),
+    "verified": ("%", "share"),
     "cpu": ("%", "share"),
     "iops_per_cpu": ("1/s per %", "number"),
     "system_cpu": ("%", "share"),

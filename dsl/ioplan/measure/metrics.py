@@ -77,6 +77,8 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
         return _ratio(metric, samples)
     if metric.name == "errors":
         return _errors(metric, samples)
+    if metric.name == "verified":
+        return _verified(metric, samples)
     if metric.name in ("iops", "bandwidth"):
         return _rate(metric, samples)
     return _latency(metric.name, all_scoped(metric, samples))
@@ -107,6 +109,33 @@ def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
     each = [metric.model_copy(update={"direction": direction}) for direction in wanted]
     found = [result for one in each for result in all_scoped(one, samples)]
     return Figure(float(sum(result.errors for result in found)))
+
+
+def _verified(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """What was found right of all that streams with `verify` read."""
+    verified, read = 0, 0
+    for sample in samples:
+        parts = verified_of_read_bytes(sample.record.streams, metric.stream)
+        verified, read = verified + parts[0], read + parts[1]
+    if not read or metric.direction not in (None, "read"):
+        return Figure(None, "nothing was verified")
+    return Figure(100 * verified / read)
+
+
+def verified_of_read_bytes(
+    streams: Sequence[StreamResult], only: str | None = None
+) -> tuple[int, int]:
+    """What was found right, and what was read, of the streams that verify.
+
+    A run with a stream that verifies nothing of what it reads has failed.
+    """
+    found = [
+        (one.verified_bytes, one.directions["read"].bytes)
+        for one in streams
+        if only in (None, one.name) and "read" in one.directions
+        if one.verified_bytes or one.verify_errors
+    ]
+    return sum(one for one, _ in found), sum(read for _, read in found)
 
 
 def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:

@@ -70,8 +70,11 @@ class StreamResult(Model):
         "at the end",
         default=0,
     )
-    verified_bytes: int = 0
-    verify_errors: int = 0
+    verified_bytes: int = described(
+        "read with `verify` and found to be what was written last",
+        default=0,
+    )
+    verify_errors: int = described("blocks that were not", default=0)
 
 
 class Interval(Figures):

@@ -10,6 +10,7 @@ from ioplan.core.units import (
     time_text,
 )
 from ioplan.language.quantity import size_text
+from ioplan.measure.metrics import verified_of_read_bytes
 from ioplan.measure.steady_state import TOLERANCE
 from ioplan.records.record import DirectionResult, RunRecord, Steady
 from ioplan.workload import Stream
@@ -57,6 +58,13 @@ def prepare_line(run: RunRecord) -> str:
         why = f"not steady: {run.steady.why}"
         text += ", steady" if run.steady.reached else f", {why}"
     return text
+
+
+def verified_line(run: RunRecord) -> str:
+    """Of how many blocks it is known that they are right; empty without `verify`."""
+    verified, read = verified_of_read_bytes(run.streams)
+    block = run.asked.job.block_bytes
+    return f"verified {verified // block} of {read // block} blocks" if read else ""
 
 
 def steady_line(steady: Steady) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
@@ -22,7 +23,7 @@ class SessionContext:
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power.
+    power; `sessions` is the folder with a folder for each session.
     """
 
     plan: CheckedPlan
@@ -38,3 +39,4 @@ class SessionContext:
     on_failure: Literal["stop", "continue"] = "stop"
     limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()
+    sessions: Path | None = None

@@ -20,6 +20,7 @@ from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.progress import ProgressReporter
 from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
 from ioplan.runner.recorder import Recorder
+from ioplan.runner.stamps import StampFile
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
 
@@ -40,6 +41,7 @@ class StepRunner:
         self.interrupt = interrupt or Interrupt()
         self.outcome = outcome or SessionOutcome()
         self.recorder = Recorder(context)
+        self.stamps = StampFile(context.sessions, context.drive.facts)
 
     @cached_property
     def instruments(self) -> Instruments | None:
@@ -66,6 +68,11 @@ class StepRunner:
         return self._with_steady(record, watch, run.test.title), outcome
 
     def _execute(self, job: Job, watch: SteadyWatch | None) -> RunOutcome:
+        try:
+            self.stamps.before(job, self.drive)
+        except OSError as error:
+            text = f"{self.stamps.path}: {error.strerror}"
+            raise RunFailed(text, Cause.BACKEND_ERROR) from error
         reporter = ProgressReporter(job, self.observer, watch)
         limits, instruments = self.context.limits, self.instruments
         return execute(self.drive, job, self.interrupt, reporter, limits, instruments)
@@ -86,6 +93,7 @@ class StepRunner:
         """One step of a precondition. Raises RunFailed."""
         step = prepare.step
         if isinstance(step, PurgeStep):
+            self.stamps.forget()
             method = self._wait(lambda: self.drive.purge(self.observer.purged))
             self.note("purged", f"purge: {method}")
         elif isinstance(step, RestStep):

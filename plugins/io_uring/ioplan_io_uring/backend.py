@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
@@ -40,11 +41,14 @@ class IoUringDrive(FileDrive):
         super().__init__(target)
         self.settings = settings
         self.program = engine_path()
+        self.stamps: Path | None = None
 
     def start(self, job: Job) -> EngineExecution:
         """Begin a run."""
         return EngineExecution(
-            self.program, engine_job(job, self.settings), self.target.fd
+            self.program,
+            engine_job(job, self.settings, stamps=self.stamps),
+            self.target.fd,
         )
 
 

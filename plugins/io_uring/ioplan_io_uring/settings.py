@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -60,9 +61,19 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
     ]
 
 
-def engine_job(job: Job, settings: Settings, indent: int | None = None) -> str:
-    """The job as the engine reads it: with these settings, and of one host."""
+def engine_job(
+    job: Job,
+    settings: Settings,
+    indent: int | None = None,
+    stamps: Path | None = None,
+) -> str:
+    """The job as the engine reads it: with these settings, and of one host.
+
+    `stamps` is the file that remembers what was written with `verify`.
+    """
     elsewhere = {"streams": {"__all__": {"hosts"}}}
     fields = job.model_dump(mode="json", exclude=elsewhere)
     fields |= dict.fromkeys(settings.enabled, True)
+    if stamps:
+        fields["stamps"] = str(stamps)
     return json.dumps(fields, indent=indent)

@@ -170,6 +170,7 @@ def run_session(
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
             meter=meter,
+            sessions=folder.parent,
         )
         code = _run_in(context, options, console)
     if choice.lab.results:

@@ -16,6 +16,7 @@ from ioplan.report.sentences import (
     main_result,
     prepare_line,
     steady_line,
+    verified_line,
 )
 from ioplan.runner.observer import SessionObserver
 
@@ -64,6 +65,8 @@ class Lines(SessionObserver):
         shown, what = main_result(record)
         self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}")
         self._tell_streams(record)
+        if verified := verified_line(record):
+            self.say(f"       {verified}", "dim")
         for warning in record.warnings:
             self.say(f"       warning: {warning}", "yellow")
 

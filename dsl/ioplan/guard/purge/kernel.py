@@ -21,13 +21,19 @@ def punch(target: Target) -> str:
 
     Raises OSError.
     """
+    punch_hole(target.fd, 0, os.fstat(target.fd).st_size)
+    return "punched out"
+
+
+def punch_hole(fd: int, start_bytes: int, length_bytes: int) -> None:
+    """Make a part of a file zeros without blocks. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
-    offset, length = ctypes.c_int64(0), ctypes.c_int64(os.fstat(target.fd).st_size)
-    if libc.fallocate(target.fd, mode, offset, length):
+    if libc.fallocate(
+        fd, mode, ctypes.c_int64(start_bytes), ctypes.c_int64(length_bytes)
+    ):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
-    return "punched out"
 
 
 def discard(target: Target, on_progress: ProgressCallback) -> str:

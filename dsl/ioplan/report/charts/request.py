@@ -37,7 +37,7 @@ UNIT_NAMES = {
     "1/s per %": "IOPS per % CPU",
 }
 CPU_UNIT = "% of one CPU"
-"""What is measured in percent is CPU time: on 8 CPUs, 800 % is all of them."""
+"""What else is measured in percent is CPU time: on 8 CPUs, 800 % is all of them."""
 MEANINGS = {
     "cpu": "what the program that does the I/O used, in user mode and in the kernel",
     "system_cpu": "all that was not idle, waiting for I/O or stolen, on all CPUs",
@@ -118,7 +118,8 @@ def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
 
 def unit_of(metric: Metric) -> str:
     """The unit of a column."""
-    return CPU_UNIT if metric.unit == "%" else metric.unit
+    is_cpu = metric.unit == "%" and metric.name != "verified"
+    return CPU_UNIT if is_cpu else metric.unit
 
 
 def y_column(metrics: list[Metric]) -> Column:

@@ -23,10 +23,16 @@ from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 from ioplan.workload import Direction
 
-SHOWN = ("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "cpu", "errors")
+SHOWN = (
+    *("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max"),
+    *("cpu", "errors", "verified"),
+)
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
 ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
-USUAL = {"scope": "", "cpu": 0, "errors": 0, "rounds": "", "runs": 1, "status": "ok"}
+USUAL = {
+    **{"scope": "", "cpu": 0, "errors": 0, "verified": None},
+    **{"rounds": "", "runs": 1, "status": "ok"},
+}
 """A column that has this in every row is left out."""
 
 

@@ -27,6 +27,7 @@ FIGURES = {
     "p99": "p99",
     "p99.9": "p99.9",
     "max": "max",
+    "verified": "verified",
 }
 """Of the columns of `run_frame`, those that have room, under short names."""
 PLACES = ("scope", "rounds")
@@ -72,11 +73,12 @@ def _run_table(
     places = [*keys[: len(axes)], *(key for key in PLACES if key in keys)]
     for name in (*axes, *places[len(axes) :]):
         table.add_column(line(name), justify="right", overflow="fold")
-    for name in FIGURES.values():
+    named = {key: name for key, name in FIGURES.items() if key in keys}
+    for name in named.values():
         table.add_column(name, justify="right", no_wrap=True)
     if sparks:
         table.add_column("in time", no_wrap=True)
-    columns = [frame.column(key) for key in FIGURES]
+    columns = [frame.column(key) for key in named]
     for number, row in zip(range(shown), frame.records(), strict=False):
         texts = [line(str(row[key])) for key in places]
         figures = _figures(row, columns)

@@ -18,6 +18,7 @@ from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan.runner.execute.progress import ClockPair, fraction_done
+from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments, RunTelemetry
 
@@ -144,7 +145,7 @@ class _Run:
         failure = self._failure()
         if failure and self.interrupt.signals and _is_conditional(failure):
             return "interrupted", Cause.INTERRUPTED, "stopped by the user"
-        failure = failure or _contradiction(self.measurement)
+        failure = failure or _contradiction(self.job, self.measurement)
         return ("failed", failure.cause, failure.message) if failure else ("ok", "", "")
 
     def _failure(self) -> Failure | None:
@@ -208,12 +209,10 @@ def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> Failure | 
     return None
 
 
-def _contradiction(measurement: Measurement) -> Failure | None:
+def _contradiction(job: Job, measurement: Measurement) -> Failure | None:
     """The figures must agree with each other, and the data with what was written."""
-    wrong = sum(stream.verify_errors for stream in measurement.streams)
-    if wrong:
-        text = f"{wrong} blocks did not hold what was last written"
-        return Failure(cause=Cause.VERIFY, message=text)
+    if failure := verify_failure(job, measurement):
+        return failure
     for found in measurement.inconsistencies():
         if found.is_error:
             text = f"the figures contradict: {found}"

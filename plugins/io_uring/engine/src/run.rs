@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::job::check;
 use crate::job::event::{self, Cpu, Event, Facts};
@@ -16,6 +16,7 @@ use crate::measure::schedule::Schedule;
 use crate::measure::timeline::Timeline;
 use crate::target::Target;
 use crate::target::buffers;
+use crate::target::stamps::Stamps;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
 use crate::threads::gate::{self, Gate};
@@ -56,6 +57,7 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     }
     let (mode, reason) = mode::choose(&job, &target)?;
     require_memory(&job)?;
+    let stamps = job.verifies().then(|| Stamps::open(&job)).transpose()?;
     let (sender, receiver) = mpsc::channel();
     signals::forward(sender.clone());
     gate::forward_start(&job, starts, sender.clone())?;
@@ -64,6 +66,7 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
         job: Arc::new(job),
         target: Arc::new(target),
         gate: Arc::default(),
+        stamps: stamps.map(Arc::new),
         messages: sender,
     };
     let mut crew = match mode {
@@ -88,6 +91,9 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     }
     let mut run = Run::begin(&context, crew);
     run.supervise(&receiver);
+    if let Some(Err(error)) = context.stamps.as_ref().map(|stamps| stamps.close()) {
+        run.failure = Some(Failure::internal("msync", &error));
+    }
     Ok(run.report_result())
 }
 
@@ -295,7 +301,6 @@ impl Run {
         let totals = self.timeline.totals();
         let directions = totals.iter().flat_map(|counts| &counts.directions);
         let errors: u64 = directions.map(|counts| counts.errors).sum();
-        let wrong: u64 = totals.iter().map(|counts| counts.verify_errors).sum();
         let lost: u64 = ends.iter().map(|end| end.lost_ios).sum();
         let backlog: u64 = ends.iter().map(|end| end.backlog_ios).sum();
         let drift_ppm = self.shared.clock.drift_ppm();
@@ -304,10 +309,6 @@ impl Run {
             (
                 errors > 0,
                 format!("{errors} I/Os failed; their latencies are not counted"),
-            ),
-            (
-                wrong > 0,
-                format!("{wrong} blocks were not what was last written"),
             ),
             (
                 lost > 0,
@@ -355,8 +356,22 @@ impl Run {
         self.began_ns + last_ns.saturating_sub(self.schedule.warmup_start_ns)
     }
 
+    /// In blocks, of the warm-up as well.
+    fn verify_facts(&self, ends: &[LaneEnd]) -> Value {
+        let block_bytes = self.job.block_bytes;
+        let verified: u64 = ends.iter().map(|end| end.verified_bytes).sum();
+        let read: u64 = ends.iter().map(|end| end.verify_read_bytes).sum();
+        let mut facts = self.shared.mismatch_facts();
+        facts.insert("read".into(), json!(read / block_bytes));
+        facts.insert("verified".into(), json!(verified / block_bytes));
+        facts.into()
+    }
+
     fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
         let mut facts = self.shared.error_facts();
+        if self.job.verifies() {
+            facts.insert("verify".into(), self.verify_facts(ends));
+        }
         if self.job.await_start {
             facts.insert("started_ns".into(), json!(self.started_ns(ends)));
         }

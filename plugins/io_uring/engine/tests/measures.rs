@@ -306,8 +306,13 @@ fn verify_finds_one_flipped_bit() {
         std::fs::write(scratch.path(), content).expect("the file is ours");
         let spoilt = run(&scratch.job(fields)).successful();
         assert_eq!(spoilt.result()["streams"][0]["verify_errors"], 1);
-        let first = &spoilt.result()["facts"]["first_verify_error"];
-        assert_eq!(first["offset"], 300_123 / 512 * 512);
+        let verify = &spoilt.result()["facts"]["verify"];
+        assert_eq!(
+            (&verify["read"], &verify["verified"]),
+            (&json!(2048), &json!(2047))
+        );
+        assert_eq!(verify["checksum"], 1);
+        assert_eq!(verify["first"][0]["offset"], 300_123 / 512 * 512);
     }
 }
 

@@ -17,6 +17,7 @@ pub enum Cause {
     DeviceError,
     ReadOnly,
     Memory,
+    NoSpace,
     Internal,
 }
 
@@ -34,6 +35,7 @@ impl Cause {
             Self::DeviceError => "device-error",
             Self::ReadOnly => "read-only",
             Self::Memory => "memory",
+            Self::NoSpace => "no-space",
             Self::Internal => "internal",
         }
     }

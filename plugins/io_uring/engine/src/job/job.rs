@@ -36,6 +36,15 @@ pub struct Job {
     /// Send NVMe commands that bypass the block layer.
     #[serde(default)]
     pub passthrough: bool,
+    /// The file that remembers what was written with `verify`.
+    #[serde(default)]
+    pub stamps: Option<String>,
+}
+
+impl Job {
+    pub fn verifies(&self) -> bool {
+        self.streams.iter().any(|stream| stream.verify)
+    }
 }
 
 fn default_interval_ns() -> u64 {

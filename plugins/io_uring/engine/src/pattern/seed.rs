@@ -7,7 +7,6 @@ pub enum Purpose {
     Operations = 1,
     Arrivals = 2,
     Scatter = 3,
-    Data = 4,
     Cover = 5,
 }
 

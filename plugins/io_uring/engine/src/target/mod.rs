@@ -4,6 +4,7 @@ pub mod buffers;
 pub mod data;
 mod keystream;
 pub mod passthrough;
+pub mod stamps;
 mod target;
 pub mod verify;
 

@@ -1,72 +1,70 @@
 //! Verification by self-describing blocks: a read must return what was last written.
 //!
-//! Each logical block of a write starts with a header: magic, offset, generation,
-//! nonce of the run, CRC-32 of the header's other fields and of the payload. A read
-//! block that this run wrote must carry the generation that was written last. Any
-//! other block with the magic must at least agree with itself. A block without the
-//! magic that this run did not write cannot be verified and is no error.
+//! Each logical block of a write starts with a header: magic, offset, generation, key of
+//! the map, CRC-32 of the header's other fields and of the payload. A block of which the
+//! map (`stamps.rs`) knows the generation must carry it, whichever run wrote it. Any other
+//! block with the magic must at least agree with itself. A block without the magic of
+//! which nothing is known cannot be verified and is no error.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::pattern::sizes::Direction;
+use crate::target::stamps::{GENERATION, IN_FLIGHT, Stamps, UNKNOWN_BEFORE};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanVB");
 const HEADER_BYTES: usize = 40;
 const CRC_AT: usize = 32;
-const PAGE_BLOCKS: u64 = 4096;
 
-/// The generation of every block that was written, in pages that exist only where
-/// something was written: four bytes for each logical block there.
-#[derive(Default)]
-struct Generations {
-    pages: HashMap<u64, Box<[u32]>>,
+/// What is wrong with a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    NoStamp,
+    Checksum,
+    Misdirected,
+    Stale,
 }
 
-impl Generations {
-    fn get(&self, block: u64) -> u32 {
-        let page = self.pages.get(&(block / PAGE_BLOCKS));
-        page.map_or(0, |page| page[(block % PAGE_BLOCKS) as usize])
-    }
-
-    fn set(&mut self, block: u64, generation: u32) {
-        let new = || vec![0; PAGE_BLOCKS as usize].into_boxed_slice();
-        let page = self.pages.entry(block / PAGE_BLOCKS).or_insert_with(new);
-        page[(block % PAGE_BLOCKS) as usize] = generation;
-    }
-}
+/// Each with its name in the facts of the result.
+pub const FAULTS: [(Fault, &str); 4] = [
+    (Fault::NoStamp, "no_stamp"),
+    (Fault::Checksum, "checksum"),
+    (Fault::Misdirected, "misdirected"),
+    (Fault::Stale, "stale"),
+];
 
 /// A block that failed verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     pub offset_bytes: u64,
+    pub fault: Fault,
     pub what: String,
 }
 
 #[derive(Debug, Default)]
 pub struct Verdict {
+    /// What was read and found right.
     pub verified_bytes: u64,
-    pub errors: u64,
-    pub first: Option<Mismatch>,
+    pub read_bytes: u64,
+    pub mismatches: Vec<Mismatch>,
 }
 
 pub struct Verifier {
     block_bytes: usize,
-    nonce: u64,
-    last_generation: u32,
-    generations: Generations,
+    stamps: Arc<Stamps>,
+    /// Draws the generation of blocks of which nothing is known, so that one that was
+    /// written in the same place long ago is not taken for it.
+    rng: fastrand::Rng,
     /// Offset, end and whether it modifies, of each I/O in flight.
     in_flight: Vec<(u64, u64, bool)>,
 }
 
 impl Verifier {
-    /// The nonce tells this run's blocks from those of an earlier one.
-    pub fn new(block_bytes: u64, nonce: u64) -> Self {
+    pub fn new(block_bytes: u64, stamps: Arc<Stamps>) -> Self {
         assert!(block_bytes as usize > HEADER_BYTES);
         Self {
             block_bytes: block_bytes as usize,
-            nonce,
-            last_generation: 0,
-            generations: Generations::default(),
+            stamps,
+            rng: fastrand::Rng::new(),
             in_flight: Vec::new(),
         }
     }
@@ -103,25 +101,57 @@ impl Verifier {
         }
     }
 
+    fn blocks(&self, offset_bytes: u64, size_bytes: u64) -> std::ops::Range<u64> {
+        let block_bytes = self.block_bytes as u64;
+        offset_bytes / block_bytes..(offset_bytes + size_bytes) / block_bytes
+    }
+
     /// Writes the headers into a buffer that is about to be written.
     pub fn stamp(&mut self, offset_bytes: u64, buffer: &mut [u8]) {
-        // A generation of 0 means "not written by this run".
-        self.last_generation = self.last_generation.checked_add(1).unwrap_or(1);
         let first = offset_bytes / self.block_bytes as u64;
         for (at, block) in buffer.chunks_exact_mut(self.block_bytes).enumerate() {
             let number = first + at as u64;
+            let entry = self.next_entry(self.stamps.get(number));
+            self.stamps.set(number, entry);
             let header = [
                 MAGIC,
                 number * self.block_bytes as u64,
-                u64::from(self.last_generation),
-                self.nonce,
+                u64::from(entry & GENERATION),
+                self.stamps.key(),
             ];
             for (field, value) in block.chunks_exact_mut(8).zip(header) {
                 field.copy_from_slice(&value.to_le_bytes());
             }
             let crc = u64::from(checksum(block));
             block[CRC_AT..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
-            self.generations.set(number, self.last_generation);
+        }
+    }
+
+    /// The entry of a block while it is written, after what it is now.
+    fn next_entry(&mut self, entry: u32) -> u32 {
+        match entry & GENERATION {
+            0 => IN_FLIGHT | UNKNOWN_BEFORE | self.rng.u32(1..=GENERATION),
+            known if entry & IN_FLIGHT != 0 => IN_FLIGHT | UNKNOWN_BEFORE | after(known),
+            known => IN_FLIGHT | after(known),
+        }
+    }
+
+    /// A write that was stamped is not submitted after all.
+    pub fn take_back(&mut self, offset_bytes: u64, size_bytes: u64) {
+        for number in self.blocks(offset_bytes, size_bytes) {
+            let entry = self.stamps.get(number);
+            let before = match entry & UNKNOWN_BEFORE {
+                0 => before(entry & GENERATION),
+                _ => 0,
+            };
+            self.stamps.set(number, before);
+        }
+    }
+
+    /// The content is unknown from now on: it is trimmed, or a write of it failed.
+    pub fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
+        for number in self.blocks(offset_bytes, size_bytes) {
+            self.stamps.set(number, 0);
         }
     }
 
@@ -135,18 +165,19 @@ impl Verifier {
         data: Option<&[u8]>,
     ) -> Verdict {
         self.end(offset_bytes, size_bytes);
-        if direction == Direction::Trim || (direction == Direction::Write && !success) {
-            self.forget(offset_bytes, size_bytes);
+        match direction {
+            Direction::Write if success => self.acknowledge(offset_bytes, size_bytes),
+            Direction::Write => self.forget(offset_bytes, size_bytes),
+            _ => {}
         }
         let read = data.filter(|_| success && direction == Direction::Read);
         read.map_or_else(Verdict::default, |data| self.check(offset_bytes, data))
     }
 
-    /// The content is unknown from now on: it was trimmed, or the write failed.
-    fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
-        let block_bytes = self.block_bytes as u64;
-        for number in offset_bytes / block_bytes..(offset_bytes + size_bytes) / block_bytes {
-            self.generations.set(number, 0);
+    fn acknowledge(&mut self, offset_bytes: u64, size_bytes: u64) {
+        for number in self.blocks(offset_bytes, size_bytes) {
+            self.stamps
+                .set(number, self.stamps.get(number) & GENERATION);
         }
     }
 
@@ -156,43 +187,72 @@ impl Verifier {
         let first = offset_bytes / self.block_bytes as u64;
         for (at, block) in buffer.chunks_exact(self.block_bytes).enumerate() {
             let number = first + at as u64;
-            let written = self.generations.get(number);
-            if written == 0 && word(block, 0) != MAGIC {
-                continue;
-            }
-            verdict.verified_bytes += self.block_bytes as u64;
-            if let Some(what) = self.fault(number, written, block) {
-                verdict.errors += 1;
-                let offset_bytes = number * self.block_bytes as u64;
-                verdict.first.get_or_insert(Mismatch { offset_bytes, what });
+            let offset_bytes = number * self.block_bytes as u64;
+            verdict.read_bytes += self.block_bytes as u64;
+            match self.judge(number, offset_bytes, block) {
+                Ok(true) => verdict.verified_bytes += self.block_bytes as u64,
+                Ok(false) => {}
+                Err((fault, what)) => verdict.mismatches.push(Mismatch {
+                    offset_bytes,
+                    fault,
+                    what,
+                }),
             }
         }
         verdict
     }
 
-    fn fault(&self, number: u64, written: u32, block: &[u8]) -> Option<String> {
-        let [magic, offset, generation, nonce, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
-        let expected = number * self.block_bytes as u64;
+    /// Whether a block is right, and not just unknown.
+    fn judge(&self, number: u64, offset: u64, block: &[u8]) -> Result<bool, (Fault, String)> {
+        let entry = self.stamps.get(number);
+        let last = entry & GENERATION;
+        let in_flight = entry & IN_FLIGHT != 0;
+        // A write in flight at a kill, over what nobody knows: anything may be there.
+        let any = last == 0 || (in_flight && entry & UNKNOWN_BEFORE != 0);
+        let [magic, written_for, generation, key, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
         if magic != MAGIC {
-            return Some("the header that this run wrote is gone".to_owned());
+            if any {
+                return Ok(false);
+            }
+            let what = format!("no stamp, where generation {last} was written");
+            return Err((Fault::NoStamp, what));
         }
         if crc != u64::from(checksum(block)) {
-            return Some("the checksum does not match the data".to_owned());
+            let what = "the checksum does not match the data".to_owned();
+            return Err((Fault::Checksum, what));
         }
-        if offset != expected {
-            return Some(format!("the block was written for offset {offset}"));
+        if written_for != offset {
+            let what = format!("the block was written for offset {written_for}");
+            return Err((Fault::Misdirected, what));
         }
-        if written != 0 && (generation != u64::from(written) || nonce != self.nonce) {
-            let run = if nonce == self.nonce {
+        let is = |wanted: u32| generation == u64::from(wanted) && key == self.stamps.key();
+        if in_flight && (is(last) || (!any && is(before(last)))) {
+            self.stamps.set(number, generation as u32); // what it is from now on
+        } else if !any && !is(last) {
+            let of = if key == self.stamps.key() {
                 ""
             } else {
-                " of an earlier run"
+                " of an earlier recording"
             };
-            return Some(format!(
-                "generation {generation}{run} was read, {written} was written last"
-            ));
+            let what = format!("generation {generation}{of} was read, {last} was written last");
+            return Err((Fault::Stale, what));
         }
-        None
+        Ok(true)
+    }
+}
+
+/// The generation after another one; 0 is none.
+fn after(generation: u32) -> u32 {
+    match (generation + 1) & GENERATION {
+        0 => 1,
+        next => next,
+    }
+}
+
+fn before(generation: u32) -> u32 {
+    match generation - 1 {
+        0 => GENERATION,
+        last => last,
     }
 }
 
@@ -211,49 +271,139 @@ fn checksum(block: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Job;
 
-    fn stamped() -> (Verifier, Vec<u8>) {
-        let mut verifier = Verifier::new(512, 77);
-        let mut buffer = vec![0xa5; 4096];
-        verifier.stamp(8192, &mut buffer);
-        (verifier, buffer)
+    /// In the file, if there is one.
+    fn verifier(file: Option<&str>) -> Verifier {
+        let job = serde_json::json!({
+            "target": "/dev/zero", "capacity_bytes": 4 << 20, "block_bytes": 512,
+            "stamps": file, "streams": []});
+        let job: Job = serde_json::from_value(job).expect("a job");
+        Verifier::new(512, Arc::new(Stamps::open(&job).expect("a map")))
+    }
+
+    fn write(verifier: &mut Verifier, offset_bytes: u64) -> Vec<u8> {
+        let mut buffer: Vec<u8> = (0..4096).map(|_| fastrand::u8(..)).collect();
+        verifier.stamp(offset_bytes, &mut buffer);
+        verifier.complete(Direction::Write, offset_bytes, 4096, true, None);
+        buffer
+    }
+
+    fn faults(verifier: &Verifier, offset_bytes: u64, data: &[u8]) -> Vec<Fault> {
+        let found = verifier.check(offset_bytes, data).mismatches;
+        found.iter().map(|one| one.fault).collect()
     }
 
     #[test]
     fn what_was_written_is_right() {
-        let (verifier, buffer) = stamped();
+        let mut verifier = verifier(None);
+        let buffer = write(&mut verifier, 8192);
         let verdict = verifier.check(8192, &buffer);
-        assert_eq!((verdict.verified_bytes, verdict.errors), (4096, 0));
+        assert_eq!((verdict.verified_bytes, verdict.read_bytes), (4096, 4096));
+        assert!(verdict.mismatches.is_empty());
     }
 
     #[test]
     fn every_flipped_bit_is_found() {
-        let (verifier, mut buffer) = stamped();
+        let mut verifier = verifier(None);
+        let mut buffer = write(&mut verifier, 8192);
         for bit in 0..512 * 8 {
             buffer[512 + bit / 8] ^= 1 << (bit % 8);
             let verdict = verifier.check(8192, &buffer);
-            assert_eq!(verdict.errors, 1, "bit {bit}");
-            assert_eq!(verdict.first.map(|first| first.offset_bytes), Some(8704));
+            assert_eq!(verdict.mismatches.len(), 1, "bit {bit}");
+            assert_eq!(verdict.mismatches[0].offset_bytes, 8704);
             buffer[512 + bit / 8] ^= 1 << (bit % 8);
         }
     }
 
     #[test]
-    fn stale_misplaced_and_foreign_blocks_are_told_apart() {
-        let (mut verifier, old) = stamped();
-        verifier.stamp(8192, &mut old.clone());
-        assert_eq!(verifier.check(8192, &old).errors, 8);
-        assert_eq!(Verifier::new(512, 78).check(8192, &old).errors, 0);
-        assert_eq!(Verifier::new(512, 78).check(4096, &old).errors, 8);
-        let foreign = verifier.check(1 << 20, &[0; 4096]);
-        assert_eq!((foreign.verified_bytes, foreign.errors), (0, 0));
+    fn each_kind_of_damage_has_its_name() {
+        let mut verifier = verifier(None);
+        let old = write(&mut verifier, 8192);
+        assert_eq!(faults(&verifier, 8192, &[0; 4096]), [Fault::NoStamp; 8]);
+        let other = write(&mut verifier, 4096);
+        assert_eq!(faults(&verifier, 8192, &other), [Fault::Misdirected; 8]);
+        let new = write(&mut verifier, 8192);
+        assert_eq!(faults(&verifier, 8192, &old), [Fault::Stale; 8]);
+        let torn = [&new[..2048], &old[2048..]].concat();
+        assert_eq!(faults(&verifier, 8192, &torn), [Fault::Stale; 4]);
+        let torn = [&new[..256], &old[256..]].concat();
+        assert_eq!(faults(&verifier, 8192, &torn)[0], Fault::Checksum);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_error_and_not_verified() {
+        let mut verifier = verifier(None);
+        let old = write(&mut verifier, 8192);
+        let strange = verifier.check(1 << 20, &[0; 4096]);
+        assert_eq!((strange.verified_bytes, strange.read_bytes), (0, 4096));
+        assert!(strange.mismatches.is_empty());
         verifier.forget(8192, 4096);
-        assert_eq!(verifier.check(8192, &[0; 4096]).errors, 0);
+        assert_eq!(faults(&verifier, 8192, &[0; 4096]), []);
+        assert_eq!(verifier.check(8192, &old).verified_bytes, 4096);
+        assert_eq!(faults(&verifier, 4096, &old), [Fault::Misdirected; 8]);
+    }
+
+    #[test]
+    fn a_later_run_knows_what_an_earlier_one_wrote() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let path = path.to_str();
+        let (old, new) = {
+            let mut first = verifier(path);
+            let old = write(&mut first, 8192);
+            (old, write(&mut first, 8192))
+        };
+        let later = verifier(path);
+        assert_eq!(later.check(8192, &new).verified_bytes, 4096);
+        assert_eq!(faults(&later, 8192, &old), [Fault::Stale; 8]);
+        assert_eq!(faults(&later, 8192, &[0; 4096]), [Fault::NoStamp; 8]);
+        assert_eq!(later.check(0, &[0; 4096]).verified_bytes, 0);
+    }
+
+    #[test]
+    fn of_a_write_in_flight_at_a_kill_either_generation_is_right() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let path = path.to_str();
+        let (older, old, mut new) = {
+            let mut killed = verifier(path);
+            let older = write(&mut killed, 8192);
+            (older, write(&mut killed, 8192), vec![0xa5; 4096])
+        };
+        verifier(path).stamp(8192, &mut new);
+        verifier(path).stamp(0, &mut vec![0; 4096]);
+        let later = verifier(path);
+        assert_eq!(faults(&later, 8192, &[0; 4096]), [Fault::NoStamp; 8]);
+        assert_eq!(faults(&later, 8192, &older), [Fault::Stale; 8]);
+        assert_eq!(faults(&later, 0, &[0; 4096]), []);
+        let half = [&new[..2048], &old[2048..]].concat();
+        assert_eq!(later.check(8192, &half).verified_bytes, 4096);
+        // What it was found to be it has to stay.
+        assert_eq!(faults(&later, 8192, &old), [Fault::Stale; 4]);
+        assert_eq!(faults(&later, 8192, &new), [Fault::Stale; 4]);
+    }
+
+    #[test]
+    fn a_write_that_is_taken_back_was_never_there() {
+        let mut verifier = verifier(None);
+        let old = write(&mut verifier, 8192);
+        verifier.stamp(8192, &mut vec![0; 4096]);
+        verifier.take_back(8192, 4096);
+        assert_eq!(verifier.check(8192, &old).verified_bytes, 4096);
+        verifier.stamp(0, &mut vec![0; 4096]);
+        verifier.take_back(0, 4096);
+        assert_eq!(faults(&verifier, 0, &[0; 4096]), []);
+    }
+
+    #[test]
+    fn generations_wrap_around_zero() {
+        assert_eq!((after(GENERATION), before(1)), (1, GENERATION));
     }
 
     #[test]
     fn only_overlaps_with_a_write_conflict() {
-        let mut verifier = Verifier::new(512, 1);
+        let mut verifier = verifier(None);
         verifier.begin(4096, 4096, false);
         assert!(!verifier.conflicts(4096, 4096, false));
         assert!(verifier.conflicts(7680, 512, true));

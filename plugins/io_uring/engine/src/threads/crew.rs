@@ -12,6 +12,7 @@ use crate::job::failure::{Cause, Failure};
 use crate::ring::worker::{self, Options};
 use crate::sync::{IoThread, SharedLane};
 use crate::target::Target;
+use crate::target::stamps::Stamps;
 use crate::threads::cpus;
 use crate::threads::gate::Gate;
 use crate::threads::lane::{Lane, LaneId};
@@ -28,6 +29,7 @@ pub struct RunContext {
     pub shared: Arc<Shared>,
     pub target: Arc<Target>,
     pub gate: Arc<Gate>,
+    pub stamps: Option<Arc<Stamps>>,
     pub messages: Sender<Message>,
 }
 
@@ -71,6 +73,7 @@ fn new_lane(context: &RunContext, id: LaneId, own_thread: bool) -> Lane {
         id,
         own_thread,
         context.shared.clone(),
+        context.stamps.as_ref(),
         context.messages.clone(),
     )
 }

@@ -16,6 +16,7 @@ use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sequence::Sequence;
 use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
+use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
@@ -56,6 +57,9 @@ pub struct Lane {
     counts: IntervalCounts,
     slots: SlotTimes,
     lost_ios: u64,
+    /// Of the warm-up as well.
+    verified_bytes: u64,
+    verify_read_bytes: u64,
     load: ThreadLoad,
 }
 
@@ -65,6 +69,7 @@ impl Lane {
         id: LaneId,
         own_thread: bool,
         shared: Arc<Shared>,
+        stamps: Option<&Arc<Stamps>>,
         messages: Sender<Message>,
     ) -> Self {
         let stream = &job.streams[id.stream];
@@ -76,15 +81,16 @@ impl Lane {
             || stream.sync_every.is_some()
             || stream.verify;
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
-        let nonce = seed::mix(job.seed ^ crate::measure::clock::monotonic_ns());
         Self {
             id,
             schedule,
             begun_ns: 0,
             sequence: Sequence::new(job, id.stream, id.thread),
             arrivals: Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
-            filler: Filler::new(&stream.data, smallest_bytes, generator(Purpose::Data)),
-            verifier: stream.verify.then(|| Verifier::new(job.block_bytes, nonce)),
+            filler: Filler::new(&stream.data, smallest_bytes, fastrand::Rng::new()),
+            verifier: stamps
+                .filter(|_| stream.verify)
+                .map(|stamps| Verifier::new(job.block_bytes, stamps.clone())),
             pause: Pause::of(stream),
             plain: !limited && !more,
             tracked: stream.verify || stream.pauses(),
@@ -98,6 +104,8 @@ impl Lane {
             counts: IntervalCounts::new(id.lane, schedule, messages),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
+            verified_bytes: 0,
+            verify_read_bytes: 0,
             load: ThreadLoad::new(id.stream, own_thread),
             shared,
         }
@@ -287,6 +295,9 @@ impl Lane {
         };
         for _ in 0..REDRAWS {
             if verifier.try_begin(op.offset_bytes, op.size_bytes, op.modifies()) {
+                if op.kind == Kind::Io(Direction::Trim) {
+                    verifier.forget(op.offset_bytes, op.size_bytes);
+                }
                 return Next::Op(op);
             }
             if !self.sequence.redraw(&mut op) {
@@ -405,9 +416,11 @@ impl Lane {
         let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
         if included {
             self.counts.tally.verified_bytes += verdict.verified_bytes;
-            self.counts.tally.verify_errors += verdict.errors;
+            self.counts.tally.verify_errors += verdict.mismatches.len() as u64;
         }
-        if let Some(mismatch) = verdict.first {
+        self.verified_bytes += verdict.verified_bytes;
+        self.verify_read_bytes += verdict.read_bytes;
+        for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }
     }
@@ -416,6 +429,9 @@ impl Lane {
     pub fn cancel(&mut self, op: &Op) {
         if let Some(verifier) = &mut self.verifier {
             verifier.end(op.offset_bytes, op.size_bytes);
+            if op.kind == Kind::Io(Direction::Write) {
+                verifier.take_back(op.offset_bytes, op.size_bytes);
+            }
         }
     }
 
@@ -458,6 +474,8 @@ impl Lane {
             exhausted: self.exhausted,
             backlog_ios: self.backlog(over_ns),
             lost_ios: self.lost_ios,
+            verified_bytes: self.verified_bytes,
+            verify_read_bytes: self.verify_read_bytes,
             load: self.load.end(over_ns),
             ..self.slots_end(over_ns)
         };

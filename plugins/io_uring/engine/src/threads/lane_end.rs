@@ -19,6 +19,9 @@ pub struct LaneEnd {
     pub last_ns: Option<u64>,
     pub backlog_ios: u64,
     pub lost_ios: u64,
+    /// Of the warm-up as well: what was found right, and what it is part of.
+    pub verified_bytes: u64,
+    pub verify_read_bytes: u64,
     /// None where several threads share the lane.
     pub load: Option<Load>,
 }

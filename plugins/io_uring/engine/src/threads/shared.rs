@@ -10,7 +10,7 @@ use crate::job::event::Facts;
 use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
-use crate::target::verify::Mismatch;
+use crate::target::verify::{FAULTS, Mismatch};
 
 /// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
@@ -19,6 +19,15 @@ const FIRST_ERRORS: u64 = 64;
 
 const STOP_DRAIN_NS: u64 = 2_000_000_000;
 pub const END_DRAIN_NS: u64 = 30_000_000_000;
+
+const MISMATCHES_KEPT: usize = 8;
+
+/// Blocks that were not what was last written.
+#[derive(Default)]
+struct Mismatches {
+    counts: [u64; FAULTS.len()],
+    first: Vec<Mismatch>,
+}
 
 #[derive(Debug, Clone)]
 pub struct IoError {
@@ -59,7 +68,7 @@ pub struct Shared {
     any_success: AtomicBool,
     too_many_errors: AtomicBool,
     first_error: Mutex<Option<IoError>>,
-    first_mismatch: Mutex<Option<Mismatch>>,
+    mismatches: Mutex<Mismatches>,
 }
 
 impl Shared {
@@ -74,7 +83,7 @@ impl Shared {
             any_success: AtomicBool::new(false),
             too_many_errors: AtomicBool::new(false),
             first_error: Mutex::new(None),
-            first_mismatch: Mutex::new(None),
+            mismatches: Mutex::default(),
         }
     }
 
@@ -132,7 +141,11 @@ impl Shared {
     }
 
     pub fn mismatched(&self, mismatch: Mismatch) {
-        lock(&self.first_mismatch).get_or_insert(mismatch);
+        let mut found = lock(&self.mismatches);
+        found.counts[mismatch.fault as usize] += 1;
+        if found.first.len() < MISMATCHES_KEPT {
+            found.first.push(mismatch);
+        }
     }
 
     /// The error that makes the run a failure, and how many there were.
@@ -149,10 +162,19 @@ impl Shared {
         if let Some(error) = lock(&self.first_error).as_ref() {
             facts.insert("first_error".into(), error.facts());
         }
-        if let Some(mismatch) = lock(&self.first_mismatch).as_ref() {
-            let value = json!({"offset": mismatch.offset_bytes, "what": mismatch.what});
-            facts.insert("first_verify_error".into(), value);
+        facts
+    }
+
+    /// How many blocks were wrong in each way, and the first of them.
+    pub fn mismatch_facts(&self) -> Facts {
+        let found = lock(&self.mismatches);
+        let mut facts = Facts::new();
+        for (fault, name) in FAULTS {
+            facts.insert(name.into(), json!(found.counts[fault as usize]));
         }
+        let first = found.first.iter();
+        let first = first.map(|one| json!({"offset": one.offset_bytes, "what": one.what}));
+        facts.insert("first".into(), first.collect());
         facts
     }
 }

@@ -1,0 +1,66 @@
+"""Which blocks of a target were written with `verify`, across runs and sessions.
+
+A backend that verifies keeps a map of generations in a file, beside the folders of the
+sessions: what it knows of a block must be there when it is read, whoever reads it. Who
+writes without leaving stamps makes the blocks that it writes unknown, before it begins.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ioplan.backends import Drive, StampingDrive, TargetFacts
+from ioplan.guard.purge.kernel import punch_hole
+from ioplan.job import Job, JobStream
+from ioplan.planner.run_id import digest
+from ioplan.runner.state_ledger import target_key
+from ioplan.store.session_folder import make_private
+
+NAME = "stamps"
+HEADER_BYTES, ENTRY_BYTES = 4096, 4
+"""As the engine lays the file out: an entry for each logical block."""
+
+
+class StampFile:
+    """The file of one target; without a folder there is none."""
+
+    def __init__(self, sessions: Path | None, facts: TargetFacts) -> None:
+        """`sessions` is the folder that has a folder for each session."""
+        self.path = sessions / NAME / digest(target_key(facts)) if sessions else None
+
+    def before(self, job: Job, drive: Drive) -> None:
+        """A run is about to begin. Raises OSError."""
+        keeps = isinstance(drive, StampingDrive)
+        if isinstance(drive, StampingDrive):
+            verifies = any(stream.verify for stream in job.streams)
+            drive.stamps = self._made() if verifies else None
+        for stream in job.streams:
+            if stream.writes and not (keeps and stream.verify):
+                self._forget_region(stream, job.block_bytes)
+
+    def forget(self) -> None:
+        """The target is about to be purged. Raises OSError."""
+        if self.path:
+            self.path.unlink(missing_ok=True)
+
+    def _made(self) -> Path | None:
+        if self.path:
+            make_private(self.path.parent)
+        return self.path
+
+    def _forget_region(self, stream: JobStream, block_bytes: int) -> None:
+        if self.path is None or not self.path.exists():
+            return
+        start, end = (
+            HEADER_BYTES + edge_bytes // block_bytes * ENTRY_BYTES
+            for edge_bytes in (stream.region_start_bytes, stream.region_end_bytes)
+        )
+        fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            with suppress(OSError):
+                return punch_hole(fd, start, end - start)
+            self.path.unlink()  # a file system without holes: nothing is known
+        finally:
+            os.close(fd)

@@ -1,0 +1,213 @@
+//! Which generation of each logical block was written last with `verify`.
+//!
+//! A map with 32 bits for each block, shared by all threads of a run. In a file that the
+//! job names it holds for later runs as well: the kernel keeps the pages of a process
+//! that is killed. Without a file it ends with the run.
+//!
+//! An entry is 0 where nothing is known, else a generation of 30 bits, and, from before
+//! the write is submitted until it is acknowledged, `IN_FLIGHT`. Of a block whose write
+//! was in flight at a kill either generation is right.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::job::Job;
+use crate::job::failure::{Cause, Failure};
+
+/// The bytes before the first entry: a page.
+const HEADER_BYTES: u64 = 4096;
+const ENTRY_BYTES: u64 = 4;
+const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
+const VERSION: u64 = 1;
+/// Where the header says in which boot of the host the file is in use; 0 after its end.
+const IN_USE_AT: u64 = 40;
+
+pub const GENERATION: u32 = (1 << 30) - 1;
+pub const IN_FLIGHT: u32 = 1 << 31;
+/// Of a write in flight: what was there before is not known either.
+pub const UNKNOWN_BEFORE: u32 = 1 << 30;
+
+pub struct Stamps {
+    base: NonNull<u8>,
+    length_bytes: usize,
+    blocks: u64,
+    file: Option<File>,
+    /// Tells blocks of this map from those of another.
+    key: u64,
+}
+
+// SAFETY: the entries are atomic, and the mapping lives as long as the value.
+unsafe impl Send for Stamps {}
+// SAFETY: as above.
+unsafe impl Sync for Stamps {}
+
+impl Stamps {
+    /// The map of a job that verifies, in its file if it names one.
+    pub fn open(job: &Job) -> Result<Self, Failure> {
+        let blocks = job.capacity_bytes / job.block_bytes;
+        let opened = match &job.stamps {
+            None => Self::map(None, blocks, fastrand::u64(..)),
+            Some(path) => Self::in_file(path, job, blocks),
+        };
+        opened.map_err(|error| {
+            let what = job.stamps.as_deref().unwrap_or("memory");
+            Failure::new(
+                if error.raw_os_error() == Some(libc::ENOSPC) {
+                    Cause::NoSpace
+                } else {
+                    Cause::Memory
+                },
+                format!("what is written with 'verify' cannot be remembered in {what}: {error}"),
+            )
+        })
+    }
+
+    fn in_file(path: &str, job: &Job, blocks: u64) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(Path::new(path))?;
+        let key = match known_key(&file, job)? {
+            Some(key) => key,
+            None => begin(&file, job, blocks)?,
+        };
+        for stream in job
+            .streams
+            .iter()
+            .filter(|stream| stream.verify && stream.writes())
+        {
+            let [start, end] = [stream.region_start_bytes, stream.region_end_bytes]
+                .map(|bytes| HEADER_BYTES + bytes / job.block_bytes * ENTRY_BYTES);
+            // A page for which the disk has no room would kill the process when written.
+            // SAFETY: a call on an open file; it touches no memory.
+            let errno = unsafe {
+                libc::posix_fallocate(file.as_raw_fd(), start as i64, (end - start) as i64)
+            };
+            if errno != 0 {
+                return Err(io::Error::from_raw_os_error(errno));
+            }
+        }
+        file.write_all_at(&boot().to_le_bytes(), IN_USE_AT)?;
+        file.sync_data()?;
+        Self::map(Some(file), blocks, key)
+    }
+
+    fn map(file: Option<File>, blocks: u64, key: u64) -> io::Result<Self> {
+        let length_bytes = (HEADER_BYTES + blocks * ENTRY_BYTES) as usize;
+        let (flags, fd) = match &file {
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags | libc::MAP_NORESERVE,
+                fd,
+                0,
+            )
+        };
+        let base = (address != libc::MAP_FAILED).then(|| NonNull::new(address.cast()));
+        let base = base.flatten().ok_or_else(io::Error::last_os_error)?;
+        Ok(Self {
+            base,
+            length_bytes,
+            blocks,
+            file,
+            key,
+        })
+    }
+
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    fn entry(&self, block: u64) -> &AtomicU32 {
+        assert!(block < self.blocks);
+        let at = (HEADER_BYTES + block * ENTRY_BYTES) as usize;
+        // SAFETY: inside the mapping, aligned to 4 bytes, and only used atomically.
+        unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() }
+    }
+
+    pub fn get(&self, block: u64) -> u32 {
+        self.entry(block).load(Ordering::Relaxed)
+    }
+
+    pub fn set(&self, block: u64, value: u32) {
+        self.entry(block).store(value, Ordering::Relaxed);
+    }
+
+    /// The run has ended: what it knows outlasts the host, too.
+    pub fn close(&self) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        // SAFETY: exactly the mapping.
+        let rc =
+            unsafe { libc::msync(self.base.as_ptr().cast(), self.length_bytes, libc::MS_SYNC) };
+        if rc != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        file.write_all_at(&0u64.to_le_bytes(), IN_USE_AT)
+    }
+}
+
+impl Drop for Stamps {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `map` returned; nothing refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.length_bytes) };
+    }
+}
+
+/// The key of a file that was made for this target and can be believed. One that was in use
+/// when the host went down may know less than the target.
+fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
+    let mut header = [0; 48];
+    if let Err(error) = file.read_exact_at(&mut header, 0) {
+        return match error.kind() {
+            io::ErrorKind::UnexpectedEof => Ok(None),
+            _ => Err(error),
+        };
+    }
+    let word = |at: usize| {
+        let bytes = header[8 * at..].first_chunk::<8>();
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let [magic, version, block_bytes, capacity_bytes, key, in_use] = std::array::from_fn(word);
+    let same = (magic, version) == (MAGIC, VERSION)
+        && (block_bytes, capacity_bytes) == (job.block_bytes, job.capacity_bytes);
+    Ok((same && (in_use == 0 || in_use == boot())).then_some(key))
+}
+
+/// Makes the file anew; returns its key.
+fn begin(file: &File, job: &Job, blocks: u64) -> io::Result<u64> {
+    file.set_len(0)?;
+    file.set_len(HEADER_BYTES + blocks * ENTRY_BYTES)?;
+    let key = fastrand::u64(..);
+    let header = [MAGIC, VERSION, job.block_bytes, job.capacity_bytes, key];
+    let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+    file.write_all_at(&bytes, 0)?;
+    Ok(key)
+}
+
+/// Identifies this boot of the host; never 0.
+fn boot() -> u64 {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = id
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(16)
+        .collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(1).max(1)
+}

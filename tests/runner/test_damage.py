@@ -1,0 +1,323 @@
+"""Data that is damaged below the target: `verify` finds it, in a later session too.
+
+The rows of the second table in dsl/faults.md are those of DAMAGES.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import paths
+import pytest
+from command import Done, ioplan, plan_file
+from started import started
+from survived import last_run
+
+from ioplan.guard.purge.kernel import punch_hole
+
+MIB, BLOCK = 1 << 20, 512
+SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK
+FILL = 'test "Fill" { run sequential 128KiB 0/100, qd 4, verify, 1 pass }'
+CHECK = """test "Check" {
+  run sequential 128KiB 100/0, verify, 1 pass
+  expect verified >= 100%
+}"""
+DOCUMENT = paths.ROOT / "dsl/faults.md"
+BEGIN, END = "<!-- damage: begin -->\n", "<!-- damage: end -->"
+
+
+class Disk:
+    """What is below the target, now and before it was written the last time."""
+
+    def __init__(self, path: Path, old: bytes) -> None:
+        self.path, self.old, self.new = path, old, path.read_bytes()
+
+    def put(self, offset: int, data: bytes) -> None:
+        with self.path.open("r+b") as file:
+            file.seek(offset)
+            file.write(data)
+
+    def undo(self, offset: int, length: int) -> None:
+        """As if the last write of these bytes had never come."""
+        self.put(offset, self.old[offset : offset + length])
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A row: what happens to the data, how it is made here, and what is said."""
+
+    name: str
+    how: str
+    do: Callable[[Disk], object]
+    said: str
+
+
+def zeroed(disk: Disk) -> None:
+    disk.put(MIB, bytes(50 * BLOCK))
+
+
+def trimmed(disk: Disk) -> None:
+    with disk.path.open("r+b") as file:
+        punch_hole(file.fileno(), MIB, MIB)
+
+
+def foreign(disk: Disk) -> None:
+    disk.put(2 * MIB, b"somebody's data " * 256)
+
+
+def beheaded(disk: Disk) -> None:
+    disk.put(3 * MIB, bytes(40))
+
+
+def flipped(disk: Disk) -> None:
+    at = MIB + 300
+    disk.put(at, bytes([disk.new[at] ^ 1]))
+
+
+def lost(disk: Disk) -> None:
+    disk.undo(MIB, 4096)
+
+
+def misdirected(disk: Disk) -> None:
+    disk.undo(MIB, 4096)
+    disk.put(2 * MIB, disk.new[MIB : MIB + 4096])
+
+
+def torn(disk: Disk) -> None:
+    disk.undo(MIB + 64 * 1024, 64 * 1024)
+
+
+def torn_inside(disk: Disk) -> None:
+    disk.undo(MIB + 256, 256)
+
+
+def stale(disk: Disk) -> None:
+    disk.undo(0, SIZE)
+
+
+NO_STAMP = "(no stamp, where generation 2 was written)"
+OLD = "(generation 1 was read, 2 was written last)"
+DAMAGES = (
+    Damage(
+        "blocks are zeroed",
+        "50 blocks overwritten with zeros",
+        zeroed,
+        f"50 of {BLOCKS} blocks carry no stamp; the first at byte 1048576, 1049088, "
+        f"1049600, 1050112, 1050624 {NO_STAMP}",
+    ),
+    Damage(
+        "blocks are trimmed",
+        "1 MiB punched out",
+        trimmed,
+        f"2048 of {BLOCKS} blocks carry no stamp; the first at byte 1048576, 1049088, "
+        f"1049600, 1050112, 1050624 {NO_STAMP}",
+    ),
+    Damage(
+        "foreign data",
+        "4 KiB of text written",
+        foreign,
+        f"8 of {BLOCKS} blocks carry no stamp; the first at byte 2097152, 2097664, "
+        f"2098176, 2098688, 2099200 {NO_STAMP}",
+    ),
+    Damage(
+        "a header is overwritten",
+        "40 zeros at the head of a block",
+        beheaded,
+        f"1 of {BLOCKS} blocks carry no stamp; the first at byte 3145728 {NO_STAMP}",
+    ),
+    Damage(
+        "a bit is flipped",
+        "one bit of a block changed",
+        flipped,
+        f"1 of {BLOCKS} blocks do not match their checksum; the first at byte 1048576 "
+        "(the checksum does not match the data)",
+    ),
+    Damage(
+        "a write is lost",
+        "4 KiB as before the last write",
+        lost,
+        f"8 of {BLOCKS} blocks are older than what was written last; the first at byte "
+        f"1048576, 1049088, 1049600, 1050112, 1050624 {OLD}",
+    ),
+    Damage(
+        "a write is misdirected",
+        "what belongs to one place is in another, which is lost where it belongs",
+        misdirected,
+        f"8 of {BLOCKS} blocks were written for another offset, 8 of {BLOCKS} blocks are "
+        "older than what was written last; the first at byte 1048576, 1049088, 1049600, "
+        f"1050112, 1050624 {OLD}",
+    ),
+    Damage(
+        "a write is torn",
+        "the second half of 128 KiB as before the last write",
+        torn,
+        f"128 of {BLOCKS} blocks are older than what was written last; the first at byte "
+        f"1114112, 1114624, 1115136, 1115648, 1116160 {OLD}",
+    ),
+    Damage(
+        "a write is torn inside a block",
+        "the second half of 512 B as before the last write",
+        torn_inside,
+        f"1 of {BLOCKS} blocks do not match their checksum; the first at byte 1048576 "
+        "(the checksum does not match the data)",
+    ),
+    Damage(
+        "all is stale",
+        "the target as before the last session",
+        stale,
+        f"{BLOCKS} of {BLOCKS} blocks are older than what was written last; the first "
+        f"at byte 0, 512, 1024, 1536, 2048 {OLD}",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    folder: Path
+
+    @property
+    def target(self) -> Path:
+        return self.folder / "scratch.bin"
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "results.db"
+
+    def words(self, text: str, *more: str) -> list[str | Path]:
+        plan = plan_file(self.folder, text)
+        return [plan, "--target", self.target, "--store", self.store, *more]
+
+    def run(self, text: str, *more: str) -> Done:
+        return ioplan("run", *self.words(text, *more), "--json")
+
+    def good(self, text: str, *more: str) -> str:
+        """A session that must go well; returns what was verified."""
+        done = self.run(text, *more)
+        assert done.code == 0, done.err
+        return self.verified()
+
+    def message(self) -> str:
+        """Of the last run, with generations that begin at 1."""
+        record, _ = last_run(self.store)
+        assert (record.status, record.cause) == ("failed", "verify"), record.message
+        text = record.message.replace(f"{self.target}: ", "")
+        text = re.sub(r"where generation \d+ ", "where generation 2 ", text)
+        return re.sub(
+            r"generation \d+ was read, \d+ was", "generation 1 was read, 2 was", text
+        )
+
+    def verified(self) -> str:
+        record, _ = last_run(self.store)
+        (stream,) = record.streams
+        read = stream.directions.get("read")
+        return f"{stream.verified_bytes} of {read.bytes if read else 0}"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Disk]:
+    """A target that two sessions have written with `verify`."""
+    place = Place(tmp_path_factory.mktemp("damage"))
+    place.good(FILL, "--create", f"{SIZE // MIB}MiB")
+    old = place.target.read_bytes()
+    place.good(FILL)
+    return place, Disk(place.target, old)
+
+
+@pytest.fixture
+def sound(written: tuple[Place, Disk]) -> Iterator[tuple[Place, Disk]]:
+    place, disk = written
+    yield place, disk
+    disk.put(0, disk.new)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.name)
+def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
+    place, disk = sound
+    damage.do(disk)
+    assert place.run(CHECK).code != 0
+    assert place.message() == damage.said
+
+
+@pytest.mark.slow
+def test_sound_data_is_verified_whole(sound: tuple[Place, Disk]) -> None:
+    place, _ = sound
+    assert place.good(CHECK) == f"{SIZE} of {SIZE}"
+    shown = ioplan("run", *place.words(CHECK)).out
+    assert f"verified {BLOCKS} of {BLOCKS} blocks" in shown
+    assert re.search(r" verified\s*\n.*\n.* 100 %\s", shown), shown
+
+
+@pytest.mark.slow
+def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
+    assert place.run(CHECK, "--create", "1MiB").code != 0
+    record, _ = last_run(place.store)
+    assert record.cause == "verify"
+    assert record.message.startswith("verified 0 of 2048 blocks: nothing that was read")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["io_uring", "fio"])
+def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -> None:
+    place.good(FILL, "--create", "4MiB")
+    plain = 'test "T" { run random 4KiB 0/100, region 0%..25%, 1 pass }'
+    place.good(plain, "--backend", by)
+    done = place.run(CHECK)
+    assert done.code == 1, done.err
+    assert place.verified() == f"{3 * MIB} of {4 * MIB}"
+    place.good(FILL)
+    assert place.good(CHECK) == f"{4 * MIB} of {4 * MIB}"
+
+
+@pytest.mark.slow
+def test_trimmed_blocks_are_unknown_until_written_again(place: Place) -> None:
+    place.good(FILL, "--create", "4MiB")
+    trims = (
+        'test "T" { run random 64KiB 50/50, trim 100%, verify, region 0%..50%, 1 pass }'
+    )
+    place.good(trims)
+    assert place.run(CHECK).code == 1
+    assert place.verified() == f"{2 * MIB} of {4 * MIB}"
+
+
+@pytest.mark.slow
+def test_a_purge_forgets_all(place: Place) -> None:
+    place.good(FILL, "--create", "4MiB")
+    purged = CHECK.replace("run", "after new run")
+    assert place.run(f"precondition new {{ purge }} {purged}").code != 0
+    assert place.message().startswith(f"verified 0 of {BLOCKS} blocks")
+
+
+@pytest.mark.slow
+def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> None:
+    place.good(FILL, "--create", "4MiB")
+    endless = 'test "T" { run random 16KiB 0/100, qd 16, verify for 60s }'
+    with started(*place.words(endless)) as session:
+        session.until("progress")
+        os.kill(session.backend, signal.SIGKILL)
+        assert session.end() != 0
+    assert place.good(CHECK) == f"{4 * MIB} of {4 * MIB}"
+    Disk(place.target, b"").put(MIB, bytes(4096))
+    assert place.run(CHECK).code != 0
+    assert place.message().startswith(f"8 of {BLOCKS} blocks carry no stamp")
+
+
+def test_the_table_is_that_of_the_document(renew: bool) -> None:
+    head = "| damage | made by | what a person reads |\n| --- | --- | --- |\n"
+    rows = "".join(f"| {d.name} | {d.how} | {d.said} |\n" for d in DAMAGES)
+    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    wanted = f"{before}{BEGIN}{head}{rows}{END}{after}"
+    if renew:
+        DOCUMENT.write_text(wanted)
+    assert DOCUMENT.read_text() == wanted
