@@ -43,6 +43,21 @@ def imported(*words: str, **env: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
+COLLECTS = """
+import gc, sys
+from ioplan.cli import main
+sys.argv = ["ioplan", "check", sys.argv[1]]
+try:
+    main()
+except SystemExit:
+    sys.exit(not gc.isenabled() or gc.get_freeze_count() < 10_000)
+"""
+
+
+def test_a_command_collects_garbage_but_not_in_what_is_imported() -> None:
+    subprocess.run([sys.executable, "-c", COLLECTS, DEMO], check=True)
+
+
 def tables_are_made() -> None:
     """As a package has them; a checkout makes them on the first use."""
     imported("check", DEMO)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from ioplan.cli.exit_codes import INTERRUPTED
 
 
 def main() -> None:
-    """The entry point; Ctrl-C ends it in one line while it is still being imported."""
+    """The entry point; Ctrl-C ends it in one line while it is still being imported.
+
+    Garbage is collected once a command is imported, which makes none.
+    """
+    gc.disable()
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 

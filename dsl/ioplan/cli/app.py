@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -50,8 +51,16 @@ def _command(command: Command, values: dict[str, Any]) -> int:
     """Import what does it, and do it."""
     module, _, name = command.call.partition(":")
     function = getattr(import_module(f"{COMMANDS}.{module}"), name)
+    _collect_garbage()
     code: int | None = function(**values)
     return code or HELD
+
+
+def _collect_garbage() -> None:
+    """From now on, but not in what was imported: that took a fifth of a short run."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _guarded(do: Callable[[], int], as_json: bool = False) -> int:
