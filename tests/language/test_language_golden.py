@@ -72,6 +72,7 @@ def dump(plan: CheckedPlan) -> str:
     rows = [f"plan {plan.title}"]
     rows += [f"profile {plan.profile}"] if plan.profile != FULL else []
     rows += [f"on failure {plan.on_failure}"] if plan.on_failure else []
+    rows += [f"accept {kind}" for kind in plan.accepted]
     rows += ["on unsteady continue"] if plan.on_unsteady == "continue" else []
     rows += [f"param {name} = {text}" for name, text in plan.parameters.items()]
     for test in plan.tests:

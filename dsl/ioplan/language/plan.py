@@ -269,7 +269,8 @@ class CheckedPlan(Checked):
 
     `profile` is the set of values that was picked, "full" the plan's own.
     `on_failure` is None where the plan leaves it to the lab. `on_unsteady` says whether
-    a steady state that is not reached makes the session's exit code 1.
+    a steady state that is not reached makes the session's exit code 1. `accepted` are
+    the kinds of mistakes that are meant so.
     """
 
     title: str
@@ -278,6 +279,7 @@ class CheckedPlan(Checked):
     profile: str = FULL
     on_failure: Literal["stop", "continue"] | None = None
     on_unsteady: Literal["fail", "continue"] = "fail"
+    accepted: tuple[str, ...] = ()
     tests: tuple[Test, ...]
     time_scale: float = 1.0
     text: str

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
+from ioplan.language.mistakes.mistakes import Mistake
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.session import Session
@@ -23,7 +24,8 @@ class SessionContext:
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power; `sessions` is the folder with a folder for each session.
+    power; `sessions` is the folder with a folder for each session; `mistakes` are what
+    is told before the first run, and in the records.
     """
 
     plan: CheckedPlan
@@ -40,3 +42,4 @@ class SessionContext:
     limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()
     sessions: Path | None = None
+    mistakes: tuple[Mistake, ...] = ()

@@ -17,6 +17,9 @@ class SessionObserver:
     def note(self, text: str) -> None:
         """Something worth a line."""
 
+    def warned(self, kind: str, text: str, help: str) -> None:
+        """A classic mistake of the plan, before the first run, and what to write."""
+
     def step(self, step: Step, number: int) -> None:
         """A step starts, the first with number 1."""
 

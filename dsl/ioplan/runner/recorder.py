@@ -12,6 +12,7 @@ from ioplan.records.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.fit import described, gaps_of
+from ioplan.runner.mistakes import run_key, texts_by_run
 from ioplan.workload import Workload
 
 
@@ -22,6 +23,7 @@ class Recorder:
         self.context = context
         self.version = context.backend.availability(context.options).version
         self.seq = context.store.last_seq(context.session.id)
+        self.mistakes = texts_by_run(context.mistakes)
 
     def record(
         self, step: Run | Prepare, workload: Workload, job: Job, outcome: RunOutcome
@@ -50,9 +52,14 @@ class Recorder:
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
             telemetry=outcome.telemetry.means,
-            warnings=tuple(_warnings(outcome)),
+            warnings=(*self._mistakes(step), *_warnings(outcome)),
             substitutions=self._substitutions(job),
         )
+
+    def _mistakes(self, step: Run | Prepare) -> list[str]:
+        """What is wrong with a run before it has begun."""
+        known = self.mistakes
+        return known.get(run_key(step), []) if isinstance(step, Run) else []
 
     def _substitutions(self, job: Job) -> tuple[str, ...]:
         gaps = gaps_of(self.context.backend, job, self.context.options)

@@ -53,6 +53,7 @@ class SessionRunner:
             try:
                 self.observer.session_started(self.context.session, self.left_s)
                 self._report_host()
+                self._report_mistakes()
                 if self.ledger.why:
                     self.step_runner.note("state", self.ledger.why)
                 self._run_tests(unfold(self.context.plan))
@@ -74,6 +75,12 @@ class SessionRunner:
             self.observer.note(f"warning: {text}")
         if unavailable := host.get("not_measured"):
             self.observer.note(f"not measured: {', '.join(unavailable)}")
+
+    def _report_mistakes(self) -> None:
+        """Each once, however many runs it is of."""
+        found = {one.text: one for one in self.context.mistakes}
+        for one in found.values():
+            self.observer.warned(one.kind, one.text, one.help)
 
     def _finish(self) -> None:
         """Store how the session ended, if the store still works, and report it."""

@@ -9,8 +9,10 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_plan
+from ioplan.core.text import counted
 from ioplan.language.check.modules import read_text
-from ioplan.language.errors.diagnostic import PlanError, in_order
+from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
+from ioplan.language.mistakes.warnings import warnings_of
 from ioplan.language.syntax.formatter import format_text
 
 DIFFERENT = 1
@@ -25,7 +27,7 @@ def check_plans(
     code, found = HELD, []
     for path in plans:
         try:
-            checked_plan(path, settings, profile=profile)
+            found += warnings_of(checked_plan(path, settings, profile=profile))
         except PlanError as error:
             code = USAGE
             found += in_order(error.diagnostics)
@@ -33,8 +35,15 @@ def check_plans(
         print(json.dumps([one.as_json() for one in found], indent=2))
     elif found:
         print_message("\n\n".join(one.render() for one in found))
-        print_message(f"\n{len(found)} error{'s' * (len(found) > 1)}")
+        print_message(f"\n{_counts(found)}")
     return code
+
+
+def _counts(found: list[Diagnostic]) -> str:
+    """`2 errors, 1 warning`."""
+    severities = [one.severity for one in found]
+    kinds = ((severities.count(kind), kind) for kind in ("error", "warning"))
+    return ", ".join(counted(count, kind) for count, kind in kinds if count)
 
 
 def format_plans(plans: list[Path], check: bool) -> int:

@@ -53,6 +53,7 @@ from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit import misfits, shortfalls
 from ioplan.runner.host_facts import host_facts
+from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.outcome import SessionOutcome
 from ioplan.runner.seal import sign
@@ -171,6 +172,7 @@ def run_session(
             limits=_limits(choice),
             meter=meter,
             sessions=folder.parent,
+            mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
         )
         code = _run_in(context, options, console)
     if choice.lab.results:

@@ -27,6 +27,9 @@ class JsonLines(SessionObserver):
     def note(self, text: str) -> None:
         self._write("note", text=text)
 
+    def warned(self, kind: str, text: str, help: str) -> None:
+        self._write("warning", kind=kind, text=text, help=help)
+
     def step(self, step: Step, number: int) -> None:
         fields: dict[str, Any] = {"number": number, "test": step.test.title}
         fields |= {"what": type(step).__name__.lower(), "text": str(step)}

@@ -31,6 +31,7 @@ class Lines(SessionObserver):
         self.left_s = 0.0
         self.told_mode = False
         self.kept_runs = 0
+        self.warnings: set[str] = set()
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
@@ -45,6 +46,13 @@ class Lines(SessionObserver):
         """At a terminal wrapped by words, as it may be long."""
         whole = not self.console.is_terminal
         self.console.print(line(text, "dim"), soft_wrap=whole, highlight=False)
+
+    def warned(self, kind: str, text: str, help: str) -> None:
+        """At a terminal wrapped by words; the runs do not say it again."""
+        whole = not self.console.is_terminal
+        for part in (f"warning: {text}", f"  {help}"):
+            self.console.print(line(part, "yellow"), soft_wrap=whole, highlight=False)
+        self.warnings.add(text)
 
     def step(self, step: Step, number: int) -> None:
         self.number = number
@@ -68,7 +76,8 @@ class Lines(SessionObserver):
         if verified := verified_line(record):
             self.say(f"       {verified}", "dim")
         for warning in record.warnings:
-            self.say(f"       warning: {warning}", "yellow")
+            if warning not in self.warnings:
+                self.say(f"       warning: {warning}", "yellow")
 
     def _tell_streams(self, record: RunRecord) -> None:
         """Of several streams a line on each, by direction."""

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from ioplan.core.text import did_you_mean
 from ioplan.language.check.modules import (
     Loader,
     Module,
@@ -26,6 +27,7 @@ from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import PlanError, too_deep
+from ioplan.language.mistakes.kinds import KINDS
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
@@ -92,6 +94,7 @@ def _checked(
         profile=profile,
         on_failure=_on_failure(main, parameters.findings),
         on_unsteady=_on_unsteady(main, parameters.findings),
+        accepted=_accepted(main, parameters.findings),
         tests=tests,
         time_scale=time_scale,
         text=main.source.text,
@@ -117,6 +120,25 @@ def _on_unsteady(main: Module, findings: Findings) -> Literal["fail", "continue"
     """What it means that a steady state was asked for and not reached."""
     said = _said(tree.OnUnsteady, "'on unsteady'", main, findings)
     return "continue" if said == "continue" else "fail"
+
+
+def _accepted(main: Module, findings: Findings) -> tuple[str, ...]:
+    """The kinds of mistakes that are meant so, each said once."""
+    seen: dict[str, Span] = {}
+    for item in main.file.items:
+        if not isinstance(item, tree.Accept):
+            continue
+        kind = item.what.text
+        if kind not in KINDS:
+            findings.error(
+                f"there is no kind of mistake {kind!r}{did_you_mean(kind, KINDS)}",
+                item.what.span,
+                "accept one of: " + ", ".join(f'"{one}"' for one in KINDS),
+            )
+        elif kind in seen:
+            findings.twice(f"'accept' of {kind!r}", item.span, seen[kind])
+        seen.setdefault(kind, item.span)
+    return tuple(seen)
 
 
 def _said(kind: type[tree.Outcome], name: str, main: Module, findings: Findings) -> str:

@@ -127,6 +127,7 @@ PLAIN = {
     "SETTING": "a name and '='",
     "_ON_FAILURE": "'on failure'",
     "_ON_UNSTEADY": "'on unsteady'",
+    "_ACCEPT": "'accept'",
     "_ON_HOSTS": "'on hosts'",
     "NAME": "a name",
     "QUANTITY": "a quantity",

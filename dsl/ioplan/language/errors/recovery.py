@@ -14,7 +14,7 @@ from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Source, Span
 
 ITEM = re.compile(
-    r"(?:plan|use|test)\s*\"|on\s+(?:failure|unsteady)\b"
+    r"(?:plan|use|test|accept)\s*\"|on\s+(?:failure|unsteady)\b"
     r"|(?:param|profile|workload|precondition)\s+\w+\s*[={]"
 )
 ITEM_START = re.compile(rf"^[ \t]*(?:{ITEM.pattern})", re.M)

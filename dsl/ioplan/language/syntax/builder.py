@@ -89,6 +89,9 @@ class Builder:
     def on_unsteady(self, meta: Extent, parts: list[Any]) -> tree.OnUnsteady:
         return tree.OnUnsteady(self.at(meta), self.word(parts[0]))
 
+    def accept(self, meta: Extent, parts: list[Any]) -> tree.Accept:
+        return tree.Accept(self.at(meta), self.quoted(parts[0]))
+
     def workload(self, meta: Extent, parts: list[Any]) -> tree.Workload:
         name, *rest = parts
         if isinstance(rest[0], tree.Spec):

@@ -31,6 +31,8 @@ def item(node: tree.Item) -> list[str]:
         return [f"profile {node.name.text} {{"]
     if isinstance(node, tree.OnFailure):
         return [f"on failure {node.what.text}"]
+    if isinstance(node, tree.Accept):
+        return [f"accept {node.what.span.text}"]
     if isinstance(node, tree.OnUnsteady):
         return [f"on unsteady {node.what.text}"]
     if isinstance(node, tree.Precondition):

@@ -217,8 +217,8 @@ def _apart(lines: list[Line]) -> set[int]:
 
 
 def _short(item: tree.Item) -> bool:
-    """`use`, `param`, `on failure` and `on unsteady` may stand together."""
-    return isinstance(item, tree.Use | tree.Param | tree.Outcome)
+    """`use`, `param`, `on …` and `accept` may stand together."""
+    return isinstance(item, tree.Use | tree.Param | tree.Outcome | tree.Accept)
 
 
 # columns

@@ -11,8 +11,8 @@ from ioplan.language.syntax.parse_tables import tables
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 ITEM_WORDS = (
-    *("plan", "use", "param", "profile", "on failure", "on unsteady", "workload"),
-    *("precondition", "test"),
+    *("plan", "use", "param", "profile", "on failure", "on unsteady", "accept"),
+    *("workload", "precondition", "test"),
 )
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),

@@ -211,6 +211,12 @@ class OnUnsteady(Node):
     what: Word
 
 
+class Accept(Node):
+    """`accept "unwritten reads"`."""
+
+    what: Word
+
+
 class Stream(Node):
     """`reader = random 4KiB 100/0` inside a workload of several streams."""
 
@@ -241,7 +247,7 @@ class Test(Node):
 
 
 Outcome = OnFailure | OnUnsteady
-Item = Plan | Use | Param | Profile | Outcome | Workload | Precondition | Test
+Item = Plan | Use | Param | Profile | Outcome | Accept | Workload | Precondition | Test
 
 
 class File(Value):

@@ -1,0 +1,6 @@
+"""The kinds of classic mistakes, by the names that `accept` takes."""
+
+from __future__ import annotations
+
+UNWRITTEN, CACHE, FRESH, RATE = "unwritten reads", "cache", "fresh state", "rate"
+KINDS = (UNWRITTEN, CACHE, FRESH, RATE)

@@ -1,0 +1,83 @@
+"""The classic mistakes of a plan on the target that it runs on."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+from collections.abc import Iterable
+
+from ioplan.backends import TargetFacts
+from ioplan.language.mistakes.mistakes import Mistake, mistakes
+from ioplan.language.mistakes.stored import Parts
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.steps import Run
+
+BLOCK_BYTES = 4096
+SAMPLES = 64
+
+RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
+
+
+def mistakes_on(
+    plan: CheckedPlan, facts: TargetFacts, is_new: bool
+) -> tuple[Mistake, ...]:
+    """Those that the plan does not accept; `is_new` is a target that holds nothing.
+
+    Of reads of what the plan has not written, only those that would find nothing.
+    """
+    seen: dict[Parts, bool] = {}
+    found = []
+    for one in mistakes(plan, facts.capacity_bytes, is_new):
+        if one.parts and one.parts not in seen:
+            seen[one.parts] = holds_nothing(facts, one.parts)
+        if not one.parts or seen[one.parts]:
+            found.append(one)
+    return tuple(found)
+
+
+def holds_nothing(facts: TargetFacts, parts: Parts) -> bool:
+    """Whether a file or device has only zeros in these parts, as far as samples tell.
+
+    What cannot be read is not said to be empty.
+    """
+    try:
+        fd = os.open(facts.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        mode = os.fstat(fd).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
+            return False
+        return not any(_has_data(fd, at) for at in _places(facts, parts))
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def _has_data(fd: int, at: int) -> bool:
+    return any(os.pread(fd, BLOCK_BYTES, at))
+
+
+def _places(facts: TargetFacts, parts: Parts) -> Iterable[int]:
+    """Spread over the parts, the same each time."""
+    draw = random.Random(1)
+    for number in range(SAMPLES):
+        start, end = parts[number % len(parts)]
+        share = draw.uniform(start, end) / 100
+        yield int(share * facts.capacity_bytes) // BLOCK_BYTES * BLOCK_BYTES
+
+
+def texts_by_run(found: Iterable[Mistake]) -> dict[RunKey, list[str]]:
+    """What is wrong with each run."""
+    texts: dict[RunKey, list[str]] = {}
+    for one in found:
+        key = (one.test, id(one.run), tuple(one.cell.items()))
+        texts.setdefault(key, []).append(one.text)
+    return texts
+
+
+def run_key(run: Run) -> RunKey:
+    """Where `texts_by_run` has a run."""
+    return run.test.title, id(run.template), tuple(run.cell_text.items())
