@@ -101,7 +101,7 @@ def read_lab(path: Path | None) -> Lab:
     Raises LabError.
     """
     path = path or default_path()
-    return _lab(path, _text(path)) if path else Lab()
+    return _lab(path, _text(path)) if path else Lab.model_construct()
 
 
 def _text(path: Path) -> str:

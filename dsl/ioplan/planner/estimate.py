@@ -93,7 +93,7 @@ class Estimator:
         self, capacity_bytes: int, assumptions: Assumptions | None = None
     ) -> None:
         self.capacity_bytes = capacity_bytes
-        self.assumptions = assumptions or Assumptions()
+        self.assumptions = assumptions or Assumptions.model_construct()
         self.sizes = ByIdentity(mean_bytes)
 
     def cost(self, step: Step) -> Cost:

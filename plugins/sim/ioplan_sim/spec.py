@@ -109,11 +109,11 @@ class DriveSpec(Model):
     model: str = "ioplan sim"
     capacity: Annotated[Size, Field(gt=0)] | None = None
     over_provisioning: Annotated[Share, Field(ge=1, le=400)] = 15.0
-    flash: FlashSpec = FlashSpec()
-    host: HostSpec = HostSpec()
-    buffer: BufferSpec = BufferSpec()
-    cache: CacheSpec = CacheSpec()
-    collection: CollectionSpec = CollectionSpec()
+    flash: FlashSpec = FlashSpec.model_construct()
+    host: HostSpec = HostSpec.model_construct()
+    buffer: BufferSpec = BufferSpec.model_construct()
+    cache: CacheSpec = CacheSpec.model_construct()
+    collection: CollectionSpec = CollectionSpec.model_construct()
 
     @property
     def unit_pages(self) -> int:
@@ -142,7 +142,7 @@ class DriveSpec(Model):
 def read_spec(path: str | None) -> DriveSpec:
     """The drive of a file; without one, a middling drive. Raises BackendError."""
     if path is None:
-        return DriveSpec()
+        return DriveSpec.model_construct()
     try:
         with Path(path).open("rb") as file:
             return DriveSpec.model_validate(
