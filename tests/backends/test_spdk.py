@@ -119,7 +119,7 @@ NATIVE: dict[str, dict[str, Any]] = {
     },
     "writes over TCP, in two passes": {
         "target": "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1",
-        "read_percent": 0, "run_ns": None, "passes": 2.0,
+        "read_percent": 0, "run_ns": None, "passes": 2.0, "permuted": True,
     },
     "a device that is only read": {**DEVICE, "read_only": True, "block_bytes": 4096},
     "a rate on known latencies": {
