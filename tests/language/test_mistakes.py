@@ -14,7 +14,7 @@ from ioplan.backends import TargetFacts
 from ioplan.language.mistakes.kinds import CACHE, FRESH, KINDS, RATE, UNWRITTEN
 from ioplan.language.mistakes.mistakes import mistakes
 from ioplan.language.mistakes.warnings import warnings_of
-from ioplan.runner.mistakes import holds_nothing, mistakes_on
+from ioplan.runner.mistakes import is_mostly_empty, mistakes_on
 from ioplan.store.store import Store
 from ioplan.suites import suite_file, suite_names
 
@@ -103,19 +103,21 @@ def facts(path: Path) -> TargetFacts:
     )
 
 
-def test_a_file_of_holes_holds_nothing(tmp_path: Path) -> None:
+def test_a_file_of_holes_is_empty(tmp_path: Path) -> None:
     empty, whole = tmp_path / "empty", tmp_path / "whole"
     os.truncate(os.open(empty, os.O_CREAT | os.O_WRONLY), 8 << 20)
     whole.write_bytes(os.urandom(8 << 20))
-    with (tmp_path / "half").open("wb") as half:
-        half.write(os.urandom(4 << 20))
-        half.truncate(8 << 20)
-    assert holds_nothing(facts(empty), ((0, 100),))
-    assert not holds_nothing(facts(whole), ((0, 100),))
-    assert not holds_nothing(facts(tmp_path / "half"), ((0, 100),))
-    assert holds_nothing(facts(tmp_path / "half"), ((51, 100),))
+    for name, written in (("much", 6 << 20), ("little", 1 << 20)):
+        with (tmp_path / name).open("wb") as part:
+            part.write(os.urandom(written))
+            part.truncate(8 << 20)
+    assert is_mostly_empty(facts(empty), ((0, 100),))
+    assert not is_mostly_empty(facts(whole), ((0, 100),))
+    assert not is_mostly_empty(facts(tmp_path / "much"), ((0, 100),))
+    assert is_mostly_empty(facts(tmp_path / "much"), ((76, 100),))
+    assert is_mostly_empty(facts(tmp_path / "little"), ((0, 100),))
     gone = facts(whole).model_copy(update={"path": str(tmp_path / "gone")})
-    assert not holds_nothing(gone, ((0, 100),))
+    assert not is_mostly_empty(gone, ((0, 100),))
 
 
 def test_what_is_read_is_looked_at(tmp_path: Path) -> None:

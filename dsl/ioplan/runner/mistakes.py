@@ -14,7 +14,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 
 BLOCK_BYTES = 4096
-SAMPLES = 64
+SAMPLES, LEAST_EMPTY = 64, 0.5
 
 RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
 
@@ -24,20 +24,20 @@ def mistakes_on(
 ) -> tuple[Mistake, ...]:
     """Those that the plan does not accept; `is_new` is a target that holds nothing.
 
-    Of reads of what the plan has not written, only those that would find nothing.
+    Of reads of what the plan has not written, only those that mostly find nothing.
     """
     seen: dict[Parts, bool] = {}
     found = []
     for one in mistakes(plan, facts.capacity_bytes, is_new):
         if one.parts and one.parts not in seen:
-            seen[one.parts] = holds_nothing(facts, one.parts)
+            seen[one.parts] = is_mostly_empty(facts, one.parts)
         if not one.parts or seen[one.parts]:
             found.append(one)
     return tuple(found)
 
 
-def holds_nothing(facts: TargetFacts, parts: Parts) -> bool:
-    """Whether a file or device has only zeros in these parts, as far as samples tell.
+def is_mostly_empty(facts: TargetFacts, parts: Parts) -> bool:
+    """Whether most of a file's or device's blocks in these parts are zeros, by samples.
 
     What cannot be read is not said to be empty.
     """
@@ -49,7 +49,8 @@ def holds_nothing(facts: TargetFacts, parts: Parts) -> bool:
         mode = os.fstat(fd).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
             return False
-        return not any(_has_data(fd, at) for at in _places(facts, parts))
+        empty = sum(not _has_data(fd, at) for at in _places(facts, parts))
+        return empty >= SAMPLES * LEAST_EMPTY
     except OSError:
         return False
     finally:
