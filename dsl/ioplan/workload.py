@@ -95,7 +95,8 @@ class Stream(ValidatedModel):
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
     the share of discards among all operations. `permuted` random I/O visits each
-    block once before any again. `qd` is the queue depth of each of the `threads`.
+    block once before any again. `dedup_percent` is the share of the writes whose data
+    is that of an earlier one. `qd` is the queue depth of each of the `threads`.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. Each of the `hosts` does the whole stream; without any it is the host of
@@ -118,6 +119,7 @@ class Stream(ValidatedModel):
     region: Region = Region.model_construct()
     distribution: Distribution = Uniform.model_construct()
     data: Data = Data.model_construct()
+    dedup_percent: Percent = 0.0
     sync_every: Annotated[int, Limits(ge=1)] | None = None
     verify: bool = False
     hosts: tuple[str, ...] = ()

@@ -88,6 +88,19 @@ def test_random_data_does_not_compress(
     assert all(one > 0.99 for one in shares.values()), shares
 
 
+@pytest.mark.parametrize("data", [RANDOM, {"kind": "compressible", "percent": 50}])
+@pytest.mark.parametrize("way", ["random", "sequential"])
+def test_whole_writes_repeat_by_their_share(
+    way: str, data: dict[str, Any], backend: Backend, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.bin"
+    written(backend, writes(way, data=data, dedup_percent=30), target)
+    content, size = target.read_bytes(), WRITES[way][0]
+    found = {content[at : at + size] for at in range(0, SIZE, size)}
+    count = SIZE // size
+    assert abs(len(found) - 0.7 * count) < 5 * (0.3 * 0.7 * count) ** 0.5
+
+
 @pytest.mark.parametrize("percent", [20, 50, 80])
 @pytest.mark.parametrize("way", WRITES)
 def test_compressible_data_compresses_by_its_share(

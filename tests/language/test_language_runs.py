@@ -36,6 +36,7 @@ CLAUSES = [
     "random 4KiB 0/100, data zeros",
     "random 4KiB 0/100, data compressible 50%",
     "random 4KiB 0/100, data random",
+    "random 4KiB 0/100, dedup 30%",
     "random 4KiB 50/50, trim 10%",
     "random 4KiB 0/100, qd 4, sync every 32",
     "random 4KiB 50/50, qd 4, verify",

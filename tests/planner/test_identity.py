@@ -179,6 +179,7 @@ OTHERS = {
         Data(kind="compressible", percent=50),
         Data(percent=50),
     ],
+    "dedup_percent": [0.5, 30],
     "sync_every": [1, 32],
     "verify": [True],
 }

@@ -146,7 +146,7 @@ CLAUSES: tuple[Clause, ...] = (
         kinds=("number",),
         is_count=True,
         title="queue depth",
-        fio={"iodepth": "qd 32"},
+        fio=dict.fromkeys(("iodepth", "depth"), "qd 32"),
     ),
     Clause(
         word="threads",
@@ -310,6 +310,23 @@ CLAUSES: tuple[Clause, ...] = (
             "zero_buffers": "data zeros",
             "buffer_compress_percentage": "data compressible 50%",
         },
+    ),
+    Clause(
+        word="dedup",
+        forms={"dedup": "dedup 30%"},
+        sets={"dedup": ("dedup_percent",)},
+        reference=(
+            "`dedup 30%`",
+            "share of the writes that repeat the data of an earlier one, whole",
+            "0 %",
+        ),
+        convert=lambda quantity: {"dedup_percent": to.percent(quantity, "dedup")},
+        kinds=("share",),
+        is_simple=True,
+        title="repeated data",
+        writes_only=True,
+        feature="run sequential 4KiB 0/100, dedup 30%, 1 pass",
+        fio={"dedupe_percentage": "dedup 30%"},
     ),
     Clause(
         word="trim",

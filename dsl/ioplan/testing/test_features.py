@@ -81,7 +81,8 @@ def check_spread(
 
 FEATURES = (
     *("several streams", "rate", "rate poisson", "hotspots", "zipf", "pareto"),
-    *("normal", "align", "data zeros", "data compressible", "trim", "sync", "verify"),
+    *("normal", "align", "data zeros", "data compressible", "dedup"),
+    *("trim", "sync", "verify"),
     *("pause", "pause every"),
 )
 """What `Load` does not measure."""
@@ -190,6 +191,17 @@ def _compressible(seen: Seen) -> None:
     assert 0.4 <= share <= 0.6, f"compressed, a block has {share:.0%} of its size"
 
 
+def _dedup(seen: Seen) -> None:
+    """Three of ten blocks are like another one, give or take one."""
+    if seen.before is None or seen.after is None:
+        return
+    written = changed(seen.before, seen.after, BLOCK_BYTES).nonzero()[0] * BLOCK_BYTES
+    blocks = [seen.after[at : at + BLOCK_BYTES] for at in written.tolist()]
+    assert blocks, "nothing was written"
+    share = 1 - len(set(blocks)) / len(blocks)
+    assert 0.2 <= share <= 0.4, f"{share:.0%} of the blocks repeat another one"
+
+
 MEASURES: dict[str, Callable[[Seen], None]] = {
     "rate": _rate,
     "rate poisson": _rate,
@@ -198,6 +210,7 @@ MEASURES: dict[str, Callable[[Seen], None]] = {
     "verify": _verify,
     "several streams": _streams,
     "data compressible": _compressible,
+    "dedup": _dedup,
     **dict.fromkeys(("pause", "pause every"), _pause),
     **dict.fromkeys(SPREADS, _spread),
 }

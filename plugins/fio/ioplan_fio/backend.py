@@ -23,7 +23,15 @@ SPEAKS = frozenset(
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
         *("rate", "rate poisson", "pause", "pause every", "region"),
         *("hotspots", "zipf", "pareto", "normal"),
-        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *(
+            "align",
+            "data zeros",
+            "data compressible",
+            "dedup",
+            "trim",
+            "sync",
+            "verify",
+        ),
         *("permuted", "for", "bytes", "passes", "warmup"),
     )
 )

@@ -204,6 +204,14 @@ def _data(context: GapContext, stream: JobStream) -> Found:
     return "data", reason, f"buffer_compress_percentage={round(stream.data.percent)}"
 
 
+def _dedup(context: GapContext, stream: JobStream) -> Found:
+    percent = stream.dedup_percent
+    if is_whole(percent) or "write" not in directions(stream):
+        return None
+    reason = f"fio repeats data in whole percents, not {percent:g} %"
+    return "dedup", reason, f"dedupe_percentage={round(percent)}"
+
+
 def _sync(context: GapContext, stream: JobStream) -> Found:
     if stream.sync_every is None or "write" not in directions(stream):
         return None
@@ -254,5 +262,5 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
 
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _distribution, _align, _data),
-    *(_trim, _sync, _verify, _limit, _warmup),
+    *(_dedup, _trim, _sync, _verify, _limit, _warmup),
 )

@@ -153,6 +153,9 @@ def _data(stream: JobStream) -> Iterator[str]:
     if stream.data.kind == "compressible":
         percent = stream.data.percent
         yield f"buffer_compress_percentage={whole([percent, 100 - percent])[0]}"
+    if stream.dedup_percent:
+        percent = stream.dedup_percent
+        yield f"dedupe_percentage={whole([percent, 100 - percent])[0]}"
 
 
 def rate_lines(stream: JobStream) -> Iterator[str]:

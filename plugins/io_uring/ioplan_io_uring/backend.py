@@ -27,7 +27,15 @@ SPEAKS = frozenset(
             "pareto",
             "normal",
         ),
-        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
+        *(
+            "align",
+            "data zeros",
+            "data compressible",
+            "dedup",
+            "trim",
+            "sync",
+            "verify",
+        ),
         *("permuted", "for", "bytes", "passes", "warmup"),
     )
 )

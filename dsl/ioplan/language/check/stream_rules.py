@@ -40,6 +40,7 @@ def check_streams(
             _check_permuted(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
+            _check_repeats(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
 
 
@@ -253,6 +254,25 @@ def _check_loop(
             stream.spans.get("pause", where),
             "a rate starts I/Os by the clock, a pause waits for them to complete",
         )
+
+
+def _check_repeats(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """What is the same everywhere, or nowhere, is no share."""
+    if "dedup" not in {*stream.spans, *given}:
+        return
+    data = stream.attributes.get("data")
+    why = "'verify' puts a stamp of its own into each block"
+    if data is not None and data.kind == "zeros":
+        why = "zeros are all the same"
+    elif not stream.attributes.get("verify"):
+        return
+    scope.findings.error(
+        f"'dedup' has no meaning here: {why}",
+        stream.spans.get("dedup", where),
+        "leave one of them out",
+    )
 
 
 def _check_effect(

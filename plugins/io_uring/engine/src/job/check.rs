@@ -69,6 +69,7 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
         stream.read_percent,
         stream.trim_percent,
         stream.data.percent,
+        stream.dedup_percent,
     ];
     for percent in percents {
         require((0.0..=100.0).contains(&percent), || {

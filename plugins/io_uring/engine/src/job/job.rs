@@ -116,6 +116,8 @@ pub struct Stream {
     #[serde(default)]
     pub data: Data,
     #[serde(default)]
+    pub dedup_percent: f64,
+    #[serde(default)]
     pub sync_every: Option<u64>,
     #[serde(default)]
     pub verify: bool,

@@ -87,7 +87,7 @@ impl Lane {
             begun_ns: 0,
             sequence: Sequence::new(job, id.stream, id.thread),
             arrivals: Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
-            filler: Filler::new(&stream.data, smallest_bytes, fastrand::Rng::new()),
+            filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
                 .map(|stamps| Verifier::new(job.block_bytes, stamps.clone())),
