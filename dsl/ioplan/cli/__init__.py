@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from ioplan.cli.exit_codes import INTERRUPTED
@@ -11,9 +12,11 @@ from ioplan.cli.exit_codes import INTERRUPTED
 def main() -> None:
     """The entry point; Ctrl-C ends it in one line while it is still being imported.
 
-    Garbage is collected once a command is imported, which makes none.
+    Garbage is collected once a command is imported, which makes none. What numpy is
+    used for needs no thread on each CPU, which spins there before it sleeps.
     """
     gc.disable()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 
