@@ -13,7 +13,8 @@ CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
 PYTEST = $(VENV)/bin/python -m pytest -n 2 $(OPTIONS)
 
-.PHONY: demo fast test test-vm lint clean
+.PHONY: demo fast test test-vm lint format types layers engine clean
+MAKEFLAGS += --jobs=2
 
 demo: $(USER_READY)
 	@examples/demo
@@ -30,11 +31,19 @@ test: $(READY)
 test-vm: $(READY)
 	$(PYTEST) tests/vm
 
-lint: $(READY)
+lint: format types layers engine
+
+format: $(READY)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check --no-cache .
+
+types: $(READY)
 	$(VENV)/bin/mypy
+
+layers: $(READY)
 	$(VENV)/bin/lint-imports --no-cache >/dev/null || $(VENV)/bin/lint-imports --no-cache
+
+engine: $(READY)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --locked --quiet -- -D warnings
 
