@@ -13,7 +13,8 @@ CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
 PYTEST = $(VENV)/bin/python -m pytest -n 2 $(OPTIONS)
 
-.PHONY: demo fast test test-vm lint format types layers engine clean
+.PHONY: demo fast test test-engine test-python test-vm clean
+.PHONY: lint format types layers engine
 MAKEFLAGS += --jobs=2
 
 demo: $(USER_READY)
@@ -24,9 +25,13 @@ fast: lint
 	$(PYTEST) -m 'not slow and not machine'
 
 # All but what needs a virtual machine.
-test: $(READY)
-	$(PYTEST) --ignore tests/vm
+test: test-engine test-python
+
+test-engine: $(READY)
 	$(CARGO) test --release --locked --quiet -- --test-threads=1
+
+test-python: $(READY)
+	$(PYTEST) --ignore tests/vm
 
 test-vm: $(READY)
 	$(PYTEST) tests/vm

@@ -31,12 +31,12 @@ def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
 def test_one_plan_on_every_backend(tmp_path: Path, store_path: Path) -> None:
-    schema = json.loads(ioplan("schema").out)
+    schema = jsonschema.Draft202012Validator(json.loads(ioplan("schema").out))
     ids = {}
     for backend in BACKENDS:
         records = records_of(backend, tmp_path)
         for record in records:
-            jsonschema.validate(record, schema)
+            schema.validate(record)
             assert record["status"] == "ok" and record["backend"]["name"] == backend
             assert record["total"]["ios"] > 0 and record["substitutions"] == []
         ids[backend] = [record["run_id"] for record in records]

@@ -27,7 +27,7 @@ from ioplan.store.store import Store
 
 pytestmark = NEEDS_NETNS
 
-CELLS, CUT_S, CUT_CELLS = 6, 40, 24
+CELLS, MORE_CELLS, CUT_S, CUT_CELLS = 6, 12, 40, 24
 PLAN = """test "T" {{
   run    random 4KiB 70/30 for {run}
   vary   qd in {cells}
@@ -161,7 +161,7 @@ def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:
 
 def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> None:
     h1 = lab.hosts["h1"]
-    job = detached(lab, plan(tmp_path, "5s"))
+    job = detached(lab, plan(tmp_path, "1s", MORE_CELLS))
     wait_for(lambda: stored(h1, job))
     done = lab.coordinator.ioplan("cancel", job)
     assert done.returncode == 0, done.stderr
@@ -171,7 +171,7 @@ def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> N
     done = lab.coordinator.ioplan("resume", job)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(runs_of(h1)) > before
-    audit(lab, job)
+    audit(lab, job, MORE_CELLS)
 
 
 def test_a_full_disk_stops_a_lane_and_loses_nothing(
@@ -179,7 +179,7 @@ def test_a_full_disk_stops_a_lane_and_loses_nothing(
 ) -> None:
     h2 = lab.hosts["h2"]
     filler = h2.folder / "data" / "filler"
-    job = detached(lab, plan(tmp_path, "2s"))
+    job = detached(lab, plan(tmp_path, "1s"))
     wait_for(lambda: stored(h2, job))
     with filler.open("wb") as file, pytest.raises(OSError, match="No space"):
         while True:
