@@ -11,7 +11,7 @@ SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
   $(shell find plugins/io_uring/engine/src -name '*.rs')
 CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
-PYTEST = $(VENV)/bin/python -m pytest -n 2 $(OPTIONS)
+PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
 .PHONY: demo fast test test-engine test-python test-vm clean
 .PHONY: lint format types layers engine
@@ -22,7 +22,7 @@ demo: $(USER_READY)
 
 # Lint, types, and the tests that start no process.
 fast: lint
-	$(PYTEST) -m 'not slow and not machine'
+	$(PYTEST) -n 2 -m 'not slow and not machine'
 
 # All but what needs a virtual machine.
 test: test-engine test-python
@@ -30,11 +30,12 @@ test: test-engine test-python
 test-engine: $(READY)
 	$(CARGO) test --release --locked --quiet -- --test-threads=1
 
+# A third worker computes while two of them wait for I/O.
 test-python: $(READY)
-	$(PYTEST) --ignore tests/vm
+	$(PYTEST) -n 3 --ignore tests/vm
 
 test-vm: $(READY)
-	$(PYTEST) tests/vm
+	$(PYTEST) -n 2 tests/vm
 
 lint: format types layers engine
 
