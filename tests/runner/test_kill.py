@@ -37,6 +37,8 @@ LATER = 1.1
 AT_ONCE = 2
 """So many processes share the kills: one waits while the other computes."""
 SIZE_BYTES = 8 << 20
+ENDS = (0, 1)
+"""Exit codes of a session that has ended: so few rounds need not become steady."""
 
 PLAN = """plan "Killed"
 
@@ -129,7 +131,7 @@ def session_killed_again_and_again(place: Place, chance: random.Random) -> None:
             forked.begun()
         code = forked.kill_after(chance.uniform(0, place.span_s), place.clock)
         if code is not None:
-            assert code == 0, out.read_text()[-2000:]
+            assert code in ENDS, out.read_text()[-2000:]
             return
         place.kills[forked.doing()] += 1
         place.span_s *= LATER
@@ -184,7 +186,7 @@ def test_a_session_that_is_killed_ends_as_an_undisturbed_one(
     kind: str, plan: Path, tmp_path: Path, renew: bool
 ) -> None:
     quiet = Place(plan, tmp_path / "quiet.db", *KINDS[kind])
-    assert ioplan(*quiet.run()).code == 0  # whatever is forked now has all modules
+    assert ioplan(*quiet.run()).code in ENDS  # whatever is forked now has all modules
     wanted = finished(quiet.store)
     assert set(wanted.values()) == {1}
     gc.freeze()  # or each process would copy what the collector touches
@@ -202,7 +204,7 @@ def length_s(place: Place) -> float:
     """Of an undisturbed session, by the clock of the place."""
     forked = Forked(place.store.with_suffix(".out"), *place.run())
     code, took_s = forked.undisturbed(place.clock)
-    assert code == 0
+    assert code in ENDS
     return took_s
 
 
