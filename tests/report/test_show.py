@@ -14,10 +14,11 @@ from shown import shown
 from ioplan.records.record import Interval, RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import FAILED
+from ioplan.report.remarks import remarks_of
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.sparkline import BARS, WIDTH, sparkline
 from ioplan.report.terminal.tables import session_table
-from ioplan.report.verdicts import remarks, remarks_of
+from ioplan.report.verdicts import remarks
 from ioplan.store.store import Store
 
 BUSY = "stream main: other programs had its CPU for {} % of the time (167 preemptions)"

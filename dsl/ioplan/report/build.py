@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
-from ioplan.planner.places import NOT_MEASURED, Place, not_measured, places_of
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
@@ -28,48 +26,14 @@ from ioplan.report.document import (
     Section,
 )
 from ioplan.report.header import pts_header, session_facts
-from ioplan.report.judgements import Judgement, judgements
+from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
 from ioplan.report.reader import Reader
+from ioplan.report.reported import Reported, reported
 from ioplan.report.sentences import prepare_line
-from ioplan.report.session_labels import labels
 from ioplan.report.verdicts import judged_lines, remarks, verdict
 from ioplan.store.store import Store
-
-
-@dataclass(frozen=True)
-class Reported:
-    """A session of the report, with its label, its records and its plan.
-
-    `places` are those of the plan where not all of it has run; else it is empty.
-    """
-
-    session: Session
-    label: str
-    records: list[RunRecord]
-    plan: CheckedPlan | None
-    places: Mapping[Place, Run]
-
-    @cached_property
-    def missing(self) -> list[Run]:
-        """The cells that were not measured."""
-        return not_measured(self.places, self.records)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it can be said what was not measured."""
-        return self.session.status == "ok" or self.plan is not None
-
-    def judged(self, test: str) -> list[Judgement]:
-        """What became of the expectations of a test."""
-        places = {at: run for at, run in self.places.items() if at[0] == test}
-        return judgements(self.of(test, "run"), places)
-
-    def of(self, test: str, *kinds: str) -> list[RunRecord]:
-        """The records of a test: its runs, or what prepared it."""
-        found = (r for r in self.records if r.asked.test == test)
-        return [r for r in found if r.asked.kind in kinds]
 
 
 def document(
@@ -83,7 +47,7 @@ def document(
     `made` says when and by what. Raises StoreError.
     """
     records = [current_records(list(store.records(session.id))) for session in sessions]
-    parts = _reported(sessions, records, plans)
+    parts = reported(sessions, records, plans)
     everything = [record for part in parts for record in part.records]
     judged = [one for p in parts for one in judgements(p.records, p.places)]
     missing = sum(len(part.missing) for part in parts)
@@ -112,38 +76,8 @@ def session_sections(
 ) -> Iterator[Section]:
     """The sections of some records of one session, as its own report has them."""
     found = current_records(records)
-    (part,) = _reported([session], [found], {session.id: plan})
+    (part,) = reported([session], [found], {session.id: plan})
     yield from _sections([part], Reader(store))
-
-
-def _reported(
-    sessions: Sequence[Session],
-    records: Sequence[list[RunRecord]],
-    plans: Mapping[str, CheckedPlan | None],
-) -> list[Reported]:
-    targets = [found[0].target if found else {} for found in records]
-    places, parts = _Places(), []
-    for session, label, found in zip(
-        sessions, labels(sessions, targets), records, strict=True
-    ):
-        plan = plans.get(session.id)
-        parts.append(Reported(session, label, found, plan, places.of(session, plan)))
-    return parts
-
-
-class _Places:
-    """The places of plans; those of a plan that many sessions ran are found once."""
-
-    def __init__(self) -> None:
-        self.found: dict[int, dict[Place, Run]] = {}
-
-    def of(self, session: Session, plan: CheckedPlan | None) -> dict[Place, Run]:
-        """Nothing where all has run, or where nobody knows what there was to run."""
-        if session.status == "ok" or plan is None:
-            return {}
-        if id(plan) not in self.found:
-            self.found[id(plan)] = places_of(plan)
-        return self.found[id(plan)]
 
 
 def _sections(parts: list[Reported], reader: Reader) -> Iterator[Section]:

@@ -16,36 +16,22 @@ from ioplan.cli.choose import (
     open_drive,
     resolved_request,
 )
+from ioplan.cli.conclusion import concluded
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
-from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
 from ioplan.core.error_kinds import CommandFault, TargetFault
-from ioplan.core.text import line
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.places import places_of
 from ioplan.planner.summary import PlanSummary, summary_of
-from ioplan.records.assessed import unsteady
-from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, new_session_id
-from ioplan.records.superseded import current_records
-from ioplan.report.judgements import (
-    Judgement,
-    judgements,
-    outcomes_of,
-    outcomes_text,
-)
-from ioplan.report.terminal.show import show_records
-from ioplan.report.verdicts import unsteady_text
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
@@ -55,7 +41,6 @@ from ioplan.runner.fit import misfits, shortfalls
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
-from ioplan.runner.outcome import SessionOutcome
 from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
@@ -246,36 +231,7 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
 
 def _run_in(context: SessionContext, options: Options, console: Console) -> int:
     tally = SessionRunner(context).run()
-    session, records = _stored(context, tally)
-    if not options.json and not options.quiet:
-        console.print()
-        show_records(console, context.store, session, records, context.plan)
-    missed = _unsteady(context.plan, records)
-    places = {} if tally.status == "ok" else places_of(context.plan)
-    found = judgements(records, places)
-    _conclude(console, tally, found, missed, session, options)
-    if context.plan.on_unsteady == "continue":
-        missed = []
-    return exit_code(tally, len(missed), options.baseline is not None)
-
-
-def _stored(
-    context: SessionContext, tally: SessionOutcome
-) -> tuple[Session, list[RunRecord]]:
-    """What the store has of the session; maybe nothing where that failed."""
-    store, id = context.store, context.session.id
-    try:
-        return store.session(id), current_records(list(store.records(id)))
-    except StoreError:
-        if not tally.failure:
-            raise
-        return context.session, []
-
-
-def _unsteady(plan: CheckedPlan, records: list[RunRecord]) -> list[RunRecord]:
-    """What of the plan did not become steady; tests that it no longer has are out."""
-    titles = {test.title for test in plan.tests}
-    return [one for one in unsteady(records) if one.asked.test in titles]
+    return concluded(context, tally, options, console)
 
 
 def _session(
@@ -366,43 +322,3 @@ def _observer(options: Options, console: Console) -> SessionObserver:
 
         return LiveLines(console)
     return Lines(console)
-
-
-def _conclude(
-    console: Console,
-    tally: SessionOutcome,
-    found: list[Judgement],
-    missed: list[RunRecord],
-    session: Session,
-    options: Options,
-) -> None:
-    judged = outcomes_text(outcomes_of(found))
-    console.print(f"expectations: {judged}" if judged else "no expectations")
-    for one in missed:
-        console.print(line(f"not steady: {unsteady_text(one)}", "yellow"))
-    if tally.failure:
-        print_message(f"error: {tally.failure}")
-    more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
-    kept = f" and {tally.reused} from before" if tally.reused else ""
-    console.print(
-        f"{tally.runs} runs{kept} kept in {options.store}\n"
-        f"session {session.id}: ioplan show {session.id}{more}",
-        soft_wrap=True,
-        highlight=False,
-    )
-
-
-def exit_code(tally: SessionOutcome, missed: int, baseline: bool) -> int:
-    """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped.
-
-    Where a baseline was named, one that has not the run is not passed over. A steady
-    state that was missed is like an expectation that did not hold.
-    """
-    if tally.interrupted:
-        return INTERRUPTED
-    if tally.failure:
-        return RUN_FAILED
-    unmet = tally.verdicts.get("failed", 0) + tally.verdicts.get("undecided", 0)
-    if baseline:
-        unmet += tally.verdicts.get("no baseline", 0)
-    return EXPECTATION_FAILED if unmet or missed else HELD
