@@ -133,6 +133,21 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
     assert mistakes_on(filled, facts(target), is_new=False) == ()
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "found"),
+    [
+        ("/dev/zram0", "block", [CACHE]),
+        ("/dev/ram1", "block", [CACHE]),
+        ("/dev/sda", "block", []),
+        ("/nowhere/ram1", "file", []),
+    ],
+)
+def test_a_target_in_memory_is_no_drive(path: str, kind: str, found: list[str]) -> None:
+    one = TargetFacts(path=path, kind=kind, capacity_bytes=1 << 30, block_bytes=512)
+    plan = checked(FULL + f'test "T" {{ after full {READ} }}')
+    assert [one.kind for one in mistakes_on(plan, one, is_new=False)] == found
+
+
 def test_a_known_capacity_says_what_is_short() -> None:
     text = NEW + 'test "T" { after new run random 4KiB 0/100 for 10GiB }'
     assert [one.kind for one in mistakes(checked(text), 1 << 40)] == [FRESH]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import stat
 from collections.abc import Iterable
 
@@ -14,6 +15,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 
 BLOCK_BYTES = 4096
+MEMORY_NAME = re.compile(r"(?:ram|zram|nullb)\d+")
 SAMPLES, LEAST_EMPTY = 64, 0.5
 
 RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
@@ -28,12 +30,18 @@ def mistakes_on(
     """
     seen: dict[Parts, bool] = {}
     found = []
-    for one in mistakes(plan, facts.capacity_bytes, is_new):
+    for one in mistakes(plan, facts.capacity_bytes, is_new, is_memory(facts)):
         if one.parts and one.parts not in seen:
             seen[one.parts] = is_mostly_empty(facts, one.parts)
         if not one.parts or seen[one.parts]:
             found.append(one)
     return tuple(found)
+
+
+def is_memory(facts: TargetFacts) -> bool:
+    """Whether a device is made of the host's memory: brd, zram, null_blk."""
+    name = os.path.basename(os.path.realpath(facts.path))  # noqa: PTH119  no file is meant
+    return facts.kind != "file" and bool(MEMORY_NAME.fullmatch(name))
 
 
 def is_mostly_empty(facts: TargetFacts, parts: Parts) -> bool:

@@ -54,13 +54,18 @@ class Mistake(Value):
 
 
 def mistakes(
-    plan: CheckedPlan, capacity_bytes: int = CAPACITY_BYTES, is_erased: bool = False
+    plan: CheckedPlan,
+    capacity_bytes: int = CAPACITY_BYTES,
+    is_erased: bool = False,
+    is_memory: bool = False,
 ) -> Iterator[Mistake]:
     """All that the plan does not accept, run by run, the first cells of each test.
 
-    `is_erased` is a target that holds nothing before the plan.
+    `is_erased` is a target that holds nothing before the plan, `is_memory` one that is
+    in the host's memory.
     """
-    walk = _Walk(plan.time_scale, capacity_bytes, Stored(is_erased=is_erased))
+    stored = Stored(is_erased=is_erased)
+    walk = _Walk(plan.time_scale, capacity_bytes, stored, is_memory)
     for test in plan.tests:
         for found in walk.test(test):
             if found.kind not in plan.accepted:
@@ -70,8 +75,11 @@ def mistakes(
 class _Walk:
     """Goes through a plan, and follows what it has written."""
 
-    def __init__(self, scale: float, capacity_bytes: int, stored: Stored) -> None:
+    def __init__(
+        self, scale: float, capacity_bytes: int, stored: Stored, is_memory: bool
+    ) -> None:
         self.scale, self.capacity_bytes, self.stored = scale, capacity_bytes, stored
+        self.memory: list[Found] = [(CACHE, MEMORY, DRIVE, ())] * is_memory
 
     def test(self, test: Test) -> Iterator[Mistake]:
         """All cells; the state is reached before the first, or before each."""
@@ -92,7 +100,7 @@ class _Walk:
         texts = {name: value.text for name, value in cell.items()}
         steady = step.rule is not None or test.rounds is not None
         checks = (_rates(workload), _regions(workload), self._reads(workload))
-        found = [one for check in checks for one in check]
+        found = [*self.memory, *(one for check in checks for one in check)]
         found += [] if steady else self._fresh(workload, step, cell)
         for kind, text, help, parts in found:
             yield Mistake(
@@ -153,6 +161,8 @@ WRITE_FIRST = (
     "write it before, for example: precondition filled { write sequential 128KiB, "
     "1 pass } and in the test: after filled"
 )
+MEMORY = "the target is memory of the host, and no drive"
+DRIVE = "name a drive, or a file on one"
 ERASED_BLOCKS = (
     "it writes to a drive with erased blocks, and ends before these are used up: the "
     "drive cannot sustain such figures"
