@@ -15,6 +15,8 @@ from pathlib import Path
 import paths
 import pytest
 from command import Done, ioplan, plan_file
+from faulty import needs_faulty, unfaithful
+from labs import lab_of_file
 from started import started
 from survived import last_run
 
@@ -177,12 +179,49 @@ DAMAGES = (
 
 
 @dataclass(frozen=True)
+class Unfaithful:
+    """A row: how a device does one of four writes of the second session."""
+
+    name: str
+    how: str
+    does: str
+    said: str
+
+
+UNFAITHFUL = (
+    Unfaithful(
+        "a device loses writes",
+        "nbdkit answers one of four writes of 64 KiB, and does not do it",
+        "cat >/dev/null; exit",
+        "512 of 2048 blocks are older than what was written last; the first at byte "
+        f"65536, 66048, 66560, 67072, 67584 {OLD}",
+    ),
+    Unfaithful(
+        "a device misdirects writes",
+        "nbdkit does one of four writes 64 KiB too early",
+        "at=$(($4 - 65536))",
+        "512 of 2048 blocks were written for another offset, 512 of 2048 blocks are "
+        "older than what was written last; the first at byte 0, 512, 1024, 1536, 2048 "
+        "(the block was written for offset 65536)",
+    ),
+    Unfaithful(
+        "a device tears writes",
+        "nbdkit does the first half of one of four writes of 64 KiB",
+        "length=$(($3 / 2))",
+        "256 of 2048 blocks are older than what was written last; the first at byte "
+        f"98304, 98816, 99328, 99840, 100352 {OLD}",
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Place:
     folder: Path
+    device: Path | None = None
 
     @property
     def target(self) -> Path:
-        return self.folder / "scratch.bin"
+        return self.device or self.folder / "scratch.bin"
 
     @property
     def store(self) -> Path:
@@ -250,6 +289,23 @@ def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
 
 
 @pytest.mark.slow
+@needs_faulty
+@pytest.mark.parametrize("device", UNFAITHFUL, ids=lambda one: one.name)
+def test_an_unfaithful_device_is_found(device: Unfaithful, place: Place) -> None:
+    fill = FILL.replace("128KiB", "64KiB").replace("qd 4, ", "")
+    trigger = place.folder / "now"
+    with unfaithful(place.folder / "d", device.does, trigger) as disk:
+        lab = lab_of_file(place.folder, Path(disk.backing))
+        allowed = ("--lab", str(lab), "--overwrite", disk.backing)
+        there = Place(place.folder, Path(disk.path))
+        there.good(fill, *allowed)
+        trigger.touch()
+        there.good(fill, *allowed)
+        assert there.run(CHECK.replace("128KiB", "64KiB")).code != 0
+        assert there.message() == device.said
+
+
+@pytest.mark.slow
 def test_sound_data_is_verified_whole(sound: tuple[Place, Disk]) -> None:
     place, _ = sound
     assert place.good(CHECK) == f"{SIZE} of {SIZE}"
@@ -312,7 +368,8 @@ def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> N
 
 def test_the_table_is_that_of_the_document(renew: bool) -> None:
     head = "| damage | made by | what a person reads |\n| --- | --- | --- |\n"
-    rows = "".join(f"| {d.name} | {d.how} | {d.said} |\n" for d in DAMAGES)
+    damages = (*DAMAGES, *UNFAITHFUL)
+    rows = "".join(f"| {d.name} | {d.how} | {d.said} |\n" for d in damages)
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     wanted = f"{before}{BEGIN}{head}{rows}{END}{after}"

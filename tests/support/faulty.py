@@ -52,12 +52,14 @@ class Faulty:
 
 
 @contextmanager
-def faulty(folder: Path, *filters: str) -> Iterator[Faulty]:
+def faulty(
+    folder: Path, *filters: str, plugin: tuple[str, ...] = ("memory", SIZE)
+) -> Iterator[Faulty]:
     """Everything is given back, whatever happens."""
     folder.mkdir(exist_ok=True)
     point = folder / "disk"
     point.touch()
-    command = ["nbdfuse", point, "--command", "nbdkit", "-s", "memory", SIZE, *filters]
+    command = ["nbdfuse", point, "--command", "nbdkit", "-s", *plugin, *filters]
     with subprocess.Popen(
         command, stderr=subprocess.DEVNULL, start_new_session=True
     ) as fuse:
@@ -70,6 +72,25 @@ def faulty(folder: Path, *filters: str) -> Iterator[Faulty]:
             with suppress(ProcessLookupError):
                 os.killpg(fuse.pid, signal.SIGTERM)
             subprocess.run(["umount", "-l", point], capture_output=True, check=False)
+
+
+@contextmanager
+def unfaithful(folder: Path, writes: str, trigger: Path) -> Iterator[Faulty]:
+    """A device of 1 MiB that does one of four writes otherwise, once the trigger is
+    there: `writes` is what a shell does with them first. It has $at and $length."""
+    folder.mkdir(exist_ok=True)
+    data = folder / "data"
+    data.write_bytes(bytes(1 << 20))
+    quiet = "conv=notrunc status=none"
+    does = f"""at=$4; length=$3
+if [ -e {trigger} ] && [ $(($4 / 65536 % 4)) = 1 ]; then {writes}; fi
+dd of={data} seek=$at count=$length oflag=seek_bytes iflag=count_bytes,fullblock {quiet}
+cat >/dev/null"""
+    reads = f"dd if={data} skip=$4 count=$3 iflag=count_bytes,skip_bytes status=none"
+    size = f"get_size=stat -c %s {data}"
+    plugin = ("eval", size, f"pread={reads}", f"pwrite={does}")
+    with faulty(folder, plugin=plugin) as device:
+        yield device
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ioplan.guard.target import Target, open_target
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.session import Session
+from ioplan.runner.stamps import StampFile
 from ioplan.store.session_folder import session_lock
 from ioplan.store.store import Store, default_path
 
@@ -53,7 +54,7 @@ def undo(
             }
         )
         console.print(_described(found, ends, request))
-        return _undone(console, ends, request)
+        return _undone(console, ends, request, folder.parent)
 
 
 def _request(
@@ -78,7 +79,9 @@ def _described(session: Session, ends: KeptEnds, request: TargetRequest) -> str:
     )
 
 
-def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
+def _undone(
+    console: Terminal, ends: KeptEnds, request: TargetRequest, sessions: Path
+) -> int:
     try:
         target = _opened(request)
     except ConsentError as error:
@@ -90,6 +93,7 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         target.known = None  # what is put back is the user's
         put_back(target.fd, ends)
         known_content(target.facts).forget()
+        StampFile(sessions, target.facts).forget()
     console.print(
         f"put back. Have the kernel read the partitions again: "
         f"blockdev --rereadpt {request.path}"

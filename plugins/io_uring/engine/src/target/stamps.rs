@@ -211,3 +211,60 @@ fn boot() -> u64 {
         .collect();
     u64::from_str_radix(&digits, 16).unwrap_or(1).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(path: &Path, capacity_bytes: u64) -> Job {
+        let stream = serde_json::json!({
+            "pattern": "random", "read_percent": 0.0, "read_sizes": [], "write_sizes": [],
+            "region_start_bytes": 0, "region_end_bytes": capacity_bytes, "verify": true});
+        let job = serde_json::json!({
+            "target": "/dev/zero", "capacity_bytes": capacity_bytes, "block_bytes": 512,
+            "stamps": path, "streams": [stream]});
+        serde_json::from_value(job).expect("a job")
+    }
+
+    /// What is known of block 5 when the file is opened again.
+    fn after(change: impl Fn(&File), capacity_bytes: u64) -> u32 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let first = Stamps::open(&job(&path, 1 << 20)).expect("a map");
+        first.set(5, 7);
+        let file = OpenOptions::new().write(true).open(&path).expect("it");
+        change(&file);
+        let again = Stamps::open(&job(&path, capacity_bytes));
+        again.expect("a map").get(5)
+    }
+
+    #[test]
+    fn what_was_set_is_known_unless_the_file_cannot_be_believed() {
+        let in_use = |boot: u64| {
+            move |file: &File| {
+                file.write_all_at(&boot.to_le_bytes(), IN_USE_AT)
+                    .expect("a write")
+            }
+        };
+        assert_eq!(after(|_| (), 1 << 20), 7);
+        assert_eq!(after(in_use(0), 1 << 20), 7);
+        assert_eq!(after(in_use(boot() ^ 1), 1 << 20), 0, "the host went down");
+        assert_eq!(after(|_| (), 2 << 20), 0, "another target");
+        let damaged = |file: &File| file.write_all_at(b"x", 0).expect("a write");
+        assert_eq!(after(damaged, 1 << 20), 0, "another file");
+    }
+
+    #[test]
+    fn an_end_of_the_run_is_marked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let stamps = Stamps::open(&job(&path, 1 << 20)).expect("a map");
+        let in_use = || {
+            let bytes = std::fs::read(&path).expect("it");
+            bytes[IN_USE_AT as usize..IN_USE_AT as usize + 8].to_vec()
+        };
+        assert_eq!(in_use(), boot().to_le_bytes());
+        stamps.close().expect("a disk");
+        assert_eq!(in_use(), [0; 8]);
+    }
+}
