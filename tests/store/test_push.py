@@ -255,6 +255,16 @@ def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
     assert "where to?" in ioplan("push").err
 
 
+@pytest.mark.parametrize("missing", ["sqlalchemy", "psycopg"])
+def test_what_a_server_needs_is_named(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "ioplan.store.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match=rf"need {missing}: pip install 'ioplan\["):
+        Store.at("postgresql://db/x")
+
+
 @pytest.mark.slow
 def test_a_password_is_not_shown() -> None:
     from ioplan.store.postgres import without_password
