@@ -60,6 +60,8 @@ def cases(folder: Path) -> dict[str, Case]:
         "completion": Case((), 3, env=asked),
         "ioplan check": Case(("check", DEMO), 6),
         "ioplan fmt --check": Case(("fmt", "--check", DEMO), 6),
+        # two fifths of it import numpy, by which the simulated drive draws, and pydantic,
+        # of which records are made
         "ioplan run, two cells on sim": Case(("run", str(two), *sim), 15),
         "ioplan plan, 100,000 runs": Case(("plan", str(matrix)), 3, ADDITIONS),
     }
