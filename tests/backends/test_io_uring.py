@@ -13,12 +13,14 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan, plan_file
-from labs import needs_root
+from labs import needs_root, tell
 
 from ioplan.store.reserve import RESERVE_BYTES
 from ioplan_io_uring.engine import engine_path
 
 pytestmark = pytest.mark.slow
+
+GIB = 1 << 30
 
 SWEEP = """
 precondition filled { write sequential 128KiB, qd 8, 1 pass }
@@ -302,3 +304,37 @@ def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
         assert {run["status"] for run in kept.lines} == {"ok"}
     finally:
         subprocess.run(["umount", str(place)], check=True)
+
+
+@needs_root
+def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
+    small, target = tmp_path / "small", tmp_path / "target.bin"
+    small.mkdir()
+    target.touch()
+    os.truncate(target, GIB)
+    sizes = [{"size_bytes": 4096, "percent": 100}]
+    stream = {
+        **{"pattern": "random", "read_percent": 0, "verify": True},
+        **{"read_sizes": sizes, "write_sizes": sizes},
+        **{"region_start_bytes": 0, "region_end_bytes": GIB},
+    }
+    job = {
+        **{"target": str(target), "capacity_bytes": GIB, "block_bytes": 512},
+        **{"read_only": False, "run_ns": 10**9, "streams": [stream]},
+        "stamps": str(small / "map"),
+    }
+    tell("mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", small)
+    try:
+        done = subprocess.run(
+            [engine_path(), "run", "-"],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        tell("umount", small)
+    (failure,) = map(json.loads, done.stdout.splitlines())
+    assert (done.returncode, failure["cause"]) == (1, "no-space")
+    assert "needs 8 MiB; make room" in failure["message"]
+    assert target.stat().st_blocks == 0

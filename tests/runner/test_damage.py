@@ -20,7 +20,9 @@ from labs import lab_of_file
 from started import started
 from survived import last_run
 
+from ioplan.backends import TargetFacts
 from ioplan.guard.purge.kernel import punch_hole
+from ioplan.runner.stamps import StampFile
 
 MIB, BLOCK = 1 << 20, 512
 SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK
@@ -364,6 +366,23 @@ def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> N
     Disk(place.target, b"").put(MIB, bytes(4096))
     assert place.run(CHECK).code != 0
     assert place.message().startswith(f"8 of {BLOCKS} blocks carry no stamp")
+
+
+def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    facts = TargetFacts(
+        path="/dev/loop0",
+        kind="block",
+        capacity_bytes=MIB,
+        block_bytes=512,
+        identity={"backing_file": str(image)},
+    )
+    image.touch()
+    first = StampFile(tmp_path, facts).path
+    assert StampFile(tmp_path, facts).path == first
+    image.rename(tmp_path / "kept")
+    image.touch()
+    assert StampFile(tmp_path, facts).path != first
 
 
 def test_the_table_is_that_of_the_document(renew: bool) -> None:

@@ -37,11 +37,11 @@ def file_facts(path: Path, fd: int) -> TargetFacts:
         kind="file",
         capacity_bytes=status.st_size // block * block,
         block_bytes=block,
-        identity=_file_identity(fd),
+        identity=file_identity(fd),
     )
 
 
-def _file_identity(fd: int) -> dict[str, str]:
+def file_identity(fd: int) -> dict[str, str]:
     """A later file may get the inode number of a removed one; its birth differs."""
     status, born = os.fstat(fd), birth(fd)
     inode = {"inode": f"{status.st_dev}:{status.st_ino}"}

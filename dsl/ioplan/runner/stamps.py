@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.backends import Drive, StampingDrive, TargetFacts
+from ioplan.devices.facts import file_identity
 from ioplan.guard.purge.kernel import punch_hole
 from ioplan.job import Job, JobStream
 from ioplan.planner.run_id import digest
@@ -23,12 +24,28 @@ HEADER_BYTES, ENTRY_BYTES = 4096, 4
 """As the engine lays the file out: an entry for each logical block."""
 
 
+def _backing(facts: TargetFacts) -> list[str]:
+    """What tells the file behind a loop device from a later one of its name."""
+    path = facts.identity.get("backing_file")
+    if not path:
+        return []
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        return list(file_identity(fd).values())
+    finally:
+        os.close(fd)
+
+
 class StampFile:
     """The file of one target; without a folder there is none."""
 
     def __init__(self, sessions: Path | None, facts: TargetFacts) -> None:
         """`sessions` is the folder that has a folder for each session."""
-        self.path = sessions / NAME / digest(target_key(facts)) if sessions else None
+        name = digest(target_key(facts), *_backing(facts))
+        self.path = sessions / NAME / name if sessions else None
 
     def before(self, job: Job, drive: Drive) -> None:
         """A run is about to begin. Raises OSError."""

@@ -54,17 +54,7 @@ impl Stamps {
             None => Self::map(None, blocks, fastrand::u64(..)),
             Some(path) => Self::in_file(path, job, blocks),
         };
-        opened.map_err(|error| {
-            let what = job.stamps.as_deref().unwrap_or("memory");
-            Failure::new(
-                if error.raw_os_error() == Some(libc::ENOSPC) {
-                    Cause::NoSpace
-                } else {
-                    Cause::Memory
-                },
-                format!("what is written with 'verify' cannot be remembered in {what}: {error}"),
-            )
-        })
+        opened.map_err(|error| failure(job, &error))
     }
 
     fn in_file(path: &str, job: &Job, blocks: u64) -> io::Result<Self> {
@@ -168,6 +158,27 @@ impl Drop for Stamps {
         // SAFETY: exactly what `map` returned; nothing refers to it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.length_bytes) };
     }
+}
+
+fn failure(job: &Job, error: &io::Error) -> Failure {
+    let what = job.stamps.as_deref().unwrap_or("memory");
+    if error.raw_os_error() != Some(libc::ENOSPC) {
+        let text = format!("what is written with 'verify' cannot be remembered in {what}");
+        return Failure::new(Cause::Memory, format!("{text}: {error}"));
+    }
+    let streams = job
+        .streams
+        .iter()
+        .filter(|stream| stream.verify && stream.writes());
+    let bytes = streams.map(|stream| stream.region_end_bytes - stream.region_start_bytes);
+    let mib = (bytes.sum::<u64>() / job.block_bytes * ENTRY_BYTES) >> 20;
+    Failure::new(
+        Cause::NoSpace,
+        format!(
+            "what is written with 'verify' is remembered in {what}, which needs {mib} MiB; \
+             make room, limit the region, or keep the store on another disk"
+        ),
+    )
 }
 
 /// The key of a file that was made for this target and can be believed. One that was in use
