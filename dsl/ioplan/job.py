@@ -93,6 +93,7 @@ class StreamCounts(LazyModel):
     """One stream's counts by direction; a direction that did nothing is absent.
 
     In a Result, `run_ns` is the stream's own measured time, where that is known.
+    `backlog_ios` are the arrivals of a rated stream that were due and not issued.
     """
 
     name: str
@@ -135,13 +136,13 @@ class Cpu(LazyModel):
 
 
 class Result(LazyModel):
-    """The end of a run that could be measured."""
+    """The end of a run that could be measured; `cpu` is none if nobody measured it."""
 
     event: Literal["result"] = "result"
     run_ns: int
     stopped: bool = False
     streams: tuple[StreamCounts, ...]
-    cpu: Cpu = Cpu()
+    cpu: Cpu | None = None
     warnings: tuple[str, ...] = ()
     facts: dict[str, Any] = fresh(dict)
 

@@ -156,6 +156,36 @@ def test_a_newer_fio_has_a_gap_less() -> None:
     assert fields == {(3, 33): ["pause", "warmup"], (3, 34): ["warmup"], (3, 35): []}
 
 
+@pytest.mark.parametrize("waits", [{"pause_ns": SECOND_NS}, {"rate": {"iops": 500}}])
+def test_libaio_leaves_out_flushes_where_it_waits(waits: dict[str, Any]) -> None:
+    """Measured on 3.33: 282 flushes for 468, 2376 for 7920."""
+
+    def fields(**more: Any) -> list[str]:
+        wanted = job(stream(**WRITES, sync_every=8, **more))
+        return [gap.field for gap in find_gaps(GapContext(wanted, "libaio", (3, 38)))]
+
+    assert "sync" in fields(qd=8, **waits)
+    assert "sync" not in fields(qd=1, **waits) + fields(qd=8)
+
+
+def test_threads_that_leave_blocks_out_say_so() -> None:
+    """Three equal parts of 16 blocks leave one."""
+
+    def found(threads: int, **more: Any) -> list[tuple[str, str]]:
+        one = stream(
+            **WRITES,
+            pattern="sequential",
+            threads=threads,
+            region_end_bytes=16 * 4096,
+        )
+        wanted = job(one, **more)
+        gaps = find_gaps(GapContext(wanted, "io_uring", (3, 38)))
+        return [(gap.field, gap.instead) for gap in gaps]
+
+    assert found(3, passes=1) == [("passes", "the last 1 block left out")]
+    assert found(4, passes=1) == found(1, passes=1) == []
+
+
 def test_io_uring_cmd_says_what_it_cannot() -> None:
     target = "/dev/nvme0n1"
     one = stream(**WRITES, sync_every=8)

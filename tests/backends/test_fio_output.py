@@ -250,6 +250,13 @@ def test_a_death(tmp_path: Path, target: Path) -> None:
     assert told.cause == "backend-died" and "signal 9" in told.message
 
 
+@pytest.mark.parametrize("flood", ["yes", "tr '\\0' x < /dev/zero"])
+def test_a_flood_without_a_result(flood: str, tmp_path: Path, target: Path) -> None:
+    told = failure(events(Recording.of("mixed").job, stand_in(tmp_path, flood), target))
+    assert told.cause == "backend-garbage"
+    assert "it printed 32 MiB without a result" in told.message
+
+
 @pytest.mark.parametrize("said", ["", "fio: no such engine: foo\n"])
 def test_no_document_at_all(said: str, tmp_path: Path, target: Path) -> None:
     told = failure(

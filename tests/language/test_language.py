@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -385,7 +386,13 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     big, binary = tmp_path / "big.ioplan", tmp_path / "binary.ioplan"
     big.write_bytes(b"#" * (MOST_BYTES + 1))
     binary.write_bytes(b"\x7fELF\xff\xff")
-    for path, why in ((big, "larger than"), (binary, "not a UTF-8 text")):
+    pipe = tmp_path / "pipe.ioplan"
+    os.mkfifo(pipe)
+    for path, why in (
+        (big, "larger than"),
+        (binary, "not a UTF-8 text"),
+        (pipe, "not a regular file"),
+    ):
         with pytest.raises(ValueError, match=why):
             read_text(path)
 

@@ -205,3 +205,12 @@ def test_a_small_deviation_survives_a_large_mean() -> None:
     run = sample({("reader", "read"): [10**9, 10**9 + 2]})
     deviation = value("stddev", run)
     assert value("stddev", *[run] * 5) == pytest.approx(deviation, abs=1e-6)
+
+
+def test_cpu_that_nobody_measured_is_not_0() -> None:
+    measured = sample({("reader", "read"): [100]}, cpu_ns=SECOND_NS)
+    data = {"cpu": None, "cpu_percent": None}
+    unmeasured = Sample(record(2).model_copy(update=data), measured.detail)
+    found = figure(parse_metric("cpu"), [measured, unmeasured])
+    assert found == Figure(None, "nothing measured it")
+    assert figure(parse_metric("iops_per_cpu"), [unmeasured]).value is None

@@ -242,12 +242,12 @@ def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:
     figures = ["IOPS", "throughput", "mean", "p50", "p99", "p99.9", "max"]
     titles = ["queue depth", "I/Os", *figures]
     for seq in (1, 2):
-        made = record(seq, cell={"qd": str(seq)}, cpu_percent=0.0)
+        made = record(seq, cell={"qd": str(seq)}, cpu_percent=None)
         store.add(made, RunDetail())
     (section,) = composed(store).sections
     assert [c.title for c in section.runs.columns] == titles
     lost = record(3, status="failed", message="gone", cell={"qd": "3"})
-    store.add(lost.model_copy(update={"cpu_percent": 0.0}), RunDetail())
+    store.add(lost.model_copy(update={"cpu_percent": None}), RunDetail())
     (section,) = composed(store).sections
     assert [c.title for c in section.runs.columns] == [*titles, "status"]
 

@@ -45,7 +45,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A clause to put behind an error: `, did you mean 'size'?`, or nothing."""
     found = nearest(word, known)
-    return f", did you mean {found!r}?" if found else ""
+    return f", did you mean {found!r}?" if found and found != word else ""
 
 
 def counted(count: int, noun: str) -> str:

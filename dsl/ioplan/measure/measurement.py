@@ -158,15 +158,16 @@ class Measurement:
         )
 
     @property
-    def cpu(self) -> Cpu:
-        """CPU time of the load generator; nothing without a Result."""
-        return self.result.cpu if self.result else Cpu()
+    def cpu(self) -> Cpu | None:
+        """CPU time of the load generator; none if the backend did not measure it."""
+        return self.result.cpu if self.result else None
 
     @property
-    def cpu_percent(self) -> float:
+    def cpu_percent(self) -> float | None:
         """CPU use in percent of one core."""
-        used_ns = self.cpu.user_ns + self.cpu.system_ns
-        return 100 * used_ns / self.run_ns if self.run_ns > 0 else 0.0
+        if self.cpu is None or self.run_ns <= 0:
+            return None
+        return 100 * (self.cpu.user_ns + self.cpu.system_ns) / self.run_ns
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class Measured(Protocol):
     @property
     def run_s(self) -> float: ...
     @property
-    def cpu_percent(self) -> float: ...
+    def cpu_percent(self) -> float | None: ...
     @property
     def telemetry(self) -> Telemetry | None: ...
     @property
@@ -158,8 +158,11 @@ def _cpu(samples: Sequence[Sample]) -> Figure:
     run_s = sum(sample.record.run_s for sample in samples)
     if not run_s:
         return Figure(None, "nothing was measured")
-    used = sum(s.record.cpu_percent * s.record.run_s for s in samples) / run_s
-    return Figure(used)
+    used = [(s.record.cpu_percent, s.record.run_s) for s in samples]
+    known = [percent * time_s for percent, time_s in used if percent is not None]
+    if len(known) < len(used):
+        return Figure(None, "nothing measured it")
+    return Figure(sum(known) / run_s)
 
 
 def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:

@@ -100,7 +100,7 @@ class Part:
     total: DirectionResult
     directions: dict[Direction, DirectionResult]
     streams: tuple[StreamResult, ...]
-    cpu_percent: float = 0.0
+    cpu_percent: float | None = None
     telemetry: Telemetry | None = None
 
 

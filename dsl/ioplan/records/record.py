@@ -66,8 +66,7 @@ class StreamResult(Model):
     total: DirectionResult = described("reads and writes together, without trims")
     sync_ios: int = described("flushes", default=0)
     backlog_ios: int = described(
-        "I/Os of a rated stream whose start was due and that had not completed "
-        "at the end",
+        "arrivals of a rated stream that were due and not issued at the end",
         default=0,
     )
     verified_bytes: int = described(
@@ -179,8 +178,8 @@ class RunRecord(Figures):
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = described("over all streams")
     total: DirectionResult = described("reads and writes of all streams")
-    cpu: Cpu
-    cpu_percent: float = described("of one core, load generator only")
+    cpu: Cpu | None = described("of the load generator; none if it was not measured")
+    cpu_percent: float | None = described("of one core, load generator only")
     steady: Steady | None = None
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = described(

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ioplan.workload import Direction
 
 MAX_MESSAGES = 4000
+MOST_CHARS = 32 << 20
+"""Of one document and what comes before it; a thread has some 100 KiB of bins."""
 """So many characters of fio's messages are kept, the last ones."""
 
 
@@ -99,9 +101,13 @@ class Splitter:
         self.messages = ""
         self.last_document = ""
         self._lines: list[str] = []
+        self._chars = 0
 
     def feed(self, line: str) -> Report | None:
         """A document that ends with this line. Raises GarbledError."""
+        self._chars += len(line)
+        if self._chars > MOST_CHARS:
+            raise GarbledError(f"it printed {MOST_CHARS >> 20} MiB without a result")
         bare = line.rstrip("\r\n")
         if self._lines or bare == "{":
             self._lines.append(line)
@@ -111,6 +117,7 @@ class Splitter:
 
     def _whole(self) -> Report:
         self.last_document, self._lines = "".join(self._lines), []
+        self._chars = 0
         return parse(self.last_document)
 
     @property

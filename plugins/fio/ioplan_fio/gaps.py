@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ioplan.backends import Gap
+from ioplan.core.text import counted
 from ioplan.job import Job, JobStream
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_fio.section import (
@@ -166,6 +167,19 @@ def _region(context: GapContext, stream: JobStream) -> Found:
     return "region", reason, ""
 
 
+def _passes(context: GapContext, stream: JobStream) -> Found:
+    """fio gives each thread an equal part; whole I/Os may be left at the end."""
+    if context.job.passes is None:
+        return None
+    part, unit = extent(context.job, stream), used_sizes(stream)[-1]
+    behind = part.start_bytes + part.size_bytes * stream.threads
+    left = (stream.region_end_bytes - behind) // unit
+    if not part.step_bytes or left < 1:
+        return None
+    reason = f"fio's {stream.threads} threads have equal parts of the region"
+    return "passes", reason, f"the last {counted(left, 'block')} left out"
+
+
 def _distribution(context: GapContext, stream: JobStream) -> Found:
     if stream.pattern == "sequential":
         return None
@@ -219,6 +233,12 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
         return "sync", "fio's io_uring_cmd does not flush", ""
     if context.engine == SPDK:  # seen: err=1 at the first fdatasync
         return "sync", "SPDK's plugin for fio does not take flushes by fdatasync", ""
+    if context.engine == "libaio" and stream.qd > 1 and _waits(stream):
+        reason = (
+            "fio's libaio leaves out flushes (seen: 13 to 70 %) where it waits between "
+            "I/Os and several are under way"
+        )
+        return "sync", reason, f"fdatasync={stream.sync_every}, flushing less often"
     deep = stream.qd > 1 and context.engine == "io_uring"
     if context.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
         return None
@@ -227,6 +247,10 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
         "mixed in or several I/Os are under way"
     )
     return "sync", reason, f"fdatasync={stream.sync_every}, flushing more often"
+
+
+def _waits(stream: JobStream) -> bool:
+    return bool(stream.rate or stream.pause_ns)
 
 
 def _verify(context: GapContext, stream: JobStream) -> Found:
@@ -261,6 +285,7 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
 
 
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
-    *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _distribution, _align, _data),
+    *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
+    *(_distribution, _align, _data),
     *(_dedup, _trim, _sync, _verify, _limit, _warmup),
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from ioplan.core.child import OwnedProcess
 
 POLL_MS = 200
+MOST_LINE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 16
 
 
@@ -57,6 +58,9 @@ class FioProcess(OwnedProcess):
                 break
             *whole, left = (left + chunk).split(b"\n")
             yield from (_text(line) + "\n" for line in whole)
+            if len(left) > MOST_LINE_BYTES:
+                yield _text(left)
+                left = b""
         if left:
             yield _text(left)
 

@@ -67,10 +67,17 @@ def sum_results(job: Job, results: Sequence[Result]) -> Result:
         run_ns=max(one.run_ns for one in results),
         stopped=any(one.stopped for one in results),
         streams=sum_streams(job, [one.streams for one in results]),
-        cpu=Cpu(
-            user_ns=sum(one.cpu.user_ns for one in results),
-            system_ns=sum(one.cpu.system_ns for one in results),
-        ),
+        cpu=_sum_cpu([one.cpu for one in results]),
+    )
+
+
+def _sum_cpu(parts: Sequence[Cpu | None]) -> Cpu | None:
+    known = [one for one in parts if one]
+    if len(known) < len(parts):
+        return None
+    return Cpu(
+        user_ns=sum(one.user_ns for one in known),
+        system_ns=sum(one.system_ns for one in known),
     )
 
 

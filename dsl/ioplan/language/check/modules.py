@@ -224,6 +224,9 @@ class Loader:
 
 def read_text(path: Path) -> str:
     """A plan's text. Raises OSError, and ValueError when it is no text."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # a pipe that nobody writes to would be waited for
+        raise ValueError("not a regular file; write the plan to a file")
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

@@ -30,7 +30,7 @@ SHOWN = (
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
 ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
 USUAL = {
-    **{"scope": "", "cpu": 0, "errors": 0, "verified": None},
+    **{"scope": "", "cpu": None, "errors": 0, "verified": None},
     **{"rounds": "", "runs": 1, "status": "ok"},
 }
 """A column that has this in every row is left out."""
