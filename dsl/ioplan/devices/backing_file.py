@@ -5,9 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.devices.device import Device
 from ioplan.devices.file_id import Key, device_key, key_at, key_of
 
@@ -16,8 +16,7 @@ STATUS_BYTES = 232
 DELETED = " (deleted)"
 
 
-@dataclass(frozen=True)
-class Backing:
+class Backing(Value):
     """A file or a device; `key` says which one, unless this user may not know.
 
     `path` leads to it in this mount namespace. It is empty where no path is known:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.devices.file_id import Key, device_key
 
 SYSFS = Path("/sys/dev/block")
@@ -21,8 +21,7 @@ class NoDevice(LookupError):
     """sysfs has no such device; it may have been removed."""
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(Value):
     """A block device, by its folder in sysfs."""
 
     folder: Path

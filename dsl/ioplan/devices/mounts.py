@@ -6,16 +6,15 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.devices.proc import PROC, processes
 
 BTRFS = Path("/sys/fs/btrfs")
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(Value):
     """A mount of a block device.
 
     `number` is its `st_rdev`, `where` the path in its mount namespace, `kind` the

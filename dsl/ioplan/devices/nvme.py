@@ -12,7 +12,8 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import struct
-from dataclasses import dataclass
+
+from ioplan.core.value import Value
 
 ID, ADMIN = 0x4E40, 0xC0484E41
 COMMAND = struct.Struct("=BBHIIIQQII6III")
@@ -78,8 +79,7 @@ class Nvme:
         return self.admin(GET_LOG, ALL_NAMESPACES, dwords << 16 | page, size_bytes)
 
 
-@dataclass(frozen=True)
-class Controller:
+class Controller(Value):
     """What Identify Controller says about erasing."""
 
     formats: bool
@@ -103,8 +103,7 @@ class Controller:
         )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Value):
     """What Identify Namespace says that a format must repeat, or it would change."""
 
     lba_format: int

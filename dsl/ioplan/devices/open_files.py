@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.devices.device import single_line
 from ioplan.devices.file_id import Key, key_at, key_of
 from ioplan.devices.proc import listed, processes, threads
@@ -25,8 +25,7 @@ AccessesOf = Callable[[Path, Mapping[Key, str]], Iterator[Access]]
 """Lists the accesses of a process in /proc to the wanted files and devices."""
 
 
-@dataclass(frozen=True)
-class Opener:
+class Opener(Value):
     """A program that has it open; `how` completes "the device is …"."""
 
     pid: int

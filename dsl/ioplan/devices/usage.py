@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ioplan.core.error_kinds import TargetFault
+from ioplan.core.value import Value
 from ioplan.devices.backing_file import Backing, backing
 from ioplan.devices.device import Device, NoDevice, devices
 from ioplan.devices.file_id import Key, key_at
@@ -15,8 +15,7 @@ from ioplan.devices.mounts import Mount, mounts, unescaped
 from ioplan.devices.proc import PROC
 
 
-@dataclass(frozen=True)
-class Obstacle:
+class Obstacle(Value):
     """Why a target must not be written.
 
     `what` completes "the device …", `instead` says what to do.

@@ -7,10 +7,10 @@ the run contradict each other, a warning that something is missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ioplan.core.error_kinds import FigureFault
+from ioplan.core.value import Value
 from ioplan.measure.histogram import Histogram, bucket_range
 from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import Interval
@@ -28,8 +28,7 @@ Fault = tuple[FigureFault, str]
 """What is wrong, and the text for it."""
 
 
-@dataclass(frozen=True)
-class Inconsistency:
+class Inconsistency(Value):
     """A contradiction, and the stream and direction that it is in."""
 
     kind: FigureFault

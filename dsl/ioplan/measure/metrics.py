@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
 
+from ioplan.core.value import Value
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import clamp
@@ -49,16 +49,14 @@ RATIO_METRICS = {
 """One metric over another."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Value):
     """A run, or a part of one, with its histograms."""
 
     record: Measured
     detail: RunDetail
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Value):
     """A value, or why there is none that can be believed."""
 
     value: float | None

@@ -9,8 +9,8 @@ what is limited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ioplan.core.value import Value
 from ioplan.job import SECOND_NS, Job, Progress
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.measurement import Measurement
@@ -92,8 +92,7 @@ def steady_watch(
     return SteadyWatch(rule, every_ns, on_assessment, pass_bytes(job))
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Value):
     """A part of a run, with what a metric needs."""
 
     run_s: float

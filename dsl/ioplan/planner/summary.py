@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from ioplan.core.value import Value
 from ioplan.language.plan import CheckedPlan, RestStep
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.unfold import unfold
 
 
-@dataclass(frozen=True)
-class PlanSummary:
+class PlanSummary(Value):
     """All single steps, each with how often it is done at most."""
 
     steps: tuple[tuple[SingleStep, int], ...]

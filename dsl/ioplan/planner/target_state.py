@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ioplan.core.value import Value
 from ioplan.language.plan import Precondition, PrepareStep, PurgeStep
 from ioplan.planner.run_id import digest, prepare_digest
 
@@ -28,8 +28,7 @@ def state_digest(precondition: Precondition) -> str:
     return digest(*path_of(precondition))
 
 
-@dataclass(frozen=True)
-class TargetState:
+class TargetState(Value):
     """The preparation that the target has had since it was last written otherwise.
 
     Reading and resting leave a state as it is; writing ends it. A state that is

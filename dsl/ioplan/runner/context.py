@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
+from ioplan.core.value import Value, fresh
 from ioplan.language.mistakes.mistakes import Mistake
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
@@ -18,8 +18,7 @@ from ioplan.runner.observer import SessionObserver
 from ioplan.store.store import Store
 
 
-@dataclass(frozen=True)
-class SessionContext:
+class SessionContext(Value):
     """What is run, on what, by what, and where the results go.
 
     If no step of the plan's `summary` writes, all of them open the target for
@@ -34,12 +33,12 @@ class SessionContext:
     drive: Drive
     store: Store
     session: Session
-    options: dict[str, Any] = field(default_factory=dict)
-    observer: SessionObserver = field(default_factory=SessionObserver)
+    options: dict[str, Any] = fresh(dict)
+    observer: SessionObserver = fresh(SessionObserver)
     baseline: BaselineSession | None = None
-    finished_runs: FinishedRuns = field(default_factory=FinishedRuns)
+    finished_runs: FinishedRuns = fresh(FinishedRuns)
     on_failure: Literal["stop", "continue"] = "stop"
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = fresh(Limits)
     meter: tuple[str, ...] = ()
     sessions: Path | None = None
     mistakes: tuple[Mistake, ...] = ()

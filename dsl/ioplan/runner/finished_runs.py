@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
+from ioplan.core.value import Value
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import RoundsOf, Run
 from ioplan.planner.unfold import unfold
@@ -49,8 +49,7 @@ class FinishedRuns:
         return list(chain.from_iterable(self.runs.values()))
 
 
-@dataclass(frozen=True)
-class PlanChange:
+class PlanChange(Value):
     """What an edited plan reuses of a session, adds to it and removes from it."""
 
     reused: int

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
+from ioplan.core.value import Value
 from ioplan.job import Job, JobStream, job_streams
 from ioplan.language.check.check import check
 from ioplan.language.clause_table import CLAUSES, slot
@@ -66,8 +66,7 @@ def _misfits(stream: JobStream, block: int) -> Iterator[Misfit]:
         yield Misfit(Cause.TOO_SMALL, text)
 
 
-@dataclass(frozen=True)
-class Shortfall:
+class Shortfall(Value):
     """A gap of a backend, and the place in the plan that asks for it."""
 
     gap: Gap

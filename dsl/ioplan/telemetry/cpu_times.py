@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -18,8 +18,7 @@ USER, STEAL, UNUSED = (0, 1), (7,), (3, 4, 7)
 """user and nice, of which guests are a part; steal; idle, iowait and steal."""
 
 
-@dataclass(frozen=True)
-class MachineTimes:
+class MachineTimes(Value):
     """Counters since the machine was started. `unused_s` is by number of the CPU."""
 
     user_s: float
@@ -64,8 +63,7 @@ OWN_USER, OWN_SYSTEM, OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED = 11, 12, 13, 14
 """Places in /proc/PID/stat behind the name, from the state on."""
 
 
-@dataclass(frozen=True)
-class OwnTimes:
+class OwnTimes(Value):
     """`all_s` is `user_s` and the time in the kernel."""
 
     user_s: float

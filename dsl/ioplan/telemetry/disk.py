@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.devices.mounts import unescaped
 from ioplan.telemetry.procfs import Tree, raw
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(Value):
     """A line of /proc/self/mountinfo."""
 
     where: str
@@ -46,8 +45,7 @@ FEWEST = 11
 TURN_MS, BACK_MS = 1 << 32, 60_000
 
 
-@dataclass(frozen=True)
-class DiskCounts:
+class DiskCounts(Value):
     """Counters since the device came, and the requests that are in flight now.
 
     The kernel shows its times as 32 bits: at a depth of 1,000, those of the queue
@@ -74,8 +72,7 @@ def _passed_s(before_ms: int, after_ms: int) -> float:
     return passed_ms / 1000 if passed_ms < TURN_MS - BACK_MS else 0.0
 
 
-@dataclass(frozen=True)
-class Disk:
+class Disk(Value):
     """A block device's folder in /sys; `is_target` if it is not just below a file."""
 
     folder: Path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
 FOLDERS = "sys/class/powercap/intel-rapl:*"
@@ -12,8 +12,7 @@ FOLDERS = "sys/class/powercap/intel-rapl:*"
 WHOLE, PACKAGE, MEMORY = "psys", "package", "dram"
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(Value):
     """A counter in microjoules; it begins again at 0 behind `largest_uj`."""
 
     name: str

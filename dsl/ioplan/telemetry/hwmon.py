@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
 POWER = ("power*_input", "power*_average")
@@ -14,8 +14,7 @@ NEAR_DRIVE = ("device/hwmon[0-9]*", "device/hwmon/hwmon*", "device/device/hwmon/
 """Of NVMe in new kernels, of SATA, and of NVMe in older kernels."""
 
 
-@dataclass(frozen=True)
-class Sensor:
+class Sensor(Value):
     """A file whose whole number, by `scale`, is the figure."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ioplan.backends import TargetFacts
+from ioplan.core.value import Value
 from ioplan.job import Event, Job
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
@@ -22,8 +22,7 @@ from ioplan.telemetry.summary import covering, points, summary
 NVME = "nvme"
 
 
-@dataclass(frozen=True)
-class RunTelemetry:
+class RunTelemetry(Value):
     """What was read during one run."""
 
     means: Telemetry | None = None

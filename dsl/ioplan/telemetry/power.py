@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
+from ioplan.core.value import Value
 from ioplan.telemetry.energy import Domain, non_overlapping
 from ioplan.telemetry.hwmon import WHOLE_MACHINE
 from ioplan.telemetry.sample import Sample
@@ -14,8 +14,7 @@ from ioplan.telemetry.sample import Sample
 METER = "meter"
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(Value):
     """Watts by what has measured them. RAPL's domains are called `rapl NAME`."""
 
     by_source: dict[str, float]

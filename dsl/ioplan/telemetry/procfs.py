@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from ioplan.core.value import Value
 
 CHUNK_BYTES = 1 << 16
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Value):
     """Reads small files. One that is not there, or refuses, is empty."""
 
     root: Path = Path("/")

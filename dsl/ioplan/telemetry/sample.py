@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
+from ioplan.core.value import Value, fresh
 from ioplan.telemetry.cpu_times import MachineTimes, OwnTimes
 from ioplan.telemetry.disk import DiskCounts
 
 Figures = dict[str, float | None]
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Value):
     """`t_s` is that of the run, `at_s` a clock's. What was not read is absent."""
 
     t_s: float
@@ -23,8 +22,8 @@ class Sample:
     own: OwnTimes | None = None
     frequencies_mhz: tuple[float, ...] = ()
     disk: DiskCounts | None = None
-    energy_uj: dict[str, int] = field(default_factory=dict)
-    watts: dict[str, float] = field(default_factory=dict)
+    energy_uj: dict[str, int] = fresh(dict)
+    watts: dict[str, float] = fresh(dict)
     temperature_celsius: float | None = None
 
 

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
+from ioplan.core.value import Value, fresh
 from ioplan.records.telemetry import Log
 
 SMART = ("smart-log", "--output-format=json")
@@ -24,12 +24,11 @@ CURRENT = re.compile(r"[Cc]urrent value:\s*(?:0[xX])?([0-9a-fA-F]+)")
 STATE_BITS = 0x1F
 
 
-@dataclass(frozen=True)
-class Logs:
+class Logs(Value):
     """The logs at one moment; what the drive does not have is empty."""
 
-    smart: Log = field(default_factory=dict)
-    ocp: Log = field(default_factory=dict)
+    smart: Log = fresh(dict)
+    ocp: Log = fresh(dict)
     power_state: int | None = None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from ioplan.core.value import Value
 from ioplan.measure.histogram import BITS, bucket_range
 from ioplan.measure.tally import CountsBuilder
 
@@ -25,8 +24,7 @@ HIGH, LOW = MIDDLES >> 24, MIDDLES & 0xFFFFFF
 SQUARES = MIDDLES.astype(np.float64) ** 2
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Value):
     """The share of latencies below each point, linear between the points."""
 
     points_ns: Floats
@@ -51,8 +49,7 @@ class Curve:
         return Curve(points, parts[0] + (parts[1] - parts[0]) * share, mean_ns)
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(Value):
     """A stream's latencies by kind, and the mean time of one I/O.
 
     `saturated_ns` is that time when all that may be outstanding is; `deviation` is how

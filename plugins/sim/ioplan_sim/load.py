@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd, inf
 
 import numpy as np
 
+from ioplan.core.value import Value
 from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 from ioplan_sim.latency import Pace
@@ -15,8 +15,7 @@ from ioplan_sim.placement import Placement
 from ioplan_sim.spec import MAP_BYTES
 
 
-@dataclass(frozen=True)
-class IoKind:
+class IoKind(Value):
     """I/Os of one direction and size: their share of a stream, and their cost.
 
     `pages` of the host are touched in the mean; `partial` ones only in part, so

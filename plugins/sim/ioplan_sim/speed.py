@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from math import inf, log
 from statistics import fmean
@@ -12,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ioplan.core.value import replace
 from ioplan.job import JobStream
 from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch

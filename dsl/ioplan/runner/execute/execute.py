@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic_ns
 
@@ -12,6 +11,7 @@ from pydantic_core import to_json
 
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause
+from ioplan.core.value import Value, fresh
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
@@ -36,8 +36,7 @@ OnInterval = Callable[[Progress, Interval | None], bool]
 """Called with each interval; True ends the run, as its purpose is reached."""
 
 
-@dataclass(frozen=True)
-class RunOutcome:
+class RunOutcome(Value):
     """A run that is over, well or not.
 
     The cause "stuck" says that it left processes behind in the kernel: nothing more
@@ -51,7 +50,7 @@ class RunOutcome:
     started_at: str
     ended_at: str
     warnings: tuple[str, ...] = ()
-    telemetry: RunTelemetry = field(default_factory=RunTelemetry)
+    telemetry: RunTelemetry = fresh(RunTelemetry)
 
     @property
     def detail(self) -> RunDetail:

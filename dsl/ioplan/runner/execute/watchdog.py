@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
 from threading import Thread
@@ -17,6 +16,7 @@ from typing import Any, Self
 
 from ioplan.backends import Execution
 from ioplan.core.error_kinds import Cause
+from ioplan.core.value import Value
 from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
 from ioplan.runner.execute.event_reader import reader_of
 from ioplan.runner.execute.processes import (
@@ -35,8 +35,7 @@ SILENT_GAPS = 20
 SILENT_INTERVALS = 5
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Value):
     """How long a run may do no I/O, and how long each way to end it may take.
 
     `silence_s` is raised to five intervals, and to what a slow rate needs.
