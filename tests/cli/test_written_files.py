@@ -114,7 +114,7 @@ OWN = {
     "dsl/ioplan/store/session_folder.py": "the lock of a session's own folder",
     "dsl/ioplan/store/lost_file.py": "a new file for a store that was removed",
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
-    "dsl/ioplan/runner/stamps.py": "what is known of stamps, beside the sessions",
+    "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",
     "dsl/ioplan/cluster/jobs/locks.py": "locks in the folder of lanes",
     "dsl/ioplan/cluster/jobs/lane_folder.py": "a lane's own folder",

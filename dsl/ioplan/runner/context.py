@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
@@ -23,7 +22,7 @@ class SessionContext(Value):
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power; `sessions` is the folder with a folder for each session; `mistakes` are what
+    power; `mistakes` are what
     is told before the first run, and in the records.
     """
 
@@ -40,5 +39,4 @@ class SessionContext(Value):
     on_failure: Literal["stop", "continue"] = "stop"
     limits: Limits = fresh(Limits)
     meter: tuple[str, ...] = ()
-    sessions: Path | None = None
     mistakes: tuple[Mistake, ...] = ()

@@ -1,8 +1,9 @@
 """Which blocks of a target were written with `verify`, across runs and sessions.
 
-A backend that verifies keeps a map of generations in a file, beside the folders of the
-sessions: what it knows of a block must be there when it is read, whoever reads it. Who
-writes without leaving stamps makes the blocks that it writes unknown, before it begins.
+A backend that verifies keeps a map of generations in a file, in the user's state
+folder: what it knows of a block must be there when it is read, in whichever store the
+session is. Who writes without leaving stamps makes the blocks that it writes unknown,
+before it begins.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ioplan.planner.run_id import digest
 from ioplan.runner.state_ledger import target_key
 from ioplan.store.session_folder import make_private
 
-NAME = "stamps"
 HEADER_BYTES, ENTRY_BYTES = 4096, 4
 """As the engine lays the file out: an entry for each logical block."""
 
@@ -39,13 +39,16 @@ def _backing(facts: TargetFacts) -> list[str]:
         os.close(fd)
 
 
-class StampFile:
-    """The file of one target; without a folder there is none."""
+def _folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "ioplan" / "stamps"
 
-    def __init__(self, sessions: Path | None, facts: TargetFacts) -> None:
-        """`sessions` is the folder that has a folder for each session."""
-        name = digest(target_key(facts), *_backing(facts))
-        self.path = sessions / NAME / name if sessions else None
+
+class StampFile:
+    """The file of one target."""
+
+    def __init__(self, facts: TargetFacts) -> None:
+        self.path = _folder() / digest(target_key(facts), *_backing(facts))
 
     def before(self, job: Job, drive: Drive) -> None:
         """A run is about to begin. Raises OSError."""
@@ -59,16 +62,14 @@ class StampFile:
 
     def forget(self) -> None:
         """The target is about to be purged. Raises OSError."""
-        if self.path:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
-    def _made(self) -> Path | None:
-        if self.path:
-            make_private(self.path.parent)
+    def _made(self) -> Path:
+        make_private(self.path.parent)
         return self.path
 
     def _forget_region(self, stream: JobStream, block_bytes: int) -> None:
-        if self.path is None or not self.path.exists():
+        if not self.path.exists():
             return
         start, end = (
             HEADER_BYTES + edge_bytes // block_bytes * ENTRY_BYTES

@@ -41,7 +41,7 @@ class StepRunner:
         self.interrupt = interrupt or Interrupt()
         self.outcome = outcome or SessionOutcome()
         self.recorder = Recorder(context)
-        self.stamps = StampFile(context.sessions, context.drive.facts)
+        self.stamps = StampFile(context.drive.facts)
 
     @cached_property
     def instruments(self) -> Instruments | None:

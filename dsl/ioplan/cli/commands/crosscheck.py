@@ -120,7 +120,6 @@ class Side:
                     session=session,
                     options=self.choice.options,
                     meter=meter,
-                    sessions=session_folder(self.options.store, self.session).parent,
                 )
             )
 

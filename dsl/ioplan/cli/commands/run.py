@@ -156,7 +156,6 @@ def run_session(
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
             meter=meter,
-            sessions=folder.parent,
             mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
         )
         code = _run_in(context, options, console)

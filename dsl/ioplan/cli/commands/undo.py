@@ -54,7 +54,7 @@ def undo(
             }
         )
         console.print(_described(found, ends, request))
-        return _undone(console, ends, request, folder.parent)
+        return _undone(console, ends, request)
 
 
 def _request(
@@ -79,9 +79,7 @@ def _described(session: Session, ends: KeptEnds, request: TargetRequest) -> str:
     )
 
 
-def _undone(
-    console: Terminal, ends: KeptEnds, request: TargetRequest, sessions: Path
-) -> int:
+def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
     try:
         target = _opened(request)
     except ConsentError as error:
@@ -93,7 +91,7 @@ def _undone(
         target.known = None  # what is put back is the user's
         put_back(target.fd, ends)
         known_content(target.facts).forget()
-        StampFile(sessions, target.facts).forget()
+        StampFile(target.facts).forget()
     console.print(
         f"put back. Have the kernel read the partitions again: "
         f"blockdev --rereadpt {request.path}"

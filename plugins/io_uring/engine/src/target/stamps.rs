@@ -176,7 +176,7 @@ fn failure(job: &Job, error: &io::Error) -> Failure {
         Cause::NoSpace,
         format!(
             "what is written with 'verify' is remembered in {what}, which needs {mib} MiB; \
-             make room, limit the region, or keep the store on another disk"
+             make room, limit the region, or set XDG_STATE_HOME to a folder on another disk"
         ),
     )
 }
