@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import random
 import shutil
@@ -165,6 +166,8 @@ def test_blocks() -> None:
     assert not is_structured(noise) and not is_structured(bytes(4096))
     assert not is_structured(noise[:1000] + bytes(3096))
     assert not is_structured(bytes(1000) + noise[:3096])
+    letters = base64.b64encode(noise)
+    assert is_structured(letters[:4096]), "0.76 of it"
     assert is_structured(b"hello".ljust(4096, b"\0"))
     assert is_structured(noise[:2048] + b"text " * 409)
     assert is_structured(bytes(range(256)) * 16)
