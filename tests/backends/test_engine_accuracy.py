@@ -190,6 +190,7 @@ def warnings(result: dict[str, Any]) -> str:
     return "\n".join(result["warnings"])
 
 
+@in_a_calm_moment
 def test_a_generator_at_its_limit_is_named() -> None:
     assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
 

@@ -162,6 +162,8 @@ def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
         assert [shared.count(one) for one in sorted(set(ids))] == [60, 60]
 
 
+MANY = 320
+"""Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
 PUSHER = """
 import sys
 from ioplan.store.push import push
@@ -176,7 +178,7 @@ with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
 def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
     """Killed twice, each time as soon as some of its runs have arrived."""
     path, id = tmp_path / "a.db", session().id
-    with filled(path, 160) as local, Store.at(database) as shared:
+    with filled(path, MANY) as local, Store.at(database) as shared:
         left = [0]
         for _ in range(2):
             command = [sys.executable, "-c", PUSHER, path, database]
@@ -185,9 +187,9 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
                     time.sleep(0.001)
                 pusher.kill()
             left.append(shared.count(id))
-        assert 0 < left[1] < left[2] < 160, left
+        assert 0 < left[1] < left[2] < MANY, left
         (sent,) = push(local, shared)
-        assert sent.runs == 160 - left[2]
+        assert sent.runs == MANY - left[2]
         assert contents(shared) == contents(local)
 
 
