@@ -342,6 +342,33 @@ def test_an_io_longer_than_the_run_is_rejected(tmp_path: Path, target: Path) -> 
     assert told.cause == "inconsistent" and "longer than the run" in told.message
 
 
+def reads(*counters: tuple[int, int]) -> bool:
+    """Whether reports with these counts of latencies and bytes look like a dead drive."""
+    from ioplan_fio.document import Splitter
+    from ioplan_fio.faults import EmptyReads
+
+    kept, splitter = Recording.of("mixed"), Splitter()
+    whole = [
+        r for line in kept.out.splitlines(keepends=True) if (r := splitter.feed(line))
+    ]
+    one_stream = kept.job.model_copy(update={"streams": kept.job.streams[:1]})
+    found = EmptyReads(one_stream)
+    for ios, size in counters:
+        (first, *_) = whole[-1].jobs
+        lat = first.read.lat.model_copy(update={"count": ios})
+        read = first.read.model_copy(update={"lat": lat, "io_bytes": size})
+        jobs = (first.model_copy(update={"read": read}),)
+        found.add(whole[-1].model_copy(update={"jobs": jobs}))
+    return found.found
+
+
+def test_bytes_older_than_latencies_are_no_dead_drive() -> None:
+    """fio reads its counters one after the other while its threads go on."""
+    assert not reads((0, 0), (5000, 0), (9000, 36_000_000))
+    assert not reads((1000, 4_096_000), (5000, 4_096_000))
+    assert reads((1000, 4_096_000), (5000, 4_096_000), (9000, 4_096_000))
+
+
 @given(st.data())
 def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
     """Spoilt anywhere, a recording is never an exception."""

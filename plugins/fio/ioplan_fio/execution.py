@@ -11,7 +11,8 @@ from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import (
-    comes_back_empty,
+    STOPPED_EMPTY,
+    EmptyReads,
     run_failure,
     thread_mismatch,
     unreadable_output,
@@ -51,6 +52,7 @@ class FioExecution(Closing):
         a job file on its stdin; the one that is kept has the name in its place."""
         self.program, self.job, self.settings = program, job, settings
         self.files, self._limit_reached = files, False
+        self._empty_reads = EmptyReads(job)
         self.opened = _job_on_descriptor(job, settings, held_fd)
         self.gate: StartGate | None = None
         try:
@@ -108,7 +110,7 @@ class FioExecution(Closing):
             return None
         if wrong := thread_mismatch(self.job, report):
             raise GarbledError(wrong)
-        if comes_back_empty(self.job, timeline.last, report):
+        if self._empty_reads.add(report):
             self.process.stop()
         progress = timeline.add(report)
         limit = self.job.limit_bytes
@@ -142,7 +144,8 @@ class FioExecution(Closing):
         if splitter.is_inside and not self.process.stopped:
             return self._unreadable("its last document is cut off")
         stopped = self.process.stopped
-        return run_failure(self.job, timeline.last, code, messages, stopped)
+        found = run_failure(self.job, timeline.last, code, messages, stopped)
+        return found or (STOPPED_EMPTY if self._empty_reads.found else None)
 
     def _unreadable(self, reason: str) -> Failure:
         return unreadable_output(f"fio {self.program.version_text}", reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from itertools import pairwise
 
 from ioplan.job import Failure, Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction
@@ -62,21 +63,33 @@ def run_failure(
     return _figures(job, report)
 
 
-def comes_back_empty(job: Job, before: Report | None, after: Report) -> bool:
-    """Whether reads move no byte any more, as those of a drive that is gone.
+class EmptyReads:
+    """Finds reads that move no byte any more, as those of a drive that is gone.
 
-    fio takes them for I/Os that went well, and would go on until its time is over.
+    fio takes them for I/Os that went well, and would go on until its time is over. It
+    reads its counters one after the other while its threads go on, so in one report
+    the bytes may be older than the latencies; what two intervals show is no race.
     """
-    if before is None:
-        return False
-    reads = (
-        (stream, old.part("read"), new.part("read"))
-        for stream, old, new in zip(_threads(job), before.jobs, after.jobs, strict=True)
-    )
-    return any(
-        new.lat.count - old.lat.count > 2 * stream.qd and new.io_bytes == old.io_bytes
-        for stream, old, new in reads
-    )
+
+    def __init__(self, job: Job) -> None:
+        self._streams = _threads(job)
+        self._reports: list[Report] = []
+        self.found = False
+
+    def add(self, report: Report) -> bool:
+        """Whether there are any, up to this report."""
+        self._reports = [*self._reports[-2:], report]
+        if len(self._reports) == 3:
+            threads = zip(*(report.jobs for report in self._reports), strict=True)
+            reads = ([one.part("read") for one in thread] for thread in threads)
+            pairs = zip(self._streams, reads, strict=True)
+            self.found |= any(self._is_empty(stream, *part) for stream, part in pairs)
+        return self.found
+
+    def _is_empty(self, stream: JobStream, *parts: DirectionReport) -> bool:
+        grown = (new.lat.count - old.lat.count for old, new in pairwise(parts))
+        moved = parts[-1].io_bytes - parts[0].io_bytes
+        return not moved and all(ios > 2 * stream.qd for ios in grown)
 
 
 def _threads(job: Job) -> list[JobStream]:
@@ -95,6 +108,13 @@ def thread_mismatch(job: Job, report: Report) -> str:
         f"it reports {len(found)} threads, {', '.join(found)[:80] or 'none'}, where "
         f"{len(expected)} were asked for"
     )
+
+
+STOPPED_EMPTY = Failure(
+    cause="device-error",
+    message="ioplan ended fio: its reads moved no byte any more, as of a drive that is "
+    "gone",
+)
 
 
 def _first_error(report: Report, messages: str) -> Failure | None:
