@@ -91,6 +91,16 @@ def device_with_an_ext4_behind_a_zapped_gpt(
     return allowed(folder, stack.enter_context(loop_device(path)))
 
 
+@kind("`pvcreate /dev/loop0`, and its first block is lost", "pvcreate")
+def device_with_lvm_that_lost_its_label(
+    folder: Path, stack: ExitStack
+) -> TargetRequest:
+    device = loop(folder, stack)
+    tell("pvcreate", "--quiet", "--force", device)
+    put(device, 0, bytes(4096))
+    return allowed(folder, device)
+
+
 @kind("`losetup --offset 32MiB /dev/loop0 vm.img`, and data is before that")
 def loop_device_inside_an_image(folder: Path, stack: ExitStack) -> TargetRequest:
     path = disk(folder, 64)

@@ -1,0 +1,153 @@
+"""What was tried against data, rights and results; each is tried again by a test."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Attack(NamedTuple):
+    """`outcome` is what happens; `test` is a file below tests and a function in it."""
+
+    what: str
+    outcome: str
+    test: str
+
+
+GUARD, CLI = "guard/test_", "cli/test_written_files.py::test_"
+ATTACKS = (
+    # data of others
+    Attack(
+        "`report -o` names a mounted disk, `export -o` the store or a file beside it",
+        "refused, with `--force` too",
+        CLI + "a_mounted_disk_survives",
+    ),
+    Attack(
+        "`-o` names a document, a scratch file, a link, a pipe",
+        "a document needs `--force`; the others are refused",
+        GUARD + "output.py::test_a_file_of_somebody_else_needs_force",
+    ),
+    Attack(
+        "`fmt` on a full disk",
+        "an error; the plan is whole",
+        CLI + "fmt_on_a_full_disk_leaves_the_whole_plan",
+    ),
+    Attack(
+        "the first 64 KiB of an ext4 answer with EIO; archives, databases, virtual disks, "
+        "damaged ext4, a loop device inside an image",
+        "refused, with `--overwrite` too; each kind is a row in [lab.md](lab.md)",
+        GUARD + "guard.py::test_it_is_refused",
+    ),
+    Attack(
+        "ext4, XFS and btrfs without their first 4 MiB",
+        "structured blocks are seen",
+        GUARD + "content.py::test_somebodys_data_is_seen",
+    ),
+    Attack(
+        "a database is put on a target after a session on it was killed; then `resume`",
+        "refused until `--overwrite-data` names it",
+        GUARD + "data_consent.py::test_resume_asks_for_what_came_after_a_kill",
+    ),
+    Attack(
+        "other data where data was given up",
+        "refused until it is given up as well",
+        GUARD + "data_consent.py::test_it_is_kept_for_the_data_that_was_there",
+    ),
+    Attack(
+        "the wrong disk is overwritten with all words given",
+        "`undo` puts back its partition tables and both ends",
+        GUARD + "undo.py::test_a_partition_table_comes_back",
+    ),
+    Attack(
+        "a name in another user's folder is exchanged while it is opened",
+        "only the file that was checked is opened",
+        GUARD + "other_users.py::test_a_name_that_changes_all_the_time",
+    ),
+    Attack(
+        "another user's symbolic link leads to a file of root's",
+        "refused",
+        GUARD + "other_users.py::test_a_link_of_another_user_is_not_followed",
+    ),
+    Attack(
+        "another user puts the mark of a scratch file beside a file",
+        "not believed",
+        GUARD + "other_users.py::test_a_mark_of_another_user_is_not_believed",
+    ),
+    Attack(
+        "a file is used by its path in an overlay, and written by the other one",
+        "refused",
+        GUARD + "other_users.py::test_a_file_of_an_overlay_has_two_paths",
+    ),
+    # who may command
+    Attack(
+        "a scheduler at `tcp://127.0.0.1`",
+        "refused: TLS on loopback, too",
+        "cluster/test_lab_check.py::test_plain_tcp_is_refused",
+    ),
+    Attack(
+        "a lab file that others may write, in a folder of theirs, behind their link",
+        "refused; none of its commands runs",
+        "cluster/test_lab_owners.py::test_no_program_of_it_is_run",
+    ),
+    # nothing lost, nothing false
+    Attack(
+        "blocks written with `verify` are zeroed, trimmed, replaced, damaged, lost, "
+        "misdirected, torn or stale",
+        "the run fails and says how many, and where; rows in [faults.md](faults.md)",
+        "runner/test_damage.py::test_damage_is_found",
+    ),
+    Attack(
+        "a reader that verifies nothing",
+        "the run fails: verified 0 of N",
+        "runner/test_damage.py::test_a_reader_that_verifies_nothing_fails",
+    ),
+    Attack(
+        "the store is removed, replaced or emptied while a session writes to it",
+        "exit code 3; its content is in a new file, which the message names",
+        "store/test_lost_store.py::test_a_session_ends_with_3_and_says_where_they_are",
+    ),
+    Attack(
+        "`data random` is compressed, by zstd over windows of 4 KiB to 1 MiB",
+        "more than 0.99 of its size",
+        "backends/test_write_data.py::test_random_data_does_not_compress",
+    ),
+    Attack(
+        "the same random writes, ended by bytes and by passes",
+        "the same write amplification",
+        "backends/test_permuted.py::test_bytes_and_passes_wear_a_drive_alike",
+    ),
+    Attack(
+        "a session is interrupted in the first of five cells",
+        "held in 1 of 5, 4 not measured; all cells stay in view",
+        "runner/test_partial_sessions.py::test_held_in_one_of_five",
+    ),
+    Attack(
+        "a steady state that is never reached",
+        "exit code 1, unless the plan says `on unsteady continue`",
+        "runner/test_partial_sessions.py::test_never_steady_is_an_exit_code",
+    ),
+    Attack(
+        "a slow stream beside a fast one",
+        "a row for each direction of each stream",
+        "report/test_streams.py::test_the_page_has_a_row_for_each",
+    ),
+    Attack(
+        "reads of space that was never written",
+        "a warning, in `check`, before the run and in the record",
+        "language/test_mistakes.py::test_a_run_warns_before_it_and_in_the_record",
+    ),
+    Attack(
+        "a pipe instead of a plan",
+        "refused at once",
+        "language/test_language.py::test_a_file_that_is_no_plan",
+    ),
+    Attack(
+        "fio prints without end and without a result",
+        "the run fails after 32 MiB, and says so",
+        "backends/test_fio_output.py::test_a_flood_without_a_result",
+    ),
+    Attack(
+        "flushes and blocks that fio leaves out",
+        "gaps of the backend, refused without `--allow-approximate`",
+        "backends/test_fio_jobfile.py::test_threads_that_leave_blocks_out_say_so",
+    ),
+)
