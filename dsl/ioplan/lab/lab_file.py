@@ -175,7 +175,9 @@ def _reason(error: ErrorDetails) -> str:
         inner = PowerMeter if loc[-2:-1] == ("power",) else inner
         known = (inner or Lab).model_fields
         key = str(loc[-1])
-        near = did_you_mean(OTHER_KEYS.get(key, key), known)
+        other = OTHER_KEYS.get(key)
+        meant = f", did you mean {other!r}?" if other in known else ""
+        near = meant or did_you_mean(key, known)
         return f"there is no key {key!r}{near}; known: {', '.join(known)}"
     if loc[-1] == METHOD and not isinstance(error["input"], str):
         return 'it is a method such as "format", or a table with a command'
