@@ -89,13 +89,15 @@ class Gap(LazyModel):
     `stream` and `field` name the place in the workload, in the language's words:
     those of `ioplan.language.clause_table.SLOTS`, or `streams for warmup passes`.
     `reason` says what is missing, `instead` what would be done in its place; where
-    that is empty, nothing can be.
+    that is empty, nothing can be. `edit` is the clause, or the option, that would make
+    it exact, where there is one.
     """
 
     stream: str
     field: str
     reason: str
     instead: str = ""
+    edit: str = ""
 
 
 class Execution(Protocol):
@@ -163,6 +165,18 @@ class StampingDrive(Protocol):
     """
 
     stamps: Path | None
+
+
+@runtime_checkable
+class AddressingBackend(Protocol):
+    """A backend with targets that only it knows, such as `malloc:64MiB`."""
+
+    def addressed(self, path: str, options: dict[str, Any]) -> TargetFacts | None:
+        """What an address alone says of its target, for a plan; nothing is opened.
+
+        None for what the kernel has: a file, a device. `capacity_bytes` is 0 where
+        only the target knows. Raises BackendError for an address that is wrong.
+        """
 
 
 @runtime_checkable

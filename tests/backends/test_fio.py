@@ -523,3 +523,52 @@ def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
     assert isinstance(event, Failure) and event.cause == "device-error"
     assert "moved only" in event.message
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("start_bytes", [0, 3 * MIB])
+def test_reads_and_writes_of_a_size_each_are_aligned_to_it(
+    start_bytes: int, tmp_path: Path
+) -> None:
+    """All places of both grids are met, as many as chance leaves, and no other."""
+    target, log = tmp_path / "t.bin", tmp_path / "log"
+    target.write_bytes(bytes(8 * MIB))
+    wanted = job(
+        stream(
+            read_percent=50,
+            write_sizes=one_size(64 << 10),
+            region_start_bytes=start_bytes,
+            region_end_bytes=8 * MIB,
+        ),
+        target=str(target),
+        capacity_bytes=8 * MIB,
+        limit_bytes=400 * MIB,
+    )
+    backend = FioBackend()
+    assert backend.gaps(wanted, {}) == []
+    text = backend.native(wanted, {"engine": "psync"})
+    told = tmp_path / "told.fio"
+    told.write_text(text.replace("[global]", f"[global]\nwrite_iolog={log}"))
+    subprocess.run(["fio", told], check=True, capture_output=True)
+    found: dict[str, set[int]] = {"read": set(), "write": set()}
+    for line in log.read_text().splitlines():
+        *_, action, offset, size = ("", "", "", *line.split())[-4:]
+        if action in found:
+            assert int(size) == {"read": 4096, "write": 64 << 10}[action]
+            found[action].add(int(offset))
+    places = set(range(start_bytes, 8 * MIB, 4096))
+    assert found["read"] <= places and len(found["read"]) > 0.9 * len(places)
+    assert found["write"] == set(range(start_bytes, 8 * MIB, 64 << 10))
+
+
+def test_a_region_that_begins_between_two_writes_is_cut(tmp_path: Path) -> None:
+    wanted = job(
+        stream(read_percent=50, write_sizes=one_size(64 << 10), region_start_bytes=4096)
+    )
+    (gap,) = FioBackend().gaps(wanted, {})
+    assert gap.field == "align" and "first 61440 B left out" in gap.instead
+    assert f"offset={64}k" in FioBackend().native(wanted, {})
+
+
+def test_a_program_of_another_version_than_is_named_is_refused() -> None:
+    there = FioBackend().availability({"version": "2.1"})
+    assert not there.usable and "option version says 2.1" in there.reason

@@ -78,7 +78,7 @@ def test_what_fio_is_told(renew: bool) -> None:
 )
 def test_it_says_what_bdevperf_cannot(wanted: Job) -> None:
     gaps = SpdkBackend().gaps(wanted, {})
-    assert gaps and all("driver = fio" in gap.reason for gap in gaps)
+    assert gaps and all(gap.edit == "--option driver=fio" for gap in gaps)
     assert SpdkBackend().gaps(wanted, FIO) == []
 
 

@@ -234,7 +234,7 @@ class TestCompletion:
         assert completion.answers("bash", IOPLAN) == "check\n"
         monkeypatch.setenv("COMP_WORDS", "ioplan\nrun\nmy plan\n--o")
         monkeypatch.setenv("COMP_CWORD", "3")
-        fitting = ["--option", "--overwrite", "--overwrite-data"]
+        fitting = ["--option", "--overwrite", "--overwrite-data", "--only-exact"]
         assert completion.answers("bash", IOPLAN).split() == fitting
 
     def test_each_shell_reads_it_in_its_own_way(

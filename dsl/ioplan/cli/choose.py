@@ -28,7 +28,7 @@ from ioplan.language.quantity import size_text
 
 
 class Choice(Value):
-    """A backend that can run here, its options, and the lab that it is in."""
+    """A backend, its options, and the lab that it is in."""
 
     backend: Backend
     options: dict[str, Any]
@@ -45,12 +45,17 @@ def chosen_backend(
 
 def usable_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
     """The backend, if it can run here. Raises BackendError."""
-    backend = find(name)
-    options = {**lab.options_of(name), **option_pairs(settings)}
-    found = backend.availability(options)
+    choice = named_backend(name, lab, settings)
+    found = choice.backend.availability(choice.options)
     if not found.usable:
         raise BackendError(f"the backend {name!r} cannot run here: {found.reason}")
-    return Choice(backend, options, lab)
+    return choice
+
+
+def named_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
+    """The backend, whether or not it can run here. Raises BackendError."""
+    options = {**lab.options_of(name), **option_pairs(settings)}
+    return Choice(find(name), options, lab)
 
 
 def option_pairs(settings: list[str]) -> dict[str, str]:

@@ -23,7 +23,9 @@ class Options(Value):
     scale_time: float = 1.0
     overwrite: list[str] = fresh(list)
     overwrite_data: list[str] = fresh(list)
+    allow: list[str] = fresh(list)
     allow_approximate: bool = False
+    only_exact: bool = False
     baseline: str | None = None
     fresh: bool = False
     quiet: bool = False

@@ -49,7 +49,7 @@ class Session(Model):
     ioplan: str = described("version", default=__version__)
 
 
-EventKind = Literal["resumed", "edited", "state", "purged", "failed"]
+EventKind = Literal["resumed", "edited", "state", "left-out", "purged", "failed"]
 
 
 class SessionEvent(Model):

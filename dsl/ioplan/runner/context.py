@@ -22,8 +22,8 @@ class SessionContext(Value):
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power; `mistakes` are what
-    is told before the first run, and in the records.
+    power; `mistakes` are what is told before the first run, and in the records;
+    `left_out` are the tests that do not fit, a line each.
     """
 
     plan: CheckedPlan
@@ -40,3 +40,4 @@ class SessionContext(Value):
     limits: Limits = fresh(Limits)
     meter: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    left_out: tuple[str, ...] = ()

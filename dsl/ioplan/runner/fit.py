@@ -81,10 +81,27 @@ class Shortfall(Value):
 
     def diagnostic(self, backend: str, span: Span) -> Diagnostic:
         """The gap at its clause."""
-        help = "another backend may: ioplan backends"
-        if self.gap.instead:
-            help = f"with --allow-approximate: {self.gap.instead}"
-        return Diagnostic(f"{backend}: {self.gap.reason}", span, help)
+        gap, ways = self.gap, []
+        if gap.edit:
+            ways.append(f"exact with: {gap.edit}")
+        if gap.instead:
+            ways.append(f"with --allow {slot(gap.field)}: {gap.instead}")
+        help = "; or ".join(ways) or "another backend may: ioplan backends"
+        return Diagnostic(f"{backend}: {gap.reason}", span, help)
+
+
+class Accepted(Value):
+    """The approximations that the user takes: all of them, or those of some slots."""
+
+    everything: bool = False
+    slots: frozenset[str] = frozenset()
+
+    def takes(self, gap: Gap) -> bool:
+        """Whether what is done instead will do."""
+        return bool(gap.instead) and (self.everything or slot(gap.field) in self.slots)
+
+
+EXACT_ONLY = Accepted()
 
 
 def shortfalls(

@@ -54,6 +54,8 @@ class SessionRunner:
                 self.observer.session_started(self.context.session, self.left_s)
                 self._report_host()
                 self._report_mistakes()
+                for text in self.context.left_out:
+                    self.step_runner.note("left-out", f"left out: {text}")
                 if self.ledger.why:
                     self.step_runner.note("state", self.ledger.why)
                 self._run_tests(unfold(self.context.plan))

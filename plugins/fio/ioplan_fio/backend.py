@@ -68,7 +68,7 @@ class FioBackend:
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable with a fio that is new enough; a reason tells what part is not."""
         try:
-            program = find_program(settings_of(options).path)
+            program = _program(settings_of(options))
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
         reason = io_uring_fault()
@@ -90,7 +90,7 @@ class FioBackend:
     def open(self, request: TargetRequest) -> FioDrive:
         """Open a file or a block device. Raises TargetError, BackendError."""
         settings = settings_of(request.options)
-        program = find_program(settings.path)
+        program = _program(settings)
         reason = io_uring_fault() if settings.engine.startswith("io_uring") else ""
         if reason:
             raise BackendError(f"{reason}; {OTHER_ENGINES}")
@@ -103,8 +103,22 @@ class FioBackend:
         return FioDrive(target, program, settings, request.folder)
 
 
+def _program(settings: Settings) -> Program:
+    """The program, of the version that is named. Raises BackendError."""
+    program, named = find_program(settings.path), settings.version
+    if named and program.version[: len(named)] != named:
+        asked = ".".join(map(str, named))
+        raise BackendError(
+            f"{program.path} is fio {program.version_text}, and option version says "
+            f"{asked}; leave it out, or name that program with option path"
+        )
+    return program
+
+
 def _version(settings: Settings) -> tuple[int, ...]:
     """The version that would run; where there is none, the one with most gaps."""
+    if settings.version:
+        return settings.version
     try:
         return find_program(settings.path).version
     except BackendError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ioplan.backends import Gap
 from ioplan.core.text import counted
 from ioplan.job import Job, JobStream
+from ioplan.language.quantity import size_text as quantity_text
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_fio.section import (
     US_NS,
@@ -21,7 +22,15 @@ from ioplan_fio.section import (
     rate_lines,
     size_text,
 )
-from ioplan_fio.streams import Sizes, directions, extent, sizes, used_sizes
+from ioplan_fio.streams import (
+    Sizes,
+    aligned,
+    directions,
+    extent,
+    has_own_sizes,
+    sizes,
+    used_sizes,
+)
 
 SYNC_MENDED = (3, 38)
 """Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
@@ -53,18 +62,21 @@ class GapContext:
         )
 
 
-Found = tuple[str, str, str] | None
-"""Field, reason, instead."""
+Found = tuple[str, str, str] | tuple[str, str, str, str] | None
+"""Field, reason, instead, and the edit that makes it exact, where there is one."""
 
 
 def find_gaps(context: GapContext) -> list[Gap]:
     """All gaps of a job, stream by stream."""
     found = ((s, check(context, s)) for s in context.job.streams for check in CHECKS)
-    return [
-        Gap(stream=stream.name, field=gap[0], reason=gap[1], instead=gap[2])
-        for stream, gap in found
-        if gap
-    ]
+    return [_gap(stream, *gap) for stream, gap in found if gap]
+
+
+def _gap(
+    stream: JobStream, field: str, reason: str, instead: str, edit: str = ""
+) -> Gap:
+    name = stream.name
+    return Gap(stream=name, field=field, reason=reason, instead=instead, edit=edit)
 
 
 def _is_mixed(stream: JobStream) -> bool:
@@ -82,7 +94,8 @@ def _mix(context: GapContext, stream: JobStream) -> Found:
     if is_whole(stream.read_percent) or not _is_mixed(stream):
         return None
     reason = f"fio mixes in whole percents, not {stream.read_percent:g} %"
-    return "mix", reason, f"rwmixread={round(stream.read_percent)}"
+    reads = min(99, max(1, round(stream.read_percent)))
+    return "mix", reason, f"rwmixread={reads}", f"{reads}/{100 - reads}"
 
 
 def _trim(context: GapContext, stream: JobStream) -> Found:
@@ -96,7 +109,7 @@ def _trim(context: GapContext, stream: JobStream) -> Found:
         return "trim", "fio's io_uring_cmd does not discard", ""
     if stream.qd > 1 and context.engine != SPDK:
         reason = f"fio waits for each discard, so that {stream.qd} are never under way"
-        return "trim", reason, "one discard at a time in each thread"
+        return "trim", reason, "one discard at a time in each thread", "qd 1"
     return None
 
 
@@ -106,7 +119,8 @@ def _size(context: GapContext, stream: JobStream) -> Found:
         return "size", f"fio takes at most {MAX_SIZES} sizes", ""
     if all(_whole_shares(one) for one in shares):
         return None
-    return "size", "fio takes shares of sizes in whole percents", "the nearest ones"
+    reason = "fio takes shares of sizes in whole percents"
+    return "size", reason, "the nearest ones", "whole percents"
 
 
 def _whole_shares(shares: Sizes) -> bool:
@@ -116,19 +130,33 @@ def _whole_shares(shares: Sizes) -> bool:
 def _align(context: GapContext, stream: JobStream) -> Found:
     used, align = used_sizes(stream), stream.align_bytes
     if stream.pattern == "random" and align is None and len(used) > 1:
-        reason = "fio aligns all sizes alike, not each to itself"
-        return "align", reason, f"blockalign={size_text(used[0])}, the smallest size"
+        if has_own_sizes(stream):
+            return _common_start(context, stream)
+        reason = "fio aligns all sizes of a direction alike, not each to itself"
+        instead = f"blockalign={size_text(used[0])}, the smallest size"
+        return "align", reason, instead, f"align {quantity_text(used[0])}"
     if stream.pattern == "sequential" and align and any(s % align for s in used):
         reason = "fio's sequential I/O leaves no room between one and the next"
         return "align", reason, "each I/O begins where the last one ended"
     return None
 
 
+def _common_start(context: GapContext, stream: JobStream) -> Found:
+    """Reads and writes are aligned to their own sizes, from one place on."""
+    start = extent(context.job, stream).start_bytes
+    first = min(aligned(stream.region_start_bytes, s) for s in used_sizes(stream))
+    if start == first:
+        return None
+    reason = "fio's reads and writes begin at one place, a multiple of both sizes"
+    edit = f"align {quantity_text(used_sizes(stream)[0])}"
+    return "align", reason, f"the region's first {start - first} B left out", edit
+
+
 def _qd(context: GapContext, stream: JobStream) -> Found:
     if context.engine != "psync" or stream.qd == 1:
         return None
     reason = "psync does one I/O at a time; choose the engine io_uring or libaio"
-    return "qd", reason, ""
+    return "qd", reason, "", "--option engine=io_uring"
 
 
 def _rate(context: GapContext, stream: JobStream) -> Found:
@@ -152,10 +180,12 @@ def _pause(context: GapContext, stream: JobStream) -> Found:
         return "pause", f"fio pauses for {MAX_PAUSE_US / 1e6:.0f} s at most", ""
     if pause_us(stream) * US_NS != stream.pause_ns:
         reason = f"fio pauses in whole us, not {stream.pause_ns:g} ns"
-        return "pause", reason, f"thinktime={pause_us(stream)}us"
+        us = pause_us(stream)
+        return "pause", reason, f"thinktime={us}us", f"pause {us}us"
     if stream.pause_ns > MAX_LATE_NS and context.version < PAUSE_ENDS_WITH_RUN:
         reason = "before 3.34 fio ends a run only after the pause that it is in"
-        return "pause", reason, f"a run of up to {pause_us(stream) / 1e6:g} s more"
+        instead = f"a run of up to {pause_us(stream) / 1e6:g} s more"
+        return "pause", reason, instead, "fio 3.34 or newer"
     return None
 
 
@@ -177,7 +207,7 @@ def _passes(context: GapContext, stream: JobStream) -> Found:
     if not part.step_bytes or left < 1:
         return None
     reason = f"fio's {stream.threads} threads have equal parts of the region"
-    return "passes", reason, f"the last {counted(left, 'block')} left out"
+    return "passes", reason, f"the last {counted(left, 'block')} left out", "threads 1"
 
 
 def _distribution(context: GapContext, stream: JobStream) -> Found:
@@ -200,7 +230,7 @@ def _distribution(context: GapContext, stream: JobStream) -> Found:
             parts = [p for s in spots for p in (s.io_percent, s.space_percent)]
             if not all(map(is_whole, parts)):
                 reason = "fio takes zones in whole percents"
-                return "distribution", reason, instead
+                return "distribution", reason, instead, "whole percents"
     return None
 
 
@@ -215,7 +245,9 @@ def _data(context: GapContext, stream: JobStream) -> Found:
     if is_whole(stream.data.percent) or "write" not in directions(stream):
         return None
     reason = f"fio compresses in whole percents, not {stream.data.percent:g} %"
-    return "data", reason, f"buffer_compress_percentage={round(stream.data.percent)}"
+    whole = round(stream.data.percent)
+    edit = f"data compressible {whole}%"
+    return "data", reason, f"buffer_compress_percentage={whole}", edit
 
 
 def _dedup(context: GapContext, stream: JobStream) -> Found:
@@ -223,7 +255,8 @@ def _dedup(context: GapContext, stream: JobStream) -> Found:
     if is_whole(percent) or "write" not in directions(stream):
         return None
     reason = f"fio repeats data in whole percents, not {percent:g} %"
-    return "dedup", reason, f"dedupe_percentage={round(percent)}"
+    whole = round(percent)
+    return "dedup", reason, f"dedupe_percentage={whole}", f"dedup {whole}%"
 
 
 def _sync(context: GapContext, stream: JobStream) -> Found:
@@ -246,7 +279,8 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
         "before 3.38 fio may flush several times for the same writes, when reads are "
         "mixed in or several I/Os are under way"
     )
-    return "sync", reason, f"fdatasync={stream.sync_every}, flushing more often"
+    instead = f"fdatasync={stream.sync_every}, flushing more often"
+    return "sync", reason, instead, "fio 3.38 or newer"
 
 
 def _waits(stream: JobStream) -> bool:
@@ -280,7 +314,7 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
         return "warmup", reason, ""
     if stream.pause_ns and context.version < PAUSE_AFTER_WARMUP:
         reason = "before 3.35 fio leaves out as many pauses as it made in a warm-up"
-        return "warmup", reason, ""
+        return "warmup", reason, "", "fio 3.35 or newer"
     return None
 
 

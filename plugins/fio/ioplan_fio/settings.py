@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, get_args
 
 from ioplan.backends import BackendError
@@ -10,7 +11,8 @@ from ioplan.core.text import did_you_mean
 
 Engine = Literal["io_uring", "libaio", "psync", "io_uring_cmd"]
 ENGINES: tuple[str, ...] = get_args(Engine)
-NAMES = ("engine", "path")
+NAMES = ("engine", "path", "version")
+VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 class Plugin(Model):
@@ -27,11 +29,13 @@ class Plugin(Model):
 class Settings(Model):
     """fio's I/O engine, and the program where it is not the one on PATH.
 
-    Other backends may give a `plugin`, which then takes the engine's place.
+    `version` is the one that a plan is to fit, where the program is elsewhere. Other
+    backends may give a `plugin`, which then takes the engine's place.
     """
 
     engine: Engine = "io_uring"
     path: str | None = None
+    version: tuple[int, ...] = ()
     plugin: Plugin | None = None
 
     @property
@@ -62,4 +66,15 @@ def settings_of(options: dict[str, Any]) -> Settings:
     path = options.get("path")
     if not isinstance(path, str | None):
         raise BackendError(f"option path of 'fio' is a program's name, not {path!r}")
-    return Settings(engine=engine, path=path)
+    return Settings(engine=engine, path=path, version=_version(options.get("version")))
+
+
+def _version(text: Any) -> tuple[int, ...]:
+    """Of `--option version=3.38`; empty where none is named. Raises BackendError."""
+    if text is None:
+        return ()
+    if not isinstance(text, str) or not VERSION.fullmatch(text):
+        raise BackendError(
+            f"option version of 'fio' is one such as 3.38, as text, not {text!r}"
+        )
+    return tuple(map(int, text.split(".")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lcm
 
 from ioplan.job import Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
@@ -34,6 +35,11 @@ def used_sizes(stream: JobStream) -> list[int]:
     return sorted({s.size_bytes for d in used for s in sizes(stream, d)})
 
 
+def has_own_sizes(stream: JobStream) -> bool:
+    """Whether each direction has one size: fio aligns the I/O of each to that."""
+    return all(len(sizes(stream, d)) == 1 for d in directions(stream))
+
+
 def mean_bytes(shares: Sizes) -> float:
     """The mean I/O size of a distribution."""
     return sum(s.size_bytes * s.percent for s in shares) / 100
@@ -61,10 +67,10 @@ def extent(job: Job, stream: JobStream) -> Extent:
     the alignment; and a part holds whole I/Os, as fio ends a job at a cut one.
     """
     grid_bytes = _grid(job, stream)
-    start = _up(stream.region_start_bytes, grid_bytes)
+    start = aligned(stream.region_start_bytes, grid_bytes)
     room = max(0, stream.region_end_bytes - start)
     if stream.pattern == "sequential" or is_cover(stream):
-        unit = _up(used_sizes(stream)[-1], grid_bytes if is_cover(stream) else 1)
+        unit = aligned(used_sizes(stream)[-1], grid_bytes if is_cover(stream) else 1)
         part = room // stream.threads // unit * unit
         return Extent(start, part, part)
     return Extent(start, room, 0)
@@ -75,6 +81,8 @@ def _grid(job: Job, stream: JobStream) -> int:
     if stream.align_bytes is not None:
         return stream.align_bytes
     used = used_sizes(stream)
+    if stream.pattern == "random" and has_own_sizes(stream):
+        return lcm(*used)
     return used[0] if len(used) == 1 or stream.pattern == "random" else job.block_bytes
 
 
@@ -87,7 +95,7 @@ def block_align(job: Job, stream: JobStream) -> int | None:
     if align is None or stream.pattern == "sequential":
         return None
     if is_cover(stream):
-        step = _up(used_sizes(stream)[0], align)
+        step = aligned(used_sizes(stream)[0], align)
         return None if step == used_sizes(stream)[0] else step
     return None if used_sizes(stream) == [align] else align
 
@@ -104,5 +112,6 @@ def covered_bytes(job: Job, stream: JobStream) -> int | None:
     return None
 
 
-def _up(value: int, multiple: int) -> int:
+def aligned(value: int, multiple: int) -> int:
+    """The next multiple."""
     return -(-value // multiple) * multiple

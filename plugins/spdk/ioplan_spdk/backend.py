@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.backends import (
+    Availability,
+    BackendError,
+    Gap,
+    TargetFacts,
+    TargetRequest,
+)
 from ioplan.job import Job
 from ioplan_fio.program import Program, find_program
 from ioplan_spdk.bdevperf.gaps import gaps
 from ioplan_spdk.bdevperf.script import native
-from ioplan_spdk.drive import SpdkDrive
+from ioplan_spdk.drive import SpdkDrive, memory_facts
 from ioplan_spdk.fio_plugin.execution import PluginDrive
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps, with_hints
 from ioplan_spdk.fio_plugin.job import check_fit, plugin_path
@@ -61,6 +67,18 @@ class SpdkBackend:
             plugin_native(job, chosen)
             if chosen.driver == "fio"
             else native(job, chosen)
+        )
+
+    def addressed(self, path: str, options: dict[str, Any]) -> TargetFacts | None:
+        """Of memory all; of a drive that SPDK has, not how large it is."""
+        chosen, spec = parse_options(options), target_spec(path)
+        if spec.kind == "kernel":
+            return None
+        if spec.in_memory:
+            return memory_facts(spec, chosen)
+        block_bytes = chosen.block_bytes
+        return TargetFacts(
+            path=path, kind="nvme", capacity_bytes=0, block_bytes=block_bytes
         )
 
     def open(self, request: TargetRequest) -> SpdkDrive:

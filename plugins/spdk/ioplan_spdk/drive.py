@@ -47,7 +47,7 @@ class SpdkDrive:
             self.target = _kernel(request, options)
             self.facts = self.target.facts
         elif spec.in_memory:
-            self.facts = _memory(spec, options)
+            self.facts = memory_facts(spec, options)
         else:
             check_lab(request)
             self.facts = _attached(spec, program, options)
@@ -117,7 +117,8 @@ def _unfit(facts: TargetFacts, writes: bool, options: SpdkOptions) -> str:
     return ""
 
 
-def _memory(spec: TargetSpec, options: SpdkOptions) -> TargetFacts:
+def memory_facts(spec: TargetSpec, options: SpdkOptions) -> TargetFacts:
+    """Of a target in memory, by its address alone. Raises TargetError."""
     if spec.kind == "malloc" and spec.size_bytes > options.memory_mib << 19:
         least = spec.size_bytes >> 19
         raise TargetError(

@@ -20,10 +20,11 @@ from ioplan.cli.choose import (
     resolved_request,
     usable_backend,
 )
-from ioplan.cli.commands.run import check_fit, new_session, session_folder
+from ioplan.cli.commands.run import new_session, session_folder
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cli.fitting import accepted, check_fit
 from ioplan.cli.inputs import checked_plan, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
@@ -69,6 +70,7 @@ class Options(Value):
     scale_time: float = 1.0
     overwrite: list[str] = fresh(list)
     overwrite_data: list[str] = fresh(list)
+    allow: list[str] = fresh(list)
     allow_approximate: bool = False
 
 
@@ -102,8 +104,8 @@ class Side:
         """Check that the plan fits, before anything runs."""
         drive, self.request = open_drive(self.choice.backend, self.request)
         with closing(drive):
-            approximate = self.options.allow_approximate
-            check_fit(self.summary, self.choice, drive.facts, approximate)
+            allowed = accepted(self.options.allow, self.options.allow_approximate)
+            check_fit(self.summary, self.choice, drive.facts, allowed)
             meter = self.choice.lab.meter_of(self.request.entry)
             args = {"crosscheck": self.options.backends}
             session = new_session(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ioplan.backends import TargetFacts
+from ioplan.cli.assumed import assumed_facts
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import NO_TARGET, checked_plan, simulated, size
-from ioplan.language.fields import SECTOR_BYTES
+from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.planner.unfold import UNKNOWN
 
-DEFAULT_CAPACITY_BYTES = 10**12
+if TYPE_CHECKING:
+    from ioplan.cli.choose import Choice
+    from ioplan.cli.commands.plan_fit import PlanFit
 
 
 def show_plan(
@@ -28,52 +30,63 @@ def show_plan(
     options: list[str],
     sim: Path | None,
     store: Path | None,
+    allow: list[str],
+    allow_approximate: bool,
+    only_exact: bool,
     native: bool,
     rehearse: bool,
     json: bool,
     everything: bool,
 ) -> None:
-    """Print a plan's steps, or what would be done in another view."""
+    """Print a plan's steps, or what would be done in another view.
+
+    With a backend also how each test fits it. Raises what `run` would refuse, at the
+    end of all that can be shown.
+    """
     planned = checked_plan(plan, settings, scale_time, profile)
-    if target and capacity:
-        raise UsageError("say --target or --capacity, not both")
-    state: ProvenState = (UNKNOWN, "")
     capacity_bytes = size(capacity, "--capacity")
-    if target:  # what a view needs is imported with it: most calls want the table
-        from ioplan.cli.commands.plan_target import located, proven_state  # noqa: PLC0415
-
-        target, capacity_bytes = located(target, lab)
-        state = proven_state(target, store)
-    facts = assumed_facts(target, capacity_bytes)
-    console = Terminal(highlight=False)
     backend, options = simulated(sim, backend, options)
-    if native or backend:
-        from ioplan.cli.choose import chosen_backend  # noqa: PLC0415
-        from ioplan.cli.commands.native import (  # noqa: PLC0415
-            check_expressible,
-            print_native,
-        )
+    choice = _choice(backend, lab, options) if native or backend else None
+    if not choice and (allow or allow_approximate or only_exact):
+        raise UsageError("--allow and --only-exact are about a backend: add --backend")
+    state: ProvenState = (UNKNOWN, "")
+    facts = assumed_facts(None, capacity_bytes)
+    if target:
+        from ioplan.cli.commands.plan_target import planned_target  # noqa: PLC0415
 
-        choice = chosen_backend(backend, lab, options)
-        check_expressible(planned, choice, facts)
+        facts, state = planned_target(target, capacity_bytes, choice, lab, store)
+    console = Terminal(highlight=False)
+    fit: PlanFit | None = None
+    if choice:
+        from ioplan.cli.commands.plan_fit import plan_fit  # noqa: PLC0415
+
+        words = allow, allow_approximate, only_exact
+        fit = plan_fit(planned, choice, facts, words)
+        planned = fit.plan
     if rehearse:
         from ioplan.cli.commands.rehearse import print_rehearsal  # noqa: PLC0415
 
         known = facts.capacity_bytes if target or capacity or not sim else None
+        if fit:
+            fit.refuse_impossible()
         print_rehearsal(console, planned, known, sim, json)
-    elif native:
+    elif native and choice and fit:
+        from ioplan.cli.commands.native import print_native  # noqa: PLC0415
+
+        fit.refuse_impossible()
         print_native(console, planned, choice, facts)
     elif json:
-        plan_json(planned, facts.capacity_bytes, state)
+        plan_json(planned, facts.capacity_bytes, state, fit.as_json() if fit else None)
     else:
         plan_table(console, planned, facts.capacity_bytes, everything, state)
+    if fit and not (rehearse or native):
+        fit.conclude(None if json else console)
 
 
-def assumed_facts(target: str | None, capacity_bytes: int | None) -> TargetFacts:
-    """The facts of a target that need not be there."""
-    return TargetFacts(
-        path=target or NO_TARGET,
-        kind="assumed",
-        capacity_bytes=capacity_bytes or DEFAULT_CAPACITY_BYTES,
-        block_bytes=SECTOR_BYTES,
-    )
+def _choice(backend: str | None, lab: Path | None, options: list[str]) -> Choice:
+    """What a view needs is imported with it: most calls want the table."""
+    from ioplan.cli.choose import named_backend  # noqa: PLC0415
+    from ioplan.lab.lab_file import read_lab  # noqa: PLC0415
+
+    known = read_lab(lab)
+    return named_backend(backend or known.backend, known, options)

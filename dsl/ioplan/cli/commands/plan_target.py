@@ -1,35 +1,116 @@
-"""`ioplan plan --target`: how large the target is, and what is known of its state."""
+"""`ioplan plan --target`: what the target is, and what is known of its state.
+
+A target need not be here: an address that only a backend knows says what it can, and
+`--capacity` the rest.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
-from ioplan.backends import TargetRequest
+from ioplan.backends import AddressingBackend, TargetFacts, TargetRequest
+from ioplan.cli.assumed import assumed_facts
+from ioplan.cli.choose import Choice
 from ioplan.cli.display.plan_table import ProvenState
+from ioplan.cli.errors import UsageError
+from ioplan.core.units import bytes_text
 from ioplan.guard.errors import TargetError
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.size import capacity_of
 from ioplan.guard.target import open_target
+from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.state_ledger import UNKNOWN, proven
 from ioplan.store.store import Store, default_path
 
 
-def located(target: str, lab: Path | None) -> tuple[str, int | None]:
-    """The path that a target's name stands for, and its capacity in bytes."""
-    path = resolve_target(target, read_lab(lab)).path
-    return path, capacity_of(path)
+class PlannedTarget(NamedTuple):
+    """A target's facts, or what is assumed of them, and the state that it is in."""
+
+    facts: TargetFacts
+    state: ProvenState = (UNKNOWN, "")
 
 
-def proven_state(path: str, store: Path | None) -> ProvenState:
+def planned_target(
+    word: str,
+    capacity_bytes: int | None,
+    choice: Choice | None,
+    lab: Path | None,
+    store: Path | None,
+) -> PlannedTarget:
+    """What `--target`, and perhaps `--capacity`, mean. Raises ExplainedError."""
+    known = read_lab(lab)
+    path = _path(word, known, named=capacity_bytes is not None)
+    if choice and (facts := _addressed(path, choice)):
+        return _by_address(facts, capacity_bytes)
+    if choice and choice.backend.virtual_time:
+        return PlannedTarget(assumed_facts(path, capacity_bytes or _size_of(path)))
+    if capacity_bytes is None:
+        return _looked_at(path, store)
+    if Path(path).exists():
+        raise UsageError(
+            f"say --target or --capacity, not both: {path} is here, and has a size"
+        )
+    return PlannedTarget(assumed_facts(path, capacity_bytes))
+
+
+def _path(word: str, lab: Lab, named: bool) -> str:
+    """Where the target is; on a desk, where a target so `named` would be."""
+    try:
+        return resolve_target(word, lab).path
+    except TargetError:
+        entry = lab.targets.get(word)
+        if not named or entry is None:
+            raise
+        return entry.path or f"/dev/{word}"
+
+
+def _addressed(path: str, choice: Choice) -> TargetFacts | None:
+    backend = choice.backend
+    if isinstance(backend, AddressingBackend):
+        return backend.addressed(path, choice.options)
+    return None
+
+
+def _by_address(facts: TargetFacts, capacity_bytes: int | None) -> PlannedTarget:
+    """What the address leaves open is assumed, and said."""
+    if facts.capacity_bytes:
+        if capacity_bytes:
+            raise UsageError(
+                f"say --target or --capacity, not both: {facts.path} says its size"
+            )
+        return PlannedTarget(facts)
+    size_bytes = assumed_facts(None, capacity_bytes).capacity_bytes
+    why = f"assumed of {facts.path}: {bytes_text(size_bytes)}" + (
+        "" if capacity_bytes else "; --capacity tells another size"
+    )
+    update = {"capacity_bytes": size_bytes}
+    return PlannedTarget(facts.model_copy(update=update), (UNKNOWN, why))
+
+
+def _size_of(path: str) -> int | None:
+    """A simulated drive is no file, whatever it is called."""
+    return capacity_of(path) if Path(path).exists() else None
+
+
+def _looked_at(path: str, store: Path | None) -> PlannedTarget:
+    """A target that is here: its facts if it may be opened, else its size."""
+    try:
+        opened = open_target(TargetRequest(path=path))
+    except TargetError as error:
+        facts = assumed_facts(path, capacity_of(path))
+        why = f"the state of the target is not known: {error}"
+        return PlannedTarget(facts, (UNKNOWN, why))
+    with closing(opened):
+        return PlannedTarget(opened.facts, _proven(opened.facts, store))
+
+
+def _proven(facts: TargetFacts, store: Path | None) -> ProvenState:
     """The state, and a line on why it is kept or not; empty where nothing is known."""
     place = store or default_path()
     if not place.exists():
         return UNKNOWN, ""
-    try:
-        opened = open_target(TargetRequest(path=path))
-    except TargetError as error:
-        return UNKNOWN, f"the state of the target is not known: {error}"
-    with closing(opened), Store.open(place) as known:
-        return proven(known, opened.facts)
+    with Store.open(place) as known:
+        return proven(known, facts)

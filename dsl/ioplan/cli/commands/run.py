@@ -21,14 +21,14 @@ from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
-from ioplan.core.error_kinds import CommandFault, TargetFault
+from ioplan.core.error_kinds import TargetFault
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
-from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.session import Session, new_session_id
@@ -37,7 +37,7 @@ from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
-from ioplan.runner.fit import misfits, shortfalls
+from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
@@ -47,8 +47,6 @@ from ioplan.runner.state_ledger import forget_state, is_session_target, target_k
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import session_lock
 from ioplan.store.store import Store, default_path
-
-MOST_MISFITS = 8
 
 
 def run_command(
@@ -115,6 +113,7 @@ def run_session(
     Who resumes a session holds its lock already.
     """
     summary = summary_of(plan)
+    allowed = accepted(options.allow, options.allow_approximate)
     choice = _chosen(summary, options, start.id)
     folder = session_folder(options.store, start.id)
     request = TargetRequest(
@@ -136,7 +135,10 @@ def run_session(
         stack.enter_context(closing(drive))
         words = {*request.overwrite, *request.overwrite_data}
         options = replace(options, overwrite=sorted(words))
-        check_fit(summary, choice, drive.facts, options.allow_approximate)
+        left_out: list[Fit] = []
+        if options.only_exact:
+            plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
+        check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
         if options.fresh:
             forget_state(store, drive.facts, start.id)
@@ -157,6 +159,7 @@ def run_session(
             limits=_limits(choice),
             meter=meter,
             mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
+            left_out=tuple(fit.summary for fit in left_out),
         )
         code = _run_in(context, options, console)
     if choice.lab.results:
@@ -203,27 +206,6 @@ def session_folder(store: Path, session: str) -> Path:
     return store.absolute().parent / "sessions" / session
 
 
-def check_fit(
-    plan: PlanSummary, choice: Choice, facts: TargetFacts, allow_approximate: bool
-) -> None:
-    """Refuse before anything is touched. Raises UsageError, PlanError."""
-    found = [one.text for one in misfits(plan.io_steps, facts)]
-    short = shortfalls(plan, choice.backend, facts, choice.options)
-    if allow_approximate:
-        short = [one for one in short if not one.gap.instead]
-    found += [one.text for one in short if one.span is None]
-    placed = [
-        one.diagnostic(choice.backend.name, one.span) for one in short if one.span
-    ]
-    if placed:
-        raise PlanError(placed)
-    if found:
-        shown = "\n  ".join(found[:MOST_MISFITS])
-        more = f"\n  and {len(found) - MOST_MISFITS} more" * (len(found) > MOST_MISFITS)
-        text = f"the plan does not fit {facts.path}:\n  {shown}{more}"
-        raise UsageError(text, CommandFault.MISFIT)
-
-
 def _baseline(store: Store, key: str | None) -> BaselineSession | None:
     return BaselineSession(store, store.session(key).id) if key else None
 
@@ -256,6 +238,8 @@ def _session(
         "baseline": options.baseline,
         "options": choice.options,
         "allow_approximate": options.allow_approximate,
+        "allow": options.allow,
+        "only_exact": options.only_exact,
     }
     args["seal"] = _signature(id, choice, args)
     return new_session(id, plan, choice, drive.facts, args, meter)

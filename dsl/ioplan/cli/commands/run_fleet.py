@@ -94,11 +94,13 @@ def _words(options: Options) -> list[str]:
         ("--scale-time", str(options.scale_time)),
         *(("--set", one) for one in options.settings),
         *(("--option", one) for one in options.options),
+        *(("--allow", one) for one in options.allow),
         *(("--overwrite", _from_root(one)) for one in options.overwrite),
         *(("--overwrite-data", _from_root(one)) for one in options.overwrite_data),
     ]
     flags = [("--fresh", options.fresh)]
     flags += [("--allow-approximate", options.allow_approximate)]
+    flags += [("--only-exact", options.only_exact)]
     words = [word for name, value in values if value for word in (name, value)]
     return words + [name for name, wanted in flags if wanted]
 

@@ -119,7 +119,10 @@ def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> 
 
 
 def plan_json(
-    plan: CheckedPlan, capacity_bytes: int, known: ProvenState = (UNKNOWN, "")
+    plan: CheckedPlan,
+    capacity_bytes: int,
+    known: ProvenState = (UNKNOWN, ""),
+    fit: dict[str, Any] | None = None,
 ) -> None:
     """Print one document, written step by step so that it may be long."""
     state, why = known
@@ -139,7 +142,8 @@ def plan_json(
         "capacity_bytes": capacity_bytes,
         "assumptions": estimator.assumptions.model_dump(),
     }
-    out.write(f'\n], "total": {json.dumps(ends)}}}\n')
+    out.write(f'\n], "total": {json.dumps(ends)}')
+    out.write(f', "fit": {json.dumps(fit)}}}\n' if fit else "}\n")
 
 
 def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str, Any]:

@@ -40,7 +40,11 @@ OVERWRITE = option(
 OVERWRITE_DATA = option(
     "--overwrite-data", "The same, though data is seen on it.", "ID", many=True
 )
-APPROXIMATE = flag("--allow-approximate", "Accept documented approximations.")
+ALLOW = option(
+    "--allow", "Accept these approximations, as align,distribution.", "NAMES", many=True
+)
+APPROXIMATE = flag("--allow-approximate", "Accept all documented approximations.")
+ONLY_EXACT = flag("--only-exact", "Run the tests that fit; tell the others.")
 STORE = option(
     "--store", "The results store; else IOPLAN_STORE, else XDG.", kind="path"
 )
