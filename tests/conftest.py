@@ -38,6 +38,7 @@ def _state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The user's own key, lab and results are left alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
 
 

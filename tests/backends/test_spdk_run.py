@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.bdevperf.session import PREFIX, Home
 from ioplan_spdk.options import SpdkOptions
 
 pytestmark = pytest.mark.slow
@@ -242,30 +244,56 @@ from spdk_jobs import job
 from pathlib import Path
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.options import SpdkOptions
-execution = SpdkExecution(Path(sys.argv[1]), SpdkOptions(no_huge=True), job(run_ns=30 * 10**9, read_percent=70, read_only=False))
-print(execution.session.process.popen.pid, flush=True)
-list(execution)
+asked = job(run_ns=30 * 10**9, read_percent=70, read_only=False)
+kept = Path(sys.argv[2])
+execution = SpdkExecution(Path(sys.argv[1]), SpdkOptions(no_huge=True), asked, kept)
+for event in execution:
+    print(execution.session.process.popen.pid, flush=True)
 """
 
 
-def test_no_bdevperf_outlives_a_killed_ioplan(bdevperf) -> None:  # type: ignore[no-untyped-def]
+def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-untyped-def]
+    bdevperf, tmp_path: Path
+) -> None:
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
     program = bdevperf("rpc/H_SIGTERM")
     command = [
         sys.executable,
         "-c",
         ORPHAN.format(here=str(paths.SUPPORT)),
         str(program),
+        str(tmp_path / "kept"),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    environment = {**os.environ, "TMPDIR": str(sockets)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
         assert parent.stdout
         child = int(parent.stdout.readline())
-        time.sleep(0.5)
         assert is_running(child)
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 5
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_running(child)
+    assert list(sockets.iterdir()) == []
+
+
+def test_the_folder_of_a_process_that_was_killed_at_its_start_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    deserted, fresh = tmp_path / f"{PREFIX}old", tmp_path / f"{PREFIX}new"
+    for folder in (deserted, fresh):
+        folder.mkdir()
+    os.utime(deserted, (1, 1))
+    with Home() as used:
+        os.utime(used.path, (1, 1))
+        with Home():
+            assert used.path.exists() and fresh.exists()
+            assert not deserted.exists()
+    assert list(tmp_path.iterdir()) == [fresh]
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends import BackendError
@@ -62,6 +62,14 @@ def session_lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def remove_unused(folder: Path) -> None:
+    """If nothing but its lock is in it, which is held."""
+    with suppress(OSError):
+        if os.listdir(folder) == [NAME]:  # noqa: PTH208  no need of paths
+            (folder / NAME).unlink()
+            folder.rmdir()
 
 
 def _lock(fd: int, session: str) -> None:

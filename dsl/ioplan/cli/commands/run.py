@@ -24,7 +24,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
-from ioplan.core.error_kinds import TargetFault
+from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.lab.cross_references import is_fleet, is_shared
@@ -45,7 +45,7 @@ from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import session_lock
+from ioplan.store.session_folder import remove_unused, session_lock
 from ioplan.store.store import Store, default_path
 
 
@@ -131,6 +131,7 @@ def run_session(
         if not start.before:
             make_target(choice.backend, request, console)
             stack.enter_context(session_lock(folder))
+            stack.callback(_remove_unused, store, folder)
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
         words = {*request.overwrite, *request.overwrite_data}
@@ -167,6 +168,21 @@ def run_session(
 
         push_after(store, choice.lab, start.id)
     return code
+
+
+def _remove_unused(store: Store, folder: Path) -> None:
+    """The folder of a session that was refused, or has ended without any run.
+
+    While the store says that it runs, its lock tells whether that is true.
+    """
+    try:
+        session = store.session(folder.name)
+        if session.status == "running" or any(store.records(session.id)):
+            return
+    except StoreError as error:
+        if error.kind != StoreFault.NO_SESSION:
+            return
+    remove_unused(folder)
 
 
 def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:

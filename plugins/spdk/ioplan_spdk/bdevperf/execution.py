@@ -92,6 +92,8 @@ class SpdkExecution(Closing):
     def _run(self, session: Session) -> Iterator[Event]:
         main = session.connect()
         side = session.connect()
+        if self.folder:
+            session.hide()
         side.timeout_s = min(side.timeout_s, self.options.patience_s)
         session.configure(main, self.script.calls)
         yield self._started(main, session)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import tempfile
 import time
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -17,9 +20,49 @@ from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.bdev import Call
 from ioplan_spdk.rpc.client import Client, RpcClosed, RpcError, RpcFault
 
+PREFIX = "ioplan-spdk-"
+BEING_MADE_S = 10
 RETRY_S = 0.02
 LAST_WORDS_S = 2.0
 """How long it may take to end after it has refused a test, or hung up."""
+
+
+class Home(Closing):
+    """A folder of a session's own, locked until it is removed, in order or by the next
+    one: a process that is killed leaves it behind."""
+
+    def __init__(self) -> None:
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            _remove_deserted(folder)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._removed = False
+
+    def remove(self) -> None:
+        """With all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Leave nothing."""
+        if not self._removed:
+            self._removed = True
+            self.remove()
+            os.close(self._lock)
+
+
+def _remove_deserted(folder: Path) -> None:
+    """Nobody locks it, and it is not being made just now; others' stay."""
+    with suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            status = os.fstat(fd)
+            is_mine = status.st_uid == os.geteuid()
+            if is_mine and time.time() - status.st_mtime > BEING_MADE_S:
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(fd)
 
 
 class BdevperfError(Exception):
@@ -72,8 +115,8 @@ class Session(Closing):
         folder: Path | None = None,
     ) -> None:
         # A socket's path may have 107 bytes, so it is not in the session's folder.
-        self._home = tempfile.TemporaryDirectory(prefix="ioplan-spdk-")
-        home = Path(self._home.name)
+        self._home = Home()
+        home = self._home.path
         self.socket, self.options = home / "rpc", options
         self.arguments = command(program, self.socket, options, bdev, pci, extra)
         self._clients: list[Client] = []
@@ -81,7 +124,7 @@ class Session(Closing):
         try:
             self.process = BdevperfProcess(self.arguments, folder or home)
         except OSError as error:
-            self._home.cleanup()
+            self._home.close()
             raise BdevperfError(
                 "no-backend", f"cannot start {program}: {error}"
             ) from error
@@ -123,6 +166,11 @@ class Session(Closing):
         self.deadline_s = min(self.deadline_s, time.monotonic() + self.process.grace_s)
         self.process.stop()
 
+    def hide(self) -> None:
+        """Remove the socket, once all have connected: no end of this process, however
+        sudden, leaves it behind. For a run whose output has a folder of its own."""
+        self._home.remove()
+
     def configure(self, client: Client, calls: tuple[Call, ...]) -> None:
         """Make its devices. Raises BdevperfError with what is wrong with them."""
         for call in calls:
@@ -151,4 +199,4 @@ class Session(Closing):
         for client in self._clients:
             client.close()
         self.process.close()
-        self._home.cleanup()
+        self._home.close()
