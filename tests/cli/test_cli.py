@@ -229,6 +229,36 @@ def test_backends_lists_both() -> None:
     assert "io_uring" in done.out and "sim" in done.out and narrow(done)
 
 
+def test_backends_shows_the_version_and_the_driver_named() -> None:
+    def streams(*words: str) -> str:
+        shown = ioplan("backends", *words).out.splitlines()
+        (row,) = (line for line in shown if "several streams" in line)
+        return row.split()[-1]
+
+    assert streams("--backend", "spdk") == "no"
+    assert streams("--option", "driver=fio") == "exact"
+    done = ioplan("backends", "--option", "driver=fio").out
+    assert "spdk" in done and "io_uring" not in done and "sim" not in done
+    fio = ("--backend", "fio", "--option")
+    deep, flat = (
+        ioplan("backends", *fio, f"engine={e}").out for e in ("io_uring", "psync")
+    )
+    assert flat.count(" no ") > deep.count(" no ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--option", "drvier=fio"), "no backend takes these options"),
+        (("--backend", "fio", "--option", "driver=fio"), "no option 'driver'"),
+        (("--backend", "oif"), "no backend 'oif'"),
+    ],
+)
+def test_options_that_no_backend_takes(words: tuple[str, ...], told: str) -> None:
+    done = ioplan("backends", *words)
+    assert told in done.err + done.out
+
+
 def test_version_and_help() -> None:
     assert ioplan("--version").out.startswith("ioplan ")
     for command in ("check", "fmt", "plan", "run", "ls", "show", "export", "schema"):

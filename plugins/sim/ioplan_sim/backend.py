@@ -60,7 +60,9 @@ class SimBackend:
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """None: all of a workload is in the model (see sim.md). The drive does not
-        compress, so that data is all alike to it, and it loses none."""
+        compress, so that data is all alike to it, and it loses none. Raises
+        BackendError for an option that it does not have."""
+        _drive_file(options)
         return []
 
     def native(self, job: Job, options: dict[str, Any]) -> str:

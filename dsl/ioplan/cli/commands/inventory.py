@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.backends import Availability, Backend, BackendError, find, names
+from ioplan.backends import Availability, BackendError, names
+from ioplan.cli.choose import Choice, named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import size
@@ -29,7 +30,7 @@ from ioplan.language.syntax import tree
 from ioplan.planner.estimate import Cost, Estimator
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import record_schema
-from ioplan.runner.fit import FEATURES, feature_support
+from ioplan.runner.fit import FEATURES, Support, feature_support
 from ioplan.suites import Suite, suite_names, suites
 
 ANSWERS = {
@@ -39,40 +40,75 @@ ANSWERS = {
 }
 
 
-def print_backends(lab: Path | None) -> None:
-    """What can do the I/O here, and what each can express."""
-    _print_backends(Terminal(), read_lab(lab))
+def print_backends(
+    lab: Path | None, backend: str | None = None, options: list[str] | None = None
+) -> None:
+    """What can do the I/O here, and what each can express.
 
-
-def _print_backends(console: Console, lab: Lab) -> None:
-    found: dict[str, Backend] = {}
+    With options, those backends that take them: of the version, the driver or the
+    engine that they name. Raises BackendError, UsageError if none does.
+    """
+    known = read_lab(lab)
+    found = _backends([backend] if backend else names(), known, options or [])
+    console = Terminal()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("backend", "version", "usable", "remarks"):
         table.add_column(heading, overflow="fold")
-    for name in names():
-        try:
-            found[name] = find(name)
-            here = found[name].availability(lab.options_of(name))
-        except BackendError as error:
-            here = Availability(usable=False, reason=str(error))
+    for name, one in found.items():
+        here = _availability(one)
         usable = "yes" if here.usable else "no"
         table.add_row(name, here.version, usable, Text(here.reason))
     console.print(table)
-    console.print(_matrix(found, lab))
+    console.print(_matrix(found))
 
 
-def _matrix(backends: dict[str, Backend], lab: Lab) -> Table:
+def _backends(
+    wanted: list[str], lab: Lab, options: list[str]
+) -> dict[str, Choice | BackendError]:
+    """Each with its options; where some are given, only those that take them."""
+    found: dict[str, Choice | BackendError] = {}
+    for name in wanted:
+        try:
+            found[name] = named_backend(name, lab, options)
+            if options:
+                _support(found[name], next(iter(FEATURES)))
+        except BackendError as error:
+            found[name] = error
+    if not options:
+        return found
+    taking = {name: one for name, one in found.items() if isinstance(one, Choice)}
+    if not taking:
+        texts = [str(one) for one in found.values()]
+        raise UsageError("no backend takes these options:\n  " + "\n  ".join(texts))
+    return {**taking}
+
+
+def _availability(one: Choice | BackendError) -> Availability:
+    if isinstance(one, BackendError):
+        return Availability(usable=False, reason=str(one))
+    try:
+        return one.backend.availability(one.options)
+    except BackendError as error:
+        return Availability(usable=False, reason=str(error))
+
+
+def _matrix(found: dict[str, Choice | BackendError]) -> Table:
+    loaded = {name: one for name, one in found.items() if isinstance(one, Choice)}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("supports")
-    for name in backends:
+    for name in loaded:
         table.add_column(name)
     for feature in FEATURES:
-        answers = (
-            feature_support(backend, lab.options_of(name), feature)
-            for name, backend in backends.items()
-        )
+        answers = (_support(one, feature) for one in loaded.values())
         table.add_row(feature, *(ANSWERS[one] for one in answers))
     return table
+
+
+def _support(one: Choice | BackendError, feature: str) -> Support:
+    """Raises BackendError for options that the backend does not have."""
+    if isinstance(one, BackendError):
+        raise one
+    return feature_support(one.backend, one.options, feature)
 
 
 VERDICT_STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}

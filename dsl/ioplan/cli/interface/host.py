@@ -12,7 +12,7 @@ HOST_COMMANDS = (
         "backends",
         "List what can do the I/O here, why something cannot, and what each supports.",
         "inventory:print_backends",
-        (use.LAB,),
+        (option("--backend", "Only this one."), use.BACKEND_OPTIONS, use.LAB),
     ),
     Command(
         "targets",
