@@ -125,8 +125,29 @@ NATIVE: dict[str, dict[str, Any]] = {
     "a rate on known latencies": {
         "target": "delay:128MiB:1000:5000:3000:9000", "rate": Rate(iops=1500),
     },
-    "trims": {**DEVICE, "trim_percent": 100, "pattern": "sequential", "size": 65536},
+    "trims": {"target": "malloc:64MiB", "trim_percent": 100, "pattern": "sequential", "size": 65536},
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("driver", ["bdevperf", "fio"])
+@pytest.mark.parametrize(
+    ("target", "discards"),
+    [
+        ("malloc:64MiB", True),
+        ("nvme:pcie:0000:01:00.0", True),
+        ("/dev/nvme9n9", False),
+        ("/data/disk.img", False),
+        ("null:64MiB", False),
+        ("delay:64MiB:1000:5000:3000:9000", False),
+    ],
+)
+def test_trims_are_refused_where_spdk_discards_nothing(
+    target: str, discards: bool, driver: str
+) -> None:
+    trims = job(target=target, trim_percent=100, pattern="sequential")
+    found = SpdkBackend().gaps(trims, {"driver": driver})
+    assert ("trim" not in {gap.field for gap in found}) is discards
+    assert all(not gap.instead and not gap.edit for gap in found if gap.field == "trim")
 
 
 def test_the_dialogues(renew: bool) -> None:

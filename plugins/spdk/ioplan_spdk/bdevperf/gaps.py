@@ -94,9 +94,27 @@ def _depth(context: GapContext) -> Found:
         yield "threads", reason, f"one core at queue depth {depth_of(context.stream)}"
 
 
+def no_discards(target: TargetSpec) -> str:
+    """Why SPDK does not discard there; empty where it does.
+
+    Its aio does so only with a parameter that older releases refuse, its uring only in
+    the newest ones, and its null device never.
+    """
+    if target.kind == "kernel":
+        return (
+            "SPDK does not discard through the kernel (aio, uring); give it the drive "
+            "(nvme:pcie:…), or use the backend io_uring or fio"
+        )
+    if target.kind in ("null", "delay"):
+        return f"SPDK's {target.kind} device takes no discards; use malloc:SIZE"
+    return ""
+
+
 def _mix(context: GapContext) -> Found:
     if 0 < context.stream.trim_percent < 100:
         yield "trim", "bdevperf trims always or never", ""
+    elif context.stream.trim_percent and (reason := no_discards(context.target)):
+        yield "trim", reason, ""
     elif context.stream.trim_percent and context.stream.pattern == "random":
         yield "trim", "bdevperf trims in sequence only", ""
     if len(directions_of(context.stream)) > 1 and context.stream.read_percent % 1:

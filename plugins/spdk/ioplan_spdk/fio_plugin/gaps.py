@@ -10,9 +10,10 @@ from ioplan.job import Job, JobStream
 from ioplan_fio.gaps import SPDK, GapContext, find_gaps
 from ioplan_fio.program import OLDEST, find_program
 from ioplan_fio.streams import used_sizes
-from ioplan_spdk.bdevperf.gaps import BUFFER_SHARE
+from ioplan_spdk.bdevperf.gaps import BUFFER_SHARE, no_discards
 from ioplan_spdk.bdevperf.script import MIB
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.target_spec import target_spec
 
 
 def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
@@ -21,6 +22,7 @@ def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
     return (
         found
         + [gap for s in job.streams for gap in _sizes(job, s)]
+        + [gap for s in job.streams for gap in _trims(job, s)]
         + _memory(job, options)
     )
 
@@ -43,6 +45,12 @@ def _sizes(job: Job, stream: JobStream) -> Iterator[Gap]:
     if stream.align_bytes and stream.align_bytes % job.block_bytes:
         reason = f"SPDK takes multiples of the block of {job.block_bytes} B"
         yield Gap(stream=stream.name, field="align", reason=reason)
+
+
+def _trims(job: Job, stream: JobStream) -> Iterator[Gap]:
+    reason = no_discards(target_spec(job.target))
+    if stream.trim_percent == 100 and reason:
+        yield Gap(stream=stream.name, field="trim", reason=reason)
 
 
 def _memory(job: Job, options: SpdkOptions) -> list[Gap]:
