@@ -191,3 +191,21 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
     assert {one["record"]["asked"]["test"] for one in done.of("record")} == {"Fits"}
     none = plan_file(tmp_path, text.partition("\n")[2])
     assert ioplan("run", none, *sim, "--only-exact").code == 2
+
+
+@pytest.mark.slow
+def test_a_resumed_session_leaves_out_the_same_tests(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = """test "Fits" { run random 4KiB 100/0 for 50ms vary qd in 1 }
+test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 50ms }
+"""
+    plan, file = plan_file(tmp_path, text), tmp_path / "scratch.bin"
+    words = ("--target", file, "--create", "8MiB", "--only-exact")
+    assert ioplan("run", plan, *words).code == 0
+    plan.write_text(text.replace("qd in 1", "qd in 1, 2"))
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert "left out: Too small" in done.out
+    shown = ioplan("export", "last", "--format", "jsonl").lines
+    assert [one["asked"]["test"] for one in shown] == ["Fits", "Fits"]
