@@ -116,7 +116,7 @@ def broken(error: Exception) -> BlockingBackend:
     ],
 )
 def test_a_device_that_fails(error: Exception, cause: str, tmp_path: Path) -> None:
-    last = events(broken(error), tmp_path)[-1]
+    last = events(broken(error), tmp_path, run_ns=20_000 * MS_NS)[-1]
     assert isinstance(last, Failure) and last.cause == cause
 
 

@@ -253,7 +253,8 @@ def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -
 def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None:
     h2 = shared.lab.hosts["h2"]
     with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:
-        wait_for(lambda: engine_of(h2))
+        wait_for(lambda: engine_of(h2) or client.poll() is not None)
+        assert client.poll() is None, client.communicate()[0]
         shared.lab.cut("h2")
         try:
             said, _ = client.communicate(timeout=60)

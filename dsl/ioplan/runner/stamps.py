@@ -62,20 +62,22 @@ class StampFile:
 
     def forget(self) -> None:
         """The target is about to be purged. Raises OSError."""
-        self.path.unlink(missing_ok=True)
+        with suppress(PermissionError):
+            self.path.unlink(missing_ok=True)
 
     def _made(self) -> Path:
         make_private(self.path.parent)
         return self.path
 
     def _forget_region(self, stream: JobStream, block_bytes: int) -> None:
-        if not self.path.exists():
-            return
         start, end = (
             HEADER_BYTES + edge_bytes // block_bytes * ENTRY_BYTES
             for edge_bytes in (stream.region_start_bytes, stream.region_end_bytes)
         )
-        fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except (FileNotFoundError, PermissionError):
+            return  # what another user keeps is not read for this one, either
         try:
             with suppress(OSError):
                 return punch_hole(fd, start, end - start)
