@@ -77,13 +77,15 @@ class Home:
             "-m",
             "ioplan.cli",
         ]
+        # the state folder is root's: what this user may not enter does not stop a run
+        own = {"HOME": self.folder, "XDG_DATA_HOME": self.folder / "data"}
         return subprocess.run(
             [*command, *map(str, words)],
             capture_output=True,
             text=True,
             check=False,
             cwd=self.folder,
-            env=os.environ | {"HOME": str(self.folder), "IOPLAN_LAB": str(self.lab)},
+            env={**os.environ, **own, "IOPLAN_LAB": self.lab},
             timeout=120,
         )
 
