@@ -147,7 +147,7 @@ ATTACKS = (
     ),
     Attack(
         "flushes and blocks that fio leaves out",
-        "gaps of the backend, refused without `--allow-approximate`",
+        "gaps of the backend, refused without `--allow` or `--allow-approximate`",
         "backends/test_fio_jobfile.py::test_threads_that_leave_blocks_out_say_so",
     ),
 )
