@@ -11,6 +11,7 @@ SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
   $(shell find plugins/io_uring/engine/src -name '*.rs')
 CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
+WORKERS := 3
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
 .PHONY: demo fast test test-engine test-python test-vm clean
@@ -32,7 +33,7 @@ test-engine: $(READY)
 
 # A third worker computes while two of them wait for I/O.
 test-python: $(READY)
-	$(PYTEST) -n 3 --ignore tests/vm
+	$(PYTEST) -n $(WORKERS) --ignore tests/vm
 
 test-vm: $(READY)
 	$(PYTEST) -n 2 tests/vm

@@ -77,7 +77,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
         deviation = 4 * (asked * (1 - asked) / total["ios"]) ** 0.5
         assert abs(share / total["ios"] - asked) <= deviation
         assert total["bytes"] == total["ios"] * 4096 and total["errors"] == 0
-        assert record["run_s"] == pytest.approx(0.2, rel=0.2)
+        assert record["run_s"] == pytest.approx(0.2, rel=0.5)  # a stall may end it
 
 
 def test_a_stream_that_is_done_first_has_its_own_time(
