@@ -22,12 +22,12 @@ BROKEN_OFF_S = 150
 
 
 def start(folder: Path, plan: str, serial: str, *words: str | Path) -> Call:
-    """Start a run of a plan on a whole drive, which may be overwritten."""
+    """Start a run of a plan on a whole drive; blocks of it may not be readable."""
     lab = lab_file(folder, WRITABLE.format(serial=serial))
     return Call(
         folder,
         *("run", plan_file(folder, plan), "--json", "--lab", lab, "--target", "drive"),
-        *("--overwrite", serial, "--store", folder / "results.db", *words),
+        *("--overwrite-data", serial, "--store", folder / "results.db", *words),
     )
 
 

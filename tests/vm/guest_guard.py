@@ -44,8 +44,11 @@ def check_done(folder: Path, lab: str, *words: str, plan: str = WRITES) -> None:
 
 
 def written(folder: Path, lab: str, id: str) -> None:
-    """Not refused: so it was the use that was refused, and nothing else."""
-    check_done(folder, lab, "--overwrite", id)
+    """Not refused: so it was the use that was refused, and nothing else.
+
+    wipefs leaves most of what a file system or an array had written.
+    """
+    check_done(folder, lab, "--overwrite-data", id)
 
 
 @contextmanager
@@ -72,6 +75,7 @@ def clean(*nodes: Path) -> None:
     """As after a purge."""
     for node in nodes:
         sh("wipefs", "--all", "--quiet", node)
+        sh("blkdiscard", "--zeroout", node)
     sh("udevadm", "settle")
 
 

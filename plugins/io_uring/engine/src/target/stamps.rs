@@ -21,6 +21,7 @@ use crate::job::failure::{Cause, Failure};
 
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
+const ALLOCATED_BYTES: u64 = 16 << 20;
 const ENTRY_BYTES: u64 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
 const VERSION: u64 = 1;
@@ -77,14 +78,7 @@ impl Stamps {
         {
             let [start, end] = [stream.region_start_bytes, stream.region_end_bytes]
                 .map(|bytes| HEADER_BYTES + bytes / job.block_bytes * ENTRY_BYTES);
-            // A page for which the disk has no room would kill the process when written.
-            // SAFETY: a call on an open file; it touches no memory.
-            let errno = unsafe {
-                libc::posix_fallocate(file.as_raw_fd(), start as i64, (end - start) as i64)
-            };
-            if errno != 0 {
-                return Err(io::Error::from_raw_os_error(errno));
-            }
+            allocate(&file, start, end)?;
         }
         file.write_all_at(&boot().to_le_bytes(), IN_USE_AT)?;
         file.sync_data()?;
@@ -179,6 +173,22 @@ fn failure(job: &Job, error: &io::Error) -> Failure {
              make room, limit the region, or set XDG_STATE_HOME to a folder on another disk"
         ),
     )
+}
+
+/// Room on the disk: a page that has none would kill the process when it is written.
+/// tmpfs gives up a whole call at a signal, so it is asked for in steps.
+fn allocate(file: &File, start: u64, end: u64) -> io::Result<()> {
+    let mut at = start;
+    while at < end {
+        let length = (end - at).min(ALLOCATED_BYTES);
+        // SAFETY: a call on an open file; it touches no memory.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), at as i64, length as i64) } {
+            0 => at += length,
+            libc::EINTR => (),
+            errno => return Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+    Ok(())
 }
 
 /// The key of a file that was made for this target and can be believed. One that was in use
