@@ -126,7 +126,9 @@ def check(machine: str, ended: Ended, renew: bool) -> None:
     found = [{"machine": machine, **row} for row in ended.rows]
     if renew:
         _renew(machine, found)
-    assert found == [one for one in _known() if one["machine"] == machine]
+    known = [one for one in _known() if one["machine"] == machine]
+    other = [one for one in found if one not in known]
+    assert found == known, f"not in {KNOWN.name}: {other}"
 
 
 def _known() -> list[dict[str, Any]]:
