@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from generated import check_part
 from paths import ROOT
 
 from ioplan.core.error_kinds import KINDS, Cause, CommandFault, StoreFault
@@ -20,7 +21,6 @@ from ioplan.store.errors import ReserveUsedError, StoreError, StoreFullError
 from ioplan.store.store import Store
 
 DOCUMENT = ROOT / "dsl" / "errors.md"
-BEGIN, END = "<!-- kinds: begin -->\n", "<!-- kinds: end -->"
 ALL = list(chain.from_iterable(KINDS))
 CODE = ROOT / "dsl" / "ioplan"
 PLUGINS = ROOT / "plugins"
@@ -39,14 +39,7 @@ def manual() -> Iterator[str]:
 
 
 def test_the_manual_lists_all_names(renew: bool) -> None:
-    before, found, after = re.split(
-        f"({re.escape(BEGIN)}.*{re.escape(END)})", DOCUMENT.read_text(), flags=re.S
-    )
-    wanted = f"{BEGIN}{''.join(manual())}{END}"
-    if renew:
-        DOCUMENT.write_text(before + wanted + after)
-    else:
-        assert found == wanted, "pytest --renew writes it"
+    check_part(DOCUMENT, "kinds", "".join(manual()), renew)
 
 
 def test_names_are_words_and_no_two_are_alike() -> None:

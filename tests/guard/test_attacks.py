@@ -6,10 +6,10 @@ import re
 
 import pytest
 from attacks import ATTACKS, Attack
+from generated import check_part
 from paths import ROOT, TESTS
 
 DOCUMENT = ROOT / "dsl/security.md"
-BEGIN, END = "<!-- attacks: begin -->\n", "<!-- attacks: end -->"
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.what[:40])
@@ -27,10 +27,4 @@ def table() -> str:
 
 
 def test_the_document_has_the_table(renew: bool) -> None:
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    fresh = f"{before}{BEGIN}{table()}{END}{after}"
-    if renew:
-        DOCUMENT.write_text(fresh)
-    assert text == fresh or renew
+    check_part(DOCUMENT, "attacks", table(), renew)

@@ -6,7 +6,6 @@ import base64
 import os
 import random
 import shutil
-import sqlite3
 import tarfile
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from faulty import faulty
+from kinds_of_data import database, put
 from labs import MIB, needs_root, tell
 from paths import ROOT
 
@@ -45,12 +45,6 @@ def seen(path: Path, seed: int = 1) -> tuple[int, ...]:
         os.close(fd)
 
 
-def put(path: Path, offset: int, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(offset)
-        file.write(data)
-
-
 def tar(image: Path) -> None:
     """As `tar cf /dev/sdb` writes it: no signature that wipefs knows."""
     with tarfile.open(image.with_suffix(".tar"), "w") as archive:
@@ -59,12 +53,7 @@ def tar(image: Path) -> None:
 
 
 def sqlite(image: Path) -> None:
-    path = image.with_suffix(".db")
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE t (a, b)")
-        rows = ((n, f"customer {n}") for n in range(1000))
-        database.executemany("INSERT INTO t VALUES (?, ?)", rows)
-    put(image, 0, path.read_bytes())
+    put(image, 0, database(image.parent))
 
 
 def csv(image: Path) -> None:

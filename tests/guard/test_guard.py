@@ -17,6 +17,7 @@ from typing import Any
 
 import paths
 import pytest
+from generated import check_part
 from kinds import Kind
 from kinds_of_data import ALL_KINDS
 
@@ -26,7 +27,6 @@ from ioplan.guard.target import TargetError, open_target
 GOLDEN = paths.GOLDEN / "refused"
 FROM_VM = paths.TESTS / "vm/rows.json"
 DOCUMENT = paths.ROOT / "dsl/lab.md"
-BEGIN, END = "<!-- refused: begin -->\n", "<!-- refused: end -->"
 
 
 def plain(text: str, folder: Path) -> str:
@@ -100,13 +100,7 @@ def table() -> str:
 
 
 def test_the_document_has_the_table(renew: bool) -> None:
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    fresh = f"{before}{BEGIN}{table()}{END}{after}"
-    if renew:
-        DOCUMENT.write_text(fresh)
-    assert text == fresh or renew
+    check_part(DOCUMENT, "refused", table(), renew)
 
 
 def test_there_is_a_row_for_each_kind_and_nothing_else() -> None:

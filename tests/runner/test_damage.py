@@ -16,6 +16,7 @@ import paths
 import pytest
 from command import Done, ioplan, plan_file
 from faulty import needs_faulty, unfaithful
+from generated import check_part
 from labs import lab_of_file
 from started import started
 from survived import last_run
@@ -32,7 +33,6 @@ CHECK = """test "Check" {
   expect verified >= 100%
 }"""
 DOCUMENT = paths.ROOT / "dsl/faults.md"
-BEGIN, END = "<!-- damage: begin -->\n", "<!-- damage: end -->"
 
 
 class Disk:
@@ -392,9 +392,4 @@ def test_the_table_is_that_of_the_document(renew: bool) -> None:
     head = "| damage | made by | what a person reads |\n| --- | --- | --- |\n"
     damages = (*DAMAGES, *UNFAITHFUL)
     rows = "".join(f"| {d.name} | {d.how} | {d.said} |\n" for d in damages)
-    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    wanted = f"{before}{BEGIN}{head}{rows}{END}{after}"
-    if renew:
-        DOCUMENT.write_text(wanted)
-    assert DOCUMENT.read_text() == wanted
+    check_part(DOCUMENT, "damage", head + rows, renew)

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from faulty import Faulty, faulty, needs_faulty, pausing
+from generated import check_part
 from labs import lab_of_file, needs_root, tell
 from started import ends, started
-from survived import BEGIN, DOCUMENT, END, check, last_run, plain, row_of, table
+from survived import DOCUMENT, check, last_run, plain, row_of, table
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
@@ -529,13 +530,7 @@ def test_a_clock_that_goes_is_no_jump() -> None:
 
 
 def test_the_document_has_the_table(renew: bool) -> None:
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after_it = rest.partition(END)
-    fresh = f"{before}{BEGIN}{table(NAMES)}{END}{after_it}"
-    if renew:
-        DOCUMENT.write_text(fresh)
-    assert text == fresh or renew
+    check_part(DOCUMENT, "survived", table(NAMES), renew)
     assert set(NAMES) >= ROWS
 
 

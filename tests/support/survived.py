@@ -15,7 +15,6 @@ from ioplan.store.store import Store
 GOLDEN = paths.GOLDEN / "faults"
 FROM_VM = paths.TESTS / "vm/rows.json"
 DOCUMENT = paths.ROOT / "dsl/faults.md"
-BEGIN, END = "<!-- survived: begin -->\n", "<!-- survived: end -->"
 COLUMNS = ("fault", "how", "status", "cause", "message", "kept")
 HEAD = ("fault", "made by", "status", "cause", "what a person reads", "kept")
 

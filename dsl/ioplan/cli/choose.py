@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -25,6 +26,8 @@ from ioplan.guard.target import make_scratch
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab, usual_path
 from ioplan.language.quantity import size_text
+
+Opened = TypeVar("Opened")
 
 
 class Choice(Value):
@@ -103,15 +106,21 @@ def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetR
 
     Returns the request with that word in it. Raises TargetError, BackendError.
     """
+    return with_consent(backend.open, request)
+
+
+def with_consent(
+    open: Callable[[TargetRequest], Opened], request: TargetRequest
+) -> tuple[Opened, TargetRequest]:
+    """The same for whatever opens a target."""
     try:
-        return backend.open(request), request
+        return open(request), request
     except ConsentError as error:
         if not confirmed(error):
             raise
-        name = "overwrite_data" if error.data else "overwrite"
-        words = (*getattr(request, name), error.id)
-        consented = request.model_copy(update={name: words})
-        return backend.open(consented), consented
+        words = (*getattr(request, error.request_field), error.id)
+        consented = request.model_copy(update={error.request_field: words})
+        return open(consented), consented
 
 
 def confirmed(error: ConsentError) -> bool:

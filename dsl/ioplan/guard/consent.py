@@ -15,7 +15,7 @@ from ioplan.devices.device import Device
 from ioplan.devices.identity import same_wwid
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.content import NOTHING, Content
-from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.guard.errors import ConsentError, TargetError, consent_option
 
 
 def check_device_consent(
@@ -49,7 +49,7 @@ def check_file_consent(
 
 def consent_error(what: str, id: str, data: Content = NOTHING) -> ConsentError:
     """What would be overwritten, and how the user can consent."""
-    option = "--overwrite-data" if data else "--overwrite"
+    option = consent_option(bool(data))
     seen = f"; {data}" if data else ""
     text = (
         f"the plan writes, and {what}{seen}: all that is stored there would be lost; "

@@ -22,6 +22,13 @@ class ConsentError(TargetError):
     def __init__(self, text: str, id: str, *, data: bool = False) -> None:
         super().__init__(text, TargetFault.DATA if data else TargetFault.NO_CONSENT)
         self.id, self.data = id, data
+        self.option = consent_option(data)
+        self.request_field = self.option.removeprefix("--").replace("-", "_")
+
+
+def consent_option(data: bool) -> str:
+    """What permits overwriting a target, with the data that is seen on it."""
+    return "--overwrite-data" if data else "--overwrite"
 
 
 def missing(path: Path) -> TargetError:

@@ -8,7 +8,6 @@ somebody's, and the user is asked again. Where no such block was seen nothing is
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
+from ioplan.core.state_folder import state_folder
 from ioplan.guard.content import NOTHING, Content, content_of
 from ioplan.guard.errors import TargetError, os_reason
 from ioplan.guard.output import OutputError, rewrite
@@ -112,7 +112,6 @@ def lasting_identity(facts: TargetFacts) -> dict[str, str]:
 
 
 def _path(facts: TargetFacts) -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     name = json.dumps([facts.kind, lasting_identity(facts)], sort_keys=True)
     digest = blake2b(name.encode(), digest_size=16).hexdigest()
-    return Path(state).expanduser() / "ioplan" / "content" / f"{digest}.json"
+    return state_folder() / "content" / f"{digest}.json"

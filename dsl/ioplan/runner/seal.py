@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.state_folder import state_folder
 from ioplan.store.errors import StoreError
 
 KEY_BYTES = 32
@@ -59,8 +60,7 @@ def _machine() -> str:
 
 
 def _key() -> bytes:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    path = Path(state).expanduser() / "ioplan" / "key"
+    path = state_folder() / "key"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(path)

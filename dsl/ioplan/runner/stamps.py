@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.backends import Drive, StampingDrive, TargetFacts
+from ioplan.core.state_folder import state_folder
 from ioplan.devices.facts import file_identity
 from ioplan.guard.purge.kernel import punch_hole
 from ioplan.job import Job, JobStream
@@ -40,8 +41,7 @@ def _backing(facts: TargetFacts) -> list[str]:
 
 
 def _folder() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "ioplan" / "stamps"
+    return state_folder() / "stamps"
 
 
 class StampFile:

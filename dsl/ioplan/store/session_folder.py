@@ -18,6 +18,11 @@ ROOT = 0
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
+def session_folder(store: Path, session: str) -> Path:
+    """Where a session keeps what does not belong into the store."""
+    return store.absolute().parent / "sessions" / session
+
+
 def make_private(folder: Path) -> None:
     """Make it and the one above it, for their owner only. Raises OSError.
 

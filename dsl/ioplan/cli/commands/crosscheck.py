@@ -20,7 +20,7 @@ from ioplan.cli.choose import (
     resolved_request,
     usable_backend,
 )
-from ioplan.cli.commands.run import new_session, session_folder
+from ioplan.cli.commands.run import new_session
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
@@ -47,6 +47,7 @@ from ioplan.runner.crosscheck import (
 from ioplan.runner.execute.execute import now
 from ioplan.runner.outcome import RunFailed
 from ioplan.runner.step_runner import StepRunner
+from ioplan.store.session_folder import session_folder
 from ioplan.store.store import Store, default_path
 
 UNDECIDED = (

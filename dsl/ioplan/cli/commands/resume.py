@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ioplan.cli.commands.run import SessionStart, run_session, session_folder
+from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.commands.run_fleet import resume_job
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
@@ -26,7 +26,7 @@ from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
 from ioplan.runner.seal import is_signed
-from ioplan.store.session_folder import session_lock
+from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
 
 MOST_SHOWN = 5

@@ -45,7 +45,11 @@ from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import remove_unused, session_lock
+from ioplan.store.session_folder import (
+    remove_unused,
+    session_folder,
+    session_lock,
+)
 from ioplan.store.store import Store, default_path
 
 
@@ -215,11 +219,6 @@ def _limits(choice: Choice) -> Limits:
 def _policy(plan: CheckedPlan, choice: Choice) -> Literal["stop", "continue"]:
     """The plan's word, else the lab's, else to stop."""
     return plan.on_failure or choice.lab.on_failure or "stop"
-
-
-def session_folder(store: Path, session: str) -> Path:
-    """Where a session keeps what does not belong into the store."""
-    return store.absolute().parent / "sessions" / session
 
 
 def _baseline(store: Store, key: str | None) -> BaselineSession | None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan import __version__
-from ioplan.cli.commands.run import session_folder
 from ioplan.cli.display.output import data_out
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
@@ -32,7 +31,7 @@ from ioplan.report.html.page import page
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
 from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import is_held
+from ioplan.store.session_folder import is_held, session_folder
 from ioplan.store.store import Store
 
 

@@ -6,8 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ioplan.backends import TargetRequest
-from ioplan.cli.choose import confirmed
-from ioplan.cli.commands.run import session_folder
+from ioplan.cli.choose import with_consent
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.core.error_kinds import TargetFault
@@ -20,7 +19,7 @@ from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.session import Session
 from ioplan.runner.stamps import StampFile
-from ioplan.store.session_folder import session_lock
+from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
 
 
@@ -46,13 +45,11 @@ def undo(
                 f"file or a drive without a kernel device, or only read",
                 TargetFault.NOT_KEPT,
             )
-        request = _request(found, ends, target, lab)
-        request = request.model_copy(
-            update={
-                "overwrite": tuple(overwrite),
-                "overwrite_data": tuple(overwrite_data),
-            }
-        )
+        consent = {
+            "overwrite": tuple(overwrite),
+            "overwrite_data": tuple(overwrite_data),
+        }
+        request = _request(found, ends, target, lab).model_copy(update=consent)
         console.print(_described(found, ends, request))
         return _undone(console, ends, request)
 
@@ -81,10 +78,10 @@ def _described(session: Session, ends: KeptEnds, request: TargetRequest) -> str:
 
 def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
     try:
-        target = _opened(request)
+        target, _ = with_consent(open_target, request)
     except ConsentError as error:
-        option = "--overwrite-data" if error.data else "--overwrite"
-        console.print(f"Nothing is changed yet: to do it, add {option} {error.id}")
+        words = f"{error.option} {error.id}"
+        console.print(f"Nothing is changed yet: to do it, add {words}")
         return USAGE
     with closing(target):
         _check_same(ends, target)
@@ -97,17 +94,6 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         f"blockdev --rereadpt {request.path}"
     )
     return HELD
-
-
-def _opened(request: TargetRequest) -> Target:
-    """A person at a terminal may consent there. Raises TargetError."""
-    try:
-        return open_target(request)
-    except ConsentError as error:
-        if not confirmed(error):
-            raise
-        name = "overwrite_data" if error.data else "overwrite"
-        return open_target(request.model_copy(update={name: (error.id,)}))
 
 
 def _check_same(ends: KeptEnds, target: Target) -> None:

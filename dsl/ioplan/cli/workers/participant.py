@@ -24,6 +24,7 @@ from ioplan.cluster.sync.participant import Participant
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.host_facts import host_facts
+from ioplan.store.session_folder import session_folder
 from ioplan.store.store import default_path
 from ioplan.telemetry.instruments import Instruments
 
@@ -51,7 +52,7 @@ def main(session: str) -> None:  # only for the guard, which reads command lines
 
 
 def _folder(call: ParticipantCall) -> Path:
-    return default_path().absolute().parent / "sessions" / call.session
+    return session_folder(default_path(), call.session)
 
 
 def _request(call: ParticipantCall, choice: Choice) -> TargetRequest:

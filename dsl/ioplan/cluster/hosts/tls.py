@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.state_folder import state_folder
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -25,8 +26,7 @@ VALIDITY = timedelta(days=3650)
 
 def tls_folder() -> Path:
     """In the user's state folder."""
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "ioplan" / "tls"
+    return state_folder() / "tls"
 
 
 def security_for(address: str) -> Security:

@@ -1,0 +1,18 @@
+"""The part of a document between two comments, which a test generates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def check_part(document: Path, name: str, wanted: str, renew: bool) -> None:
+    """Between `<!-- NAME: begin -->` and `<!-- NAME: end -->` is what is wanted."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    text = document.read_text()
+    assert text.count(begin) == text.count(end) == 1, f"{document} has no part {name}"
+    before, _, rest = text.partition(begin)
+    found, _, after = rest.partition(end)
+    if renew:
+        document.write_text(f"{before}{begin}{wanted}{end}{after}")
+    else:
+        assert found == wanted, "pytest --renew writes it"
