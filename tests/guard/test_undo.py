@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -95,5 +96,8 @@ def test_another_file_is_not_the_target(
 def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path, store_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", tmp_path / "s", "--create", "8MiB")
+    (folder,) = (tmp_path / "sessions").iterdir()
+    shutil.rmtree(folder)
     done = ioplan("undo", "last")
+    assert not folder.exists()
     assert (done.code, "kept nothing of its target" in done.err) == (2, True)

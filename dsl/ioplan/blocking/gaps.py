@@ -37,4 +37,4 @@ def _gaps(job: Job, stream: JobStream) -> Iterator[tuple[str, str, str]]:
         yield "data", f"{WHO} makes no compressible data", "data random"
     if stream.permuted:
         reason = f"{WHO} does not remember which blocks it has visited"
-        yield "permuted", reason, "drawn anew each time, some blocks more than once"
+        yield "permuted", reason, "independent offsets, some blocks more than once"

@@ -264,14 +264,14 @@ CLAUSES: tuple[Clause, ...] = (
         reference=(
             "`permuted`",
             "random I/O of one size visits each block once before any again, in an "
-            "order of its own each time; without it, each I/O draws its place anew, "
-            "however the run ends",
+            "order of its own each time; without it, the offset of each I/O is drawn "
+            "independently, however the run ends",
             "off",
         ),
         is_axis=False,
         random_only=True,
         fio={
-            "norandommap": "nothing: random I/O draws anew unless it is permuted",
+            "norandommap": "nothing: offsets are independent unless permuted",
             "random_generator": "permuted, for what fio's random map does",
         },
     ),

@@ -37,18 +37,15 @@ def undo(
     with Store.open(place) as opened:
         found = opened.session(session)
     folder = session_folder(place, found.id)
+    ends = kept_ends(folder)
+    if ends is None:
+        raise TargetError(
+            f"session {found.id} kept nothing of its target: it wrote to a scratch "
+            f"file or a drive without a kernel device, or only read",
+            TargetFault.NOT_KEPT,
+        )
+    consent = {"overwrite": tuple(overwrite), "overwrite_data": tuple(overwrite_data)}
     with session_lock(folder):
-        ends = kept_ends(folder)
-        if ends is None:
-            raise TargetError(
-                f"session {found.id} kept nothing of its target: it wrote to a scratch "
-                f"file or a drive without a kernel device, or only read",
-                TargetFault.NOT_KEPT,
-            )
-        consent = {
-            "overwrite": tuple(overwrite),
-            "overwrite_data": tuple(overwrite_data),
-        }
         request = _request(found, ends, target, lab).model_copy(update=consent)
         console.print(_described(found, ends, request))
         return _undone(console, ends, request)
@@ -84,8 +81,8 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         console.print(f"Nothing is changed yet: to do it, add {words}")
         return USAGE
     with closing(target):
+        target.known = None  # what is there, or is put back, is the user's
         _check_same(ends, target)
-        target.known = None  # what is put back is the user's
         put_back(target.fd, ends)
         known_content(target.facts).forget()
         StampFile(target.facts).forget()
