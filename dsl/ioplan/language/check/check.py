@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value
 from ioplan.language.check.modules import (
     Loader,
     Module,
@@ -26,7 +27,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
-from ioplan.language.errors.diagnostic import PlanError, too_deep
+from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
 from ioplan.language.mistakes.kinds import KINDS
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.syntax import tree
@@ -63,8 +64,37 @@ def check(
     if not 0 < time_scale < inf:
         raise ValueError(f"a time scale is a number above 0, not {time_scale}")
     findings = Findings()
+    loader = Loader(roots, findings)
+    found = examine(loader, source, settings, time_scale, path, profile)
+    if found.errors or found.plan is None:
+        raise PlanError(found.errors)
+    return found.plan
+
+
+class Examined(Value):
+    """What could be made out of a text, right or wrong.
+
+    `plan` has the tests without errors; it is None where the check did not get there.
+    """
+
+    main: Module
+    errors: list[Diagnostic]
+    plan: CheckedPlan | None
+
+
+def examine(
+    loader: Loader,
+    source: Source,
+    settings: Mapping[str, str] = NO_SETTINGS,
+    time_scale: float = 1.0,
+    path: Path | None = None,
+    profile: str = FULL,
+) -> Examined:
+    """All that can be said of a text, for those who show it while it is written."""
+    findings = loader.findings
+    main, plan, last = Module(source, tree.File(source, ())), None, []
     try:
-        main = Loader(roots, findings).module(source, path)
+        main = loader.module(source, path)
         parameters = Parameters(findings)
         chosen = picked(main, profile, parameters)
         given, used = (
@@ -74,12 +104,10 @@ def check(
         parameters.use({key: value for key, value in given.items() if key in used})
         plan = _checked(main, parameters, time_scale, profile)
     except EnoughFound:
-        raise PlanError(findings.errors) from None
+        pass
     except RecursionError:
-        raise PlanError([*findings.errors, too_deep(source)]) from None
-    if findings.errors:
-        raise PlanError(findings.errors)
-    return plan
+        last = [too_deep(source)]
+    return Examined(main, [*findings.errors, *last], plan)
 
 
 def _checked(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, fresh
 from ioplan.language.errors.collector import Findings
+from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
@@ -75,17 +76,27 @@ class Module(Value):
 
 
 class Loader:
-    """Loads a file and all that it uses, each once."""
+    """Loads a file and all that it uses, each once.
 
-    def __init__(self, roots: tuple[Path, ...], findings: Findings) -> None:
+    Where files are edited, `read` knows their text, and `parse` what was parsed before.
+    """
+
+    def __init__(
+        self,
+        roots: tuple[Path, ...],
+        findings: Findings,
+        read: Callable[[Path], str] | None = None,
+        parse: Callable[[Source], tuple[tree.File, list[Diagnostic]]] = parse,
+    ) -> None:
         self.roots = tuple(root.resolve() for root in roots)
         self.findings = findings
+        self.read, self.parse = read or read_text, parse
         self.loaded: dict[Path, Module] = {}
         self.under_way: list[Path] = []
 
     def module(self, source: Source, path: Path | None = None) -> Module:
         """Parse a source, then the files that it uses."""
-        file, errors = parse(source)
+        file, errors = self.parse(source)
         self.findings.found += errors
         self.findings.mark_unparsed(file.damaged)
         module = Module(source, file)
@@ -155,7 +166,7 @@ class Loader:
             )
             return None
         try:
-            text = read_text(path)
+            text = self.read(path)
         except OSError as error:
             why = error.strerror or str(error)
             self.findings.error(f"cannot read {use.path.text!r}: {why}", use.path.span)

@@ -25,7 +25,7 @@ def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
     while True:
         try:
             file = grammar().parse(text, Builder(source))
-            return tree.File(source, file.items, tuple(damaged)), found
+            return tree.File(source, file.items, tuple(damaged), text), found
         except Stuck as error:
             text, blanked = _repaired(source, text, error, found)
         damaged.append(blanked)

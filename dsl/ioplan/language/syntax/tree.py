@@ -251,8 +251,12 @@ Item = Plan | Use | Param | Profile | Outcome | Accept | Workload | Precondition
 
 
 class File(Value):
-    """A parsed text; `damaged` are the places that could not be parsed."""
+    """A parsed text; `damaged` are the places that could not be parsed.
+
+    `parsed` is what was: the source without comments and without what is damaged.
+    """
 
     source: Source
     items: tuple[Item, ...]
     damaged: tuple[Span, ...] = ()
+    parsed: str = ""
