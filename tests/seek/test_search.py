@@ -1,0 +1,152 @@
+"""The search finds what a truth has, within its bound, and the same way each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.seek.grid import Bounds, at_or_below, grid
+from ioplan.seek.search import Answer, Finding, Search, finding, most_probes
+
+
+def run(
+    bounds: Bounds, holds: Callable[[float], bool], start: float | None = None
+) -> Finding:
+    """A search whose probes are never wrong."""
+    search = Search(bounds, start)
+    while probe := search.next_probe():
+        search.answer("yes" if holds(probe.value) else "no")
+    return search.finding()
+
+
+@st.composite
+def bounds(draw: st.DrawFn) -> Bounds:
+    direction = draw(st.sampled_from(("highest", "lowest")))
+    at_most = draw(st.none() | st.integers(1, 30))
+    if draw(st.booleans()):
+        lowest = draw(st.integers(0, 200))
+        highest = lowest + draw(st.integers(0, 100_000))
+        return Bounds(float(lowest), float(highest), 0.0, 1.0, direction, at_most)
+    low = draw(st.floats(0.01, 1e6))
+    high = low * draw(st.floats(1, 1e4))
+    within = draw(st.sampled_from((0.01, 0.03, 0.05, 0.2, 1.0)))
+    return Bounds(low, high, within, 0.0, direction, at_most)
+
+
+@given(bounds(), st.data())
+def test_a_monotone_truth_is_found_within_the_bound(
+    asked: Bounds, data: st.DataObject
+) -> None:
+    values = grid(asked)
+    change = data.draw(st.integers(-1, len(values) - 1))
+    start = data.draw(st.none() | st.floats(asked.lowest / 2, asked.highest * 2))
+    edge = values[change] if change >= 0 else asked.lowest - 1
+    up = asked.direction == "highest"
+    found = run(asked, lambda value: (value <= edge) == up, start)
+    assert len(found.probes) <= most_probes(asked)
+    assert found.monotone
+    if found.lower is not None:
+        assert found.lower <= (edge if up else values[min(change + 1, len(values) - 1)])
+    if found.upper is not None:
+        assert found.upper > edge
+    if asked.at_most is None:
+        wanted = change if up else change + 1
+        exact = values[wanted] if 0 <= wanted < len(values) else None
+        assert found.value == exact
+        assert found.confirmed == (exact is not None)
+
+
+ANSWERS = st.lists(st.sampled_from(("yes", "no", "undecided")), min_size=60)
+
+
+@given(bounds(), ANSWERS, st.integers(0, 60))
+def test_any_answers_end_within_the_bound_and_can_be_replayed(
+    asked: Bounds, answers: list[Answer], broken_off: int
+) -> None:
+    first = Search(asked)
+    for answer in answers:
+        if first.next_probe():
+            first.answer(answer)
+    assert first.next_probe() is None
+    found = first.finding()
+    assert len(found.probes) <= most_probes(asked)
+    again = Search(asked)
+    for one in found.probes[:broken_off]:
+        assert again.next_probe() == one.probe
+        again.answer(one.answer)
+    rest = found.probes[broken_off:]
+    assert again.next_probe() == (rest[0].probe if rest else None)
+
+
+@given(bounds(), ANSWERS)
+def test_nothing_is_tried_beyond_twice_of_what_was_seen(
+    asked: Bounds, answers: list[Answer]
+) -> None:
+    search, seen, values = Search(asked), -1, grid(asked)
+    for answer in answers:
+        if probe := search.next_probe():
+            index = at_or_below(values, probe.value)
+            double = 2 * values[max(seen, 0)] * (1 + 1e-6)
+            assert index <= seen + 1 or probe.value <= double
+            seen = max(seen, index)
+            search.answer(answer)
+
+
+def test_a_failed_confirmation_goes_one_step_down() -> None:
+    search = Search(Bounds(1.0, 64.0, 0.0, 1.0))
+    confirmed = []
+    while probe := search.next_probe():
+        if probe.phase == "confirm":
+            confirmed.append(probe.value)
+        holds = probe.value <= (18 if probe.phase == "confirm" else 20)
+        search.answer("yes" if holds else "no")
+    found = search.finding()
+    assert confirmed == [20, 19, 18]
+    assert (found.value, found.lower, found.upper) == (18, 18, 19)
+    assert found.confirmed and found.monotone
+
+
+def test_undecided_is_no_step_up_and_no_proof() -> None:
+    search = Search(Bounds(1.0, 64.0, 0.0, 1.0))
+    while probe := search.next_probe():
+        value = probe.value
+        search.answer("yes" if value < 20 else "undecided" if value < 30 else "no")
+    found = search.finding()
+    assert (found.value, found.upper) == (19, 32)
+
+
+def test_a_yes_above_a_no_is_told() -> None:
+    """As old answers that a search is resumed with may have it."""
+    asked = Bounds(1.0, 64.0, 0.0, 1.0)
+    probes = run(asked, lambda value: value <= 20).probes
+    turned = [
+        type(one)(one.probe, "no") if one.probe.value == 8 else one for one in probes
+    ]
+    found = finding(asked, turned)
+    assert not found.monotone
+    assert (found.value, found.upper) == (4, 8)
+
+
+def test_a_neighbours_answer_saves_the_doublings() -> None:
+    asked = Bounds(1_000.0, 2_000_000.0, 0.03)
+    cold = run(asked, lambda value: value <= 300_000)
+    warm = run(asked, lambda value: value <= 300_000, 250_000)
+    assert warm.value == cold.value
+    assert len(warm.probes) < len(cold.probes) - 6
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Bounds(10.0, 1.0),
+        Bounds(0.0, 10.0),
+        Bounds(1.0, 10.0, 0.0),
+        Bounds(1.2, 1.8, 0.0, 1.0),
+    ],
+)
+def test_a_range_without_a_value_is_refused(asked: Bounds) -> None:
+    with pytest.raises(ValueError, match="range"):
+        Search(asked)
