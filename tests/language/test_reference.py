@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from paths import ROOT
 
+from ioplan.language import clause_table
+from ioplan.language.check.outputs import CHARTS
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, reference_rows
+from ioplan.language.metric import METRICS
+from ioplan.language.output_table import CHART_MEANINGS, METRIC_MEANINGS
 from ioplan.language.spoken import WORDS, words
+from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS, TIMING
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source
 from ioplan.runner.fit import FEATURES
 from ioplan.workload import Stream
 
@@ -15,19 +24,51 @@ REFERENCE = ROOT / "dsl/language.md"
 TABLE = re.compile(
     r"(?<=\| clause \| meaning \| default \|\n\|---\|---\|---\|\n)(\|.*\n)+"
 )
+ITEM_TABLE = re.compile(r"(?<=\| item \| meaning \|\n\|---\|---\|\n)(\|.*\n)+")
+STATEMENT_TABLE = re.compile(
+    r"(?<=\| statement \| meaning \|\n\|---\|---\|\n)(\|.*\n)+"
+)
 AXES = re.compile(r"(?<=a field of the workload,\n`)[^`]*(?=`,)")
 
 
 def test_the_reference_has_every_clause(renew: bool) -> None:
-    """`pytest --renew` writes the table and the list of axes."""
+    """`pytest --renew` writes the tables and the list of axes."""
     text = REFERENCE.read_text("utf-8")
     rows = "".join(f"{row}\n" for row in reference_rows())
     wanted = TABLE.sub(lambda _: rows, text, count=1)
+    for table, entries in ((ITEM_TABLE, ITEMS), (STATEMENT_TABLE, STATEMENTS)):
+        rows = "".join(f"{row}\n" for entry in entries for row in entry.rows())
+        wanted = table.sub(lambda _, rows=rows: rows, wanted, count=1)
     wanted = AXES.sub(lambda _: " ".join(AXIS_FIELDS), wanted, count=1)
     if renew:
         REFERENCE.write_text(wanted, "utf-8")
-    assert TABLE.search(text) and AXES.search(text)
+    parts = (TABLE, ITEM_TABLE, STATEMENT_TABLE, AXES)
+    assert all(part.search(text) for part in parts)
     assert text == wanted
+
+
+def test_every_word_of_the_grammar_has_an_entry() -> None:
+    words = {*ITEM_WORDS, *STATEMENT_WORDS, *CLAUSE_WORDS}
+    assert words == {*BY_WORD} | {*clause_table.BY_WORD} - {"pattern", "mix"}
+    assert {*METRICS} == {*METRIC_MEANINGS}
+    assert {*CHARTS} == {*CHART_MEANINGS}
+
+
+INSIDE = (
+    (ITEMS, "{}"),
+    (STATEMENTS, 'test "T" {{ {} }}'),
+    (PREPARES, "precondition p {{ {} }}"),
+    (TIMING, 'test "T" {{ run random 4KiB, {} }}'),
+)
+"""Where the entries of each table stand."""
+
+
+@pytest.mark.parametrize(
+    ("text", "around"), [(one.example, text) for table, text in INSIDE for one in table]
+)
+def test_the_grammar_takes_every_template(text: str, around: str) -> None:
+    _, errors = parse(Source("plan.ioplan", around.format(text)))
+    assert not errors
 
 
 def test_every_member_of_a_stream_is_some_clauses() -> None:

@@ -1,0 +1,256 @@
+"""What stands in a file and in its blocks: each word, how it is written, what it means.
+
+The clauses of a workload have a table of their own. From both come the reference, and
+what an editor says of a word and offers in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ioplan.core.value import Value, fresh
+
+HOLE = re.compile(r"\$\{\d+:([^}]*)\}|\$0")
+
+
+class Statement(Value):
+    """An item of a file, a statement of a test, a step, or what says how long.
+
+    `forms` are how it is written, each with its meaning. `template` is one to fill in,
+    with editors' holes: `${1:example}`, and `$0` where the writing goes on.
+    """
+
+    word: str
+    forms: dict[str, str]
+    template: str
+    notes: tuple[str, ...] = fresh(tuple)
+
+    @property
+    def example(self) -> str:
+        """The template with the examples in its holes."""
+        return HOLE.sub(lambda hole: hole[1] or "", self.template)
+
+    def rows(self) -> Iterator[str]:
+        """Its rows of the reference."""
+        for form, meaning in self.forms.items():
+            yield f"| {form} | {meaning} |"
+
+
+ITEMS = (
+    Statement(
+        "plan",
+        {'`plan "Title"`': "the plan's title; once"},
+        'plan "${1:Title}"',
+    ),
+    Statement(
+        "use",
+        {
+            '`use "std/workloads.ioplan" as std`': "imports the names of another "
+            "file, with or without a prefix. The file is searched for in the plan's "
+            "folder and below, then among the suites of ioplan. Imports are not "
+            "transitive"
+        },
+        'use "${1:std/preconditions.ioplan}" as ${2:pre}',
+    ),
+    Statement(
+        "param",
+        {
+            "`param run_time = 3min`": "a named value; `--set run_time=10s` overrides "
+            "it with another of the same kind. Only params that a test uses can be set"
+        },
+        "param ${1:run_time} = ${2:1min}",
+    ),
+    Statement(
+        "profile",
+        {
+            "`profile smoke { run_time = 1s … }`": "a named set of param values, "
+            "selected by `--profile smoke`. The default profile, `full`, is the "
+            "params' own values. `--set` overrides a profile. Profiles of other files "
+            "are not imported; their params are set by the names that they have in "
+            "this file"
+        },
+        "profile ${1:smoke} {\n  ${2:run_time} = ${3:1s}$0\n}",
+    ),
+    Statement(
+        "on failure",
+        {
+            "`on failure stop`, `on failure continue`": "after a failed run, end the "
+            "session or go on with the next cell. The default is the lab's, else "
+            "`stop`"
+        },
+        "on failure ${1:continue}",
+    ),
+    Statement(
+        "on unsteady",
+        {
+            "`on unsteady fail`, `on unsteady continue`": "whether a steady state "
+            "that was asked for and not reached makes the exit code 1, like an "
+            "expectation that does not hold. The default is `fail`; the report says it "
+            "either way"
+        },
+        "on unsteady ${1:continue}",
+    ),
+    Statement(
+        "accept",
+        {
+            '`accept "unwritten reads"`': "a classic mistake that is meant so: no "
+            "warning of this kind, see [Warnings](#warnings)"
+        },
+        'accept "${1:unwritten reads}"',
+    ),
+    Statement(
+        "workload",
+        {
+            "`workload NAME = …`": "one stream of I/O",
+            "`workload NAME { reader = … writer = … }`": "several concurrent streams",
+        },
+        "workload ${1:oltp} = ${2:random} ${3:8KiB} ${4:70/30}, qd ${5:32}$0",
+    ),
+    Statement(
+        "precondition",
+        {"`precondition NAME { … }`": "how to bring the target into a known state"},
+        "precondition ${1:filled} {\n"
+        "  write sequential ${2:128KiB}, qd ${3:8}, ${4:1 pass}$0\n}",
+    ),
+    Statement(
+        "test",
+        {'`test "Title" { … }`': "what to measure"},
+        'test "${1:Title}" {\n  run    ${2:random 4KiB 100/0} for ${3:1min}$0\n}',
+    ),
+)
+
+STATEMENTS = (
+    Statement(
+        "after",
+        {
+            "`after X`": "the state before the first run",
+            "`after X before each AXIS`": "and again whenever the value of the axis "
+            "changes; `before each run` and `before each round` are possible as well",
+            "`after X then Y before each AXIS`": "`X` once, then the steps of `Y`, at "
+            "first and whenever the axis changes, regardless of the target's state",
+        },
+        "after  ${1:filled}",
+    ),
+    Statement(
+        "run",
+        {
+            "`run WORKLOAD for T, warmup T`": "a run; its limit is a time, bytes (`for "
+            "10GiB`) or passes (`, 2 passes`)",
+            "`run WORKLOAD, until steady METRIC every T, at most 4 passes`": "a run "
+            "that ends when it is steady; `for 24h` also limits its time",
+        },
+        "run    ${1:random} ${2:4KiB} ${3:100/0} for ${4:1min}",
+    ),
+    Statement("idle", {"`idle T`": "no I/O for this time"}, "idle   ${1:10s}"),
+    Statement(
+        "repeat",
+        {"`repeat N { … }`": "repeats steps"},
+        "repeat ${1:3} {\n  run  ${2:random 4KiB 100/0} for ${3:1min}$0\n}",
+    ),
+    Statement(
+        "vary",
+        {
+            "`vary AXIS in …`": "one dimension of the matrix; the first is the "
+            "outermost loop"
+        },
+        "vary   ${1:qd} in ${2:1..32 doubling}",
+    ),
+    Statement(
+        "skip",
+        {
+            "`skip when …`": "omits cells; if the condition depends on a param, it may "
+            "match none"
+        },
+        "skip when ${1:qd} > ${2:64}",
+    ),
+    Statement(
+        "rounds",
+        {
+            "`rounds until steady METRIC when CELL, at most N`": "repeats the whole "
+            "matrix until one cell is steady"
+        },
+        "rounds until steady ${1:iops}, at most ${2:25}",
+    ),
+    Statement(
+        "expect",
+        {"`expect METRIC OP QUANTITY when …`": "a pass/fail criterion"},
+        "expect ${1:p99} < ${2:2ms}",
+    ),
+    Statement(
+        "chart",
+        {
+            "`chart KIND METRIC, … by AXIS per AXIS, log y`": "a chart; without any, "
+            "the charts follow from the axes"
+        },
+        "chart  ${1:lines} ${2:iops} by ${3:qd}",
+    ),
+)
+
+PREPARES = (
+    Statement("purge", {"`purge`": "makes the target as new"}, "purge"),
+    Statement(
+        "write",
+        {
+            "`write WORKLOAD, 2 passes`": "writes so much; the limit is passes, or "
+            "a time: `for 1h`",
+            "`write WORKLOAD, until steady METRIC every T, at most 4 passes`": "writes "
+            "until it is steady",
+        },
+        "write ${1:sequential} ${2:128KiB}, qd ${3:8}, ${4:1 pass}",
+    ),
+)
+
+TIMING = (
+    Statement(
+        "for",
+        {"`for 1min`, `for 10GiB`": "how long a run goes on: a time, or bytes"},
+        "for ${1:1min}",
+    ),
+    Statement(
+        "warmup",
+        {"`warmup 10s`": "I/O before the run that is not measured"},
+        "warmup ${1:10s}",
+    ),
+    Statement(
+        "until",
+        {
+            "`until steady METRIC every T`": "ends when the metric is steady, which "
+            "is judged every T; rounds are judged after each round"
+        },
+        "until steady ${1:iops} every ${2:1min}, at most ${3:4 passes}",
+    ),
+    Statement(
+        "at least",
+        {"`at least 2 passes`": "before that much is written, nothing is judged"},
+        "at least ${1:2 passes}",
+    ),
+    Statement(
+        "at most",
+        {"`at most 4 passes`, `at most 25`": "when to give up waiting for steady"},
+        "at most ${1:4 passes}",
+    ),
+    Statement(
+        "over",
+        {"`over 5`": "of how many values steady is judged; 5 by default"},
+        "over ${1:5}",
+    ),
+    Statement(
+        "range",
+        {
+            "`range 20%`": "the largest value minus the smallest, as a share of the "
+            "mean, that is steady; 20 % by default"
+        },
+        "range ${1:20%}",
+    ),
+    Statement(
+        "slope",
+        {
+            "`slope 10%`": "the rise or fall of the line through the values over the "
+            "window, as a share of the mean, that is steady; 10 % by default"
+        },
+        "slope ${1:10%}",
+    ),
+)
+
+BY_WORD = {one.word: one for one in (*ITEMS, *STATEMENTS, *PREPARES, *TIMING)}
