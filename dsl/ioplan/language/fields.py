@@ -6,6 +6,7 @@ use the same one, so that all three mean the same. Each raises QuantityError.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ioplan.language.quantity import (
@@ -40,17 +41,33 @@ def of_kind(quantity: Quantity, what: str, *kinds: Kind) -> Quantity:
             f"write for example {example}",
         )
     wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
-    example = " or ".join(EXAMPLES[kind] for kind in kinds)
+    example = " or ".join(_with_unit(quantity, kind) for kind in kinds)
     raise QuantityError(
         f"{what} is {wanted}, not {KIND_NAMES[quantity.kind]}",
         f"write for example {example}",
     )
 
 
+UNITS: dict[Kind, str] = {
+    **{"size": "KiB", "time": "s", "share": "%", "passes": " passes"},
+    **{"iops": " iops", "bandwidth": "MiB/s", "number": ""},
+}
+
+
+NUMBER = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?")
+
+
 def _with_unit(quantity: Quantity, kind: Kind) -> str:
-    units = {"size": "KiB", "time": "s", "share": "%", "passes": " passes"}
-    unit = units.get(kind)
-    return f"{quantity.text}{unit}" if unit else EXAMPLES[kind]
+    """The number that was written, as a quantity of the kind, if it can be one."""
+    number = NUMBER.match(quantity.text)
+    if not number or kind not in UNITS or quantity.kind == "mix":
+        return EXAMPLES[kind]
+    if kind == "share":
+        return f"{number[0]}%" if float(number[0]) <= 100 else EXAMPLES[kind]
+    if not float(number[0]):
+        return EXAMPLES[kind]
+    unit = " pass" if (number[0], kind) == ("1", "passes") else UNITS[kind]
+    return f"{number[0]}{unit}"
 
 
 def count(quantity: Quantity, what: str, most: int) -> int:

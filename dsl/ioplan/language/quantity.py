@@ -33,6 +33,7 @@ OTHER_UNITS = {
     **{"m": "min", "minute": "min", "sec": "s", "second": "s", "hour": "h", "hr": "h"},
     **{"µ": "us", "msec": "ms", "usec": "us", "pc": "%", "percent": "%"},
     **{"ki": "KiB", "kib": "KiB", "mi": "MiB", "g": "GiB", "gi": "GiB"},
+    **{"kb": "KiB", "mb": "MiB", "gb": "GiB"},
 }
 """What people write elsewhere, in lower case and without a plural's s."""
 THOUSANDS = {"k": ("KiB", 10**3), "K": ("KiB", 10**3), "M": ("MiB", 10**6)}
@@ -113,16 +114,20 @@ def parse_mix(text: str) -> Quantity:
     except QuantityError:
         raise
     except (ValueError, ArithmeticError):
-        raise QuantityError(f"{text[:40]!r} is not a mix", MIX_HELP) from None
+        raise QuantityError(f"{text[:40]!r} is not a mix", _mix_help()) from None
     if reads + writes != 100:
         total = f"{(reads + writes).normalize():f}"
         raise QuantityError(
-            f"the mix {_squeezed(text)} adds up to {total} %, not 100 %", MIX_HELP
+            f"the mix {_squeezed(text)} adds up to {total} %, not 100 %",
+            _mix_help(reads),
         )
     return make("mix", float(reads))
 
 
-MIX_HELP = "reads/writes in percent, for example 70/30"
+def _mix_help(reads: Decimal = Decimal(70)) -> str:
+    """With the reads that were written, where the writes can follow from them."""
+    reads = reads.normalize() if reads <= 100 else Decimal(70)
+    return f"reads/writes in percent, for example {reads:f}/{100 - reads:f}"
 
 
 def make(kind: Kind, value: int | float) -> Quantity:

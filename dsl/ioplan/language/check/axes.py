@@ -20,7 +20,8 @@ def axis_of(vary: tree.Vary, rests: frozenset[str], scope: Scope) -> Axis | None
     In the scope, what other axes decide is open in definitions only.
     """
     dimensions = [dimension(word, rests) for word in vary.names]
-    rows = list(_rows(vary, dimensions, scope))
+    with scope.findings.listing():
+        rows = list(_rows(vary, dimensions, scope))
     if not rows or any(value is None for _, row in rows for value in row):
         return None
     values = tuple(tuple(value for value in row if value) for _, row in rows)

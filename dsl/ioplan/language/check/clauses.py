@@ -19,7 +19,8 @@ from ioplan.workload import Hotspot, Hotspots, SizeShare
 
 
 def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    shares = [_share(pair, scope) for pair in clause.pairs]
+    with scope.findings.listing():
+        shares = [_share(pair, scope) for pair in clause.pairs]
     if any(share is None for share in shares):
         return
     sizes = tuple(share for share in shares if share)
@@ -50,7 +51,8 @@ def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
 
 
 def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    spots = [_spot(pair, scope) for pair in clause.pairs]
+    with scope.findings.listing():
+        spots = [_spot(pair, scope) for pair in clause.pairs]
     if any(spot is None for spot in spots):
         return
     made = tuple(spot for spot in spots if spot)

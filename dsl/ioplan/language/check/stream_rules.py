@@ -179,10 +179,7 @@ def _check_permuted(
         )
 
 
-WHOSE = (
-    ("qd", "queue depth", "qd 16"),
-    ("rate", "rate", "rate 5_000 iops"),
-)
+WHOSE = (("qd", "queue depth"), ("rate", "rate"))
 
 
 def _check_depth(
@@ -191,14 +188,15 @@ def _check_depth(
     """With several threads the plan says whose queue depth and rate it means."""
     if not any(threads > 1 for threads, _ in _depths(stream, axes)):
         return
-    for what, name, example in WHOSE:
-        given = what in stream.spans or _values(what, stream.name, axes)
+    for what, name in WHOSE:
+        span, varied = stream.spans.get(what), _values(what, stream.name, axes)
+        given = what in stream.spans or varied
         if given and stream.attributes.get(f"{what}_scope") is None:
-            span = stream.spans.get(what)
-            said = span.text.removesuffix(" poisson") if span else example
+            first = varied[0].text if varied else ""
+            said = span.text.removesuffix(" poisson") if span else f"{what} {first}"
             scope.findings.error(
                 f"with more than one thread, say whose {name} it is",
-                stream.spans.get(what, where),
+                span or where,
                 f"{said} each (per thread), or: {said} total; an axis changes the "
                 f"number only",
             )

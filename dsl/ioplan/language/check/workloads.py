@@ -17,6 +17,7 @@ def workload(
     clauses: list[tree.Clause], spec: tree.Spec, scope: Scope
 ) -> tuple[WorkloadTemplate | None, StreamTemplate]:
     """The workload that a spec starts from, if any, and what the spec adds."""
+    scope.findings.note_damage(spec.span)
     base_clauses = [c for c in clauses if c.kind == "base"]
     base = named(base_clauses[0].words[0], spec.span, scope) if base_clauses else None
     draft = drafted((c for c in clauses if c.kind != "base"), scope)

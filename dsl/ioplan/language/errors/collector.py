@@ -6,14 +6,23 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ioplan.core.value import replace
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Span
 
 MOST_FOUND = 100
+NUMBER = re.compile(r"[0-9._]+")
 
 
 class EnoughFound(Exception):
     """Nobody reads on; ends a check."""
+
+
+class Alike:
+    """An error that other entries of its list have as well."""
+
+    def __init__(self, index: int) -> None:
+        self.index, self.others = index, 0
 
 
 class Findings:
@@ -28,6 +37,7 @@ class Findings:
         self.damaged: list[Span] = []
         self.error_count = 0
         self._muted = False
+        self._alike: dict[str, Alike] | None = None
         self._lost: set[str] = set()
 
     def mark_unparsed(self, spans: Iterable[Span]) -> None:
@@ -39,7 +49,7 @@ class Findings:
     def error(self, message: str, span: Span, help: str = "") -> None:
         """Note an error. Raises EnoughFound."""
         self.error_count += 1
-        if self._muted:
+        if self._muted or self._said_of_another(message):
             return
         self.found.append(Diagnostic(message, span, help))
         if len(self.found) >= MOST_FOUND:
@@ -61,6 +71,11 @@ class Findings:
         else:
             self.error_count += 1
 
+    def note_damage(self, inside: Span) -> None:
+        """What is known of a damaged place is not to be relied on."""
+        if any(span.overlaps(inside) for span in self.damaged):
+            self.error_count += 1
+
     def unknown(self, name: str, message: str, span: Span, help: str = "") -> None:
         """Note an unknown name, unless a damaged place may define or use it."""
         if not {name.rpartition(".")[2], "use"} & self._lost:
@@ -76,6 +91,32 @@ class Findings:
             yield
         finally:
             self._muted = muted
+
+    @contextmanager
+    def listing(self) -> Iterator[None]:
+        """What is wrong with several entries of one list alike is said of the first."""
+        self._alike = {}
+        try:
+            yield
+        finally:
+            for alike in self._alike.values():
+                if alike.others:
+                    first = self.found[alike.index]
+                    more = f"(and {alike.others} more in this list)"
+                    help = f"{first.help} {more}".strip()
+                    self.found[alike.index] = replace(first, help=help)
+            self._alike = None
+
+    def _said_of_another(self, message: str) -> bool:
+        """Whether the same was said of an earlier entry, numbers apart."""
+        if self._alike is None:
+            return False
+        shape = NUMBER.sub("", message)
+        if shape in self._alike:
+            self._alike[shape].others += 1
+            return True
+        self._alike[shape] = Alike(len(self.found))
+        return False
 
     @property
     def errors(self) -> list[Diagnostic]:

@@ -7,20 +7,26 @@ from functools import cache
 
 from ioplan.core.text import did_you_mean, nearest
 from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS, written_here
+from ioplan.language.errors.clause_repair import spec_start
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.errors.recovery import Stop, line_start
+from ioplan.language.errors.stop import Stop
 from ioplan.language.quantity import QuantityError, parse
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
+from ioplan.language.syntax.grammar import (
+    CLAUSE_WORDS,
+    ITEM_WORDS,
+    STATEMENT_WORDS,
+    grammar,
+)
 from ioplan.language.syntax.source import Span, without_comments
 
 CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
 ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*\Z")
-SPEC_START = re.compile(r"(?:run|write|workload)\b|\w+\s*=")
 CLOSED = re.compile(r"\{[^{}]*\}")
 HEAD = re.compile(
     r"\b(random|sequential)(?:\s+([\d._]+\s*[A-Za-z]+))?(?:\s+\d+\s*/\s*\d+)?\s+\Z"
 )
 DIRECTION = re.compile(r"(reads?|writes?)\b(?!\s*\d+\s*%)(?:\s+(\d\w*))?")
+VALUE_BEHIND = re.compile(r"\s+(\d[\w.%]*)")
 VALUE = re.compile(r"=\s*([\w.%/]+)")
 MIX = re.compile(r"\s+\d+\s*/\s*\d+")
 NAMES = {"BOUND", "NAME", "SETTING"}
@@ -110,15 +116,18 @@ def _fio_word(stop: Stop) -> Diagnostic | None:
 
 
 def _no_comma(stop: Stop) -> Diagnostic | None:
-    row = stop.text[line_start(stop.text, stop.start) : stop.start]
-    before = CLOSED.sub("", row).rpartition("{")[2].strip()
-    if stop.word not in CLAUSE_WORDS or not SPEC_START.match(before):
+    """`random 4KiB 100/0 qd 4`, also where the clause begins a line."""
+    begin = spec_start(stop.text, stop.start)
+    if stop.word not in CLAUSE_WORDS or begin is None:
         return None
-    if before[-1] in ",}":
+    before = CLOSED.sub("", stop.text[begin : stop.start]).strip()
+    if not before or "{" in before or before.endswith(","):
         return None
+    value = VALUE_BEHIND.match(stop.text, stop.end)
+    written = f"{stop.word} {value[1] if value else '…'}"
     span = stop.span(stop.start, stop.end)
     message = f"there is no comma before {stop.word!r}"
-    return Diagnostic(message, span, f"write: , {stop.word} …")
+    return Diagnostic(message, span, f"write: , {written}")
 
 
 WORD_END = r"\b"
@@ -191,9 +200,32 @@ def _shown(word: str) -> str:
     return repr(word if len(word) <= 30 else word[:27] + "…")
 
 
+GROUPS = (
+    (ITEM_WORDS, "an item such as test or workload"),
+    (STATEMENT_WORDS, "a statement such as run or vary"),
+    (CLAUSE_WORDS, "a clause such as qd 8"),
+)
+PARTS_OF_CLAUSES = (
+    *(PLAIN[name] for name in ("MIX", "NAME", "QUANTITY", "STRING")),
+    *("'at'", "'random'", "'sequential'"),
+    *("'sizes'", "'read sizes'", "'write sizes'"),
+)
+MOST_WORDS = 3
+"""So many of a group are named one by one."""
+
+
 def _may_stand(expected: list[str]) -> str:
-    words = ", ".join(expected[:12]) + (", …" if len(expected) > 12 else "")
-    return f"expected one of: {words}"
+    """What may stand here, in a few words; what ends a block comes last."""
+    left = list(expected)
+    if {"','", "'for'"} <= {*left}:
+        left = [text for text in left if text not in PARTS_OF_CLAUSES]
+    for words, name in GROUPS:
+        of_group = [text for text in left if text[1:-1] in words]
+        if len(of_group) > MOST_WORDS:
+            of_group += PARTS_OF_CLAUSES if words is CLAUSE_WORDS else ()
+            left = [name, *(text for text in left if text not in of_group)]
+    left.sort(key=lambda text: (text in ("'}'", PLAIN["$END"]), text.startswith("'")))
+    return f"expected {'one of: ' * (len(left) > 1)}{', '.join(left)}"
 
 
 def _expected(stop: Stop) -> list[str]:

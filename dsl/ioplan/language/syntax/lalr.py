@@ -136,12 +136,15 @@ class ParseState:
     def _reduce_for(self, terminal: str, at: int) -> None:
         """Close all rules that end before a terminal. Raises Stuck."""
         states, rows = self.states, self.parser.states
+        before: list[int] = []
         while True:
             action = rows[states[-1]].get(terminal)
             if action is None:
+                self.states = before or states  # with all that could have followed
                 raise Stuck(at, self._accepted())
             if action >= 0:
                 return
+            before = before or states.copy()
             rule = self.parser.rules[-action - 1]
             self._reduce(rule)
             states.append(rows[states[-1]][rule.origin])

@@ -39,7 +39,8 @@ def _repaired(
 ) -> tuple[str, Span]:
     """Tell of an error; the text without it, and what was given up."""
     from ioplan.language.errors.hints import diagnose  # noqa: PLC0415  errors are rare
-    from ioplan.language.errors.recovery import Stop, repair  # noqa: PLC0415
+    from ioplan.language.errors.recovery import repair  # noqa: PLC0415
+    from ioplan.language.errors.stop import Stop  # noqa: PLC0415
 
     stop = Stop(source, text, error.position, error.accepted)
     found.append(diagnose(stop))
