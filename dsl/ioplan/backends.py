@@ -188,6 +188,9 @@ class Backend(Protocol):
     is to `await_start` gives Started once all is ready, and does no I/O before that
     time of CLOCK_REALTIME. Its Result says when it did, as the fact `started_ns`.
 
+    One that does its I/O on the CPUs that a job names has `takes_cpus = True`; ioplan
+    itself then keeps off them. It tells the ones in use as the fact `cpus`.
+
     `speaks` are the words that it knows, of `ioplan.language.spoken.VOCABULARY`. What
     a job asks for and is not among them is refused before the backend sees it.
     """

@@ -36,6 +36,9 @@ class Job(LazyModel):
     stream moves as many bytes as its region has, that often.
     `read_only` opens the target so that it cannot be written. A run that is to
     `await_start` does no I/O before it is told when, as other hosts are.
+    `cpus` are those that its threads may have, the best first: with as many threads or
+    fewer, each has one of its own, in this order; with more, they share all of them.
+    Where there are none, the backend chooses.
     """
 
     target: str
@@ -50,7 +53,13 @@ class Job(LazyModel):
     seed: Annotated[int, Limits(ge=0, lt=2**63)] = 1
     read_only: bool = True
     await_start: bool = False
+    cpus: tuple[Annotated[int, Limits(ge=0)], ...] = ()
     mode: Literal["auto", "io_uring", "sync"] = "auto"
+
+    @property
+    def threads(self) -> int:
+        """Those of all streams."""
+        return sum(stream.threads for stream in self.streams)
 
 
 def job_streams(

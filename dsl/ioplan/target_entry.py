@@ -20,6 +20,8 @@ PurgeMethod = Literal["discard", "format", "sanitize", "zeros"]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 DEVICE = "{device}"
 Positive = Annotated[StrictInt, Field(ge=1)]
+CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
+"""CPUs as the kernel writes them, such as `2-5,8`."""
 
 NAMING = ("path", "serial", "wwid", "backing_file")
 """One of these keys is needed; `model`, `nsid` and `partition` narrow it down."""
@@ -63,7 +65,7 @@ class LabTarget(Model):
     only a backend knows, such as `nvme:pcie:0000:01:00.0`. `host` says where the
     target is, `hosts` lists those that share it, the first of which prepares it.
     Targets of a host with the same `lock` are used one at a time. `power` is the
-    target's own power meter.
+    target's own power meter; `cpus` are those that its I/O is done on.
     """
 
     path: Words | None = None
@@ -76,6 +78,7 @@ class LabTarget(Model):
     writable: StrictBool = False
     purge: Purge = "discard"
     power: PowerMeter | None = None
+    cpus: CpuList | None = None
     host: Words | None = None
     hosts: tuple[Words, ...] = ()
     lock: Words | None = None

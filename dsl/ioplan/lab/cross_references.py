@@ -83,12 +83,13 @@ def _unknown(what: str, name: str, near: str) -> str:
 
 
 def for_host(lab: Lab, host: str) -> Lab:
-    """The lab as a host needs it: with its own targets, backend, options and meter."""
+    """The lab as a host needs it: with what it has of its own."""
     entry = lab.hosts[host]
     change = {
         "backend": entry.backend or lab.backend,
         "backends": _options(lab, entry),
         "power": entry.power or lab.power,
+        "cpus": entry.cpus or lab.cpus,
         "targets": _targets(lab, host),
         "hosts": {},
         "groups": {},

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
 from ioplan.lab.hosts import LabHost
-from ioplan.target_entry import LabTarget, PowerMeter, Words
+from ioplan.target_entry import CpuList, LabTarget, PowerMeter, Words
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
@@ -30,6 +30,7 @@ class Lab(Model):
     silence_s: Annotated[float, Field(gt=0)] | None = None
     targets: dict[Name, LabTarget] = {}
     power: PowerMeter | None = None
+    cpus: CpuList | None = None
     hosts: dict[Name, LabHost] = {}
     groups: dict[Name, tuple[Words, ...]] = {}
     scheduler: Words | None = None
@@ -39,6 +40,10 @@ class Lab(Model):
         """The command of the target's power meter, else of the lab's; empty if none."""
         power = (entry and entry.power) or self.power
         return power.command if power else ()
+
+    def cpus_of(self, entry: LabTarget | None) -> str | None:
+        """The CPUs of the target, else of the lab; None if neither names any."""
+        return (entry and entry.cpus) or self.cpus
 
     @property
     def here(self) -> dict[str, LabTarget]:

@@ -3,8 +3,9 @@
 `backend` names the default backend, a table `[backends.NAME]` has a backend's own
 options, such as `engine = "libaio"` for fio, and `[targets.NAME]` says which device
 NAME is, and whether it may be written. `power = { command = ["meter", "--watts"] }`
-names an external power meter. `[hosts.NAME]` says how to reach a host, `[groups]`
-which targets run in parallel, and `results` names the database to push results to.
+names an external power meter, `cpus` are those that do the I/O. `[hosts.NAME]` says how
+to reach a host, `[groups]` which targets run in parallel, and `results` names the
+database to push results to.
 """
 
 from __future__ import annotations

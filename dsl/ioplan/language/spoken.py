@@ -36,7 +36,7 @@ FIELDS["bytes"] = "for"
 
 OWN_WAY = (
     *("target", "capacity_bytes", "block_bytes", "streams", "interval_ns", "seed"),
-    *("read_only", "await_start", "mode"),
+    *("read_only", "await_start", "cpus", "mode"),
 )
 """Members of a job that say how and where, not what."""
 NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))

@@ -14,6 +14,7 @@ from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.observer import SessionObserver
+from ioplan.runner.placement import Placement
 from ioplan.store.store import Store
 
 
@@ -22,8 +23,8 @@ class SessionContext(Value):
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power; `mistakes` are what is told before the first run, and in the records;
-    `left_out` are the tests that do not fit, a line each.
+    power; `placement` says on which CPUs; `mistakes` are what is told before the first
+    run, and in the records; `left_out` are the tests that do not fit, a line each.
     """
 
     plan: CheckedPlan
@@ -39,5 +40,6 @@ class SessionContext(Value):
     on_failure: Literal["stop", "continue"] = "stop"
     limits: Limits = fresh(Limits)
     meter: tuple[str, ...] = ()
+    placement: Placement = fresh(Placement)
     mistakes: tuple[Mistake, ...] = ()
     left_out: tuple[str, ...] = ()

@@ -61,11 +61,14 @@ class StepRunner:
     def measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
-        job = run_job(run, self.drive.facts, read_only)
+        job = self._placed(run_job(run, self.drive.facts, read_only))
         watch = steady_watch(run.template.rule, run.every_ns, job, self.observer.steady)
         outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
         return self._with_steady(record, watch, run.test.title), outcome
+
+    def _placed(self, job: Job) -> Job:
+        return job.model_copy(update={"cpus": self.context.placement.cpus})
 
     def _execute(self, job: Job, watch: SteadyWatch | None) -> RunOutcome:
         try:
@@ -75,7 +78,10 @@ class StepRunner:
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
         reporter = ProgressReporter(job, self.observer, watch)
         limits, instruments = self.context.limits, self.instruments
-        return execute(self.drive, job, self.interrupt, reporter, limits, instruments)
+        with self.context.placement.apart_from(job):
+            return execute(
+                self.drive, job, self.interrupt, reporter, limits, instruments
+            )
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -106,7 +112,7 @@ class StepRunner:
         self._wait(lambda: self.drive.idle(pause_ns))
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
-        job = write_job(step, self.drive.facts)
+        job = self._placed(write_job(step, self.drive.facts))
         watch = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
         outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)

@@ -10,7 +10,8 @@ from typing import Any
 from ioplan.telemetry.procfs import Tree, raw
 
 CPU = "sys/devices/system/cpu"
-NODES = "sys/devices/system/node/node[0-9]*"
+NODE = "sys/devices/system/node/node"
+NODES = f"{NODE}[0-9]*"
 HARMLESS = "Not affected"
 
 
@@ -46,12 +47,12 @@ def numa_nodes(tree: Tree) -> dict[str, str]:
     }
 
 
-def listed(text: str) -> set[int]:
-    """The numbers of a kernel's list."""
-    found: set[int] = set()
+def listed(text: str) -> list[int]:
+    """The numbers of a kernel's list, in its order."""
+    found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
+        found += range(int(first), int(last or first) + 1)
     return found
 
 
@@ -105,11 +106,10 @@ def _governor(host: dict[str, Any]) -> Iterator[str]:
 
 def _node(host: dict[str, Any], target: dict[str, Any]) -> Iterator[str]:
     node, nodes = target.get("numa_node"), host.get("numa_nodes", {})
-    near = listed(nodes.get(str(node), ""))
-    far = set(host.get("cpus_allowed", ())) - near
-    if len(nodes) > 1 and near and far:
+    near = set(listed(nodes.get(str(node), "")))
+    if len(nodes) > 1 and near and not near & set(host.get("cpus_allowed", ())):
         yield (
-            f"the drive is on NUMA node {node}, and ioplan may run on CPUs of others: "
+            f"the drive is on NUMA node {node}, and ioplan has CPUs of others only: "
             f"`numactl --cpunodebind={node} --membind={node} ioplan …`"
         )
 

@@ -48,14 +48,18 @@ def _chosen(text: str) -> str:
     return inside or text
 
 
+def numa_node(tree: Tree, folder: Path) -> int | None:
+    """That of a device's folder in sysfs, or of what it hangs on, however far above."""
+    above = (one / "numa_node" for one in (folder, *folder.parents))
+    number = next((tree.number(file) for file in above if file.exists()), None)
+    return None if number == NO_NODE else number
+
+
 def _bus(tree: Tree, disk: Path) -> dict[str, Any]:
     """Of the PCI device that it hangs on, however far above."""
     above = [disk, *disk.parents]
-    node = next((one for one in above if (one / "numa_node").exists()), None)
     link = next((one for one in above if (one / LINK[0]).exists()), None)
-    facts: dict[str, Any] = {}
-    if node and (number := tree.number(node / "numa_node")) != NO_NODE:
-        facts["numa_node"] = number
+    facts: dict[str, Any] = {"numa_node": numa_node(tree, disk)}
     if link:
         facts["pci_address"] = link.name
         facts |= {name: tree.text(link / name) for name in LINK}

@@ -64,6 +64,7 @@ class FioBackend:
     virtual_time = False
     speaks = SPEAKS
     synchronised = True
+    takes_cpus = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable with a fio that is new enough; a reason tells what part is not."""

@@ -166,6 +166,8 @@ class FioExecution(Closing):
             "fio_version": self.program.version_text,
             "fio_engine": self.settings.engine_name,
         }
+        if self.job.cpus:
+            facts["cpus"] = list(self.job.cpus[: self.job.threads])
         if self.gate and (began_ns := self.gate.began_ns):
             facts["started_ns"] = began_ns
         if self.files.kept:

@@ -39,6 +39,7 @@ def section_lines(job: Job, stream: JobStream) -> Iterator[str]:
     if align is not None:
         yield f"blockalign={size_text(align)}"
     yield f"iodepth={stream.qd}"
+    yield from _cpus(job, stream)
     yield from _place(job, stream)
     yield from _random(job, stream)
     yield from rate_lines(stream)
@@ -83,6 +84,23 @@ def _split(shares: Sizes) -> str:
     percents = whole([s.percent for s in shares])
     pairs = zip(shares, percents, strict=True)
     return ":".join(f"{size_text(s.size_bytes)}/{p}" for s, p in pairs if p)
+
+
+def _cpus(job: Job, stream: JobStream) -> Iterator[str]:
+    """A CPU for each thread, where there are enough for those of all streams."""
+    if not job.cpus:
+        return
+    if job.threads > len(job.cpus):
+        yield f"cpus_allowed={_listed(job.cpus)}"
+        return
+    before = job.streams[: job.streams.index(stream)]
+    first = sum(one.threads for one in before)
+    yield f"cpus_allowed={_listed(job.cpus[first : first + stream.threads])}"
+    yield "cpus_allowed_policy=split"
+
+
+def _listed(cpus: tuple[int, ...]) -> str:
+    return ",".join(map(str, cpus))
 
 
 def _place(job: Job, stream: JobStream) -> Iterator[str]:

@@ -67,6 +67,7 @@ class IoUringBackend:
     virtual_time = False
     speaks = SPEAKS
     synchronised = True
+    takes_cpus = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""

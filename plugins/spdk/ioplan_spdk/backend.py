@@ -41,6 +41,7 @@ class SpdkBackend:
 
     name = "spdk"
     virtual_time = False
+    takes_cpus = True
     speaks = SPEAKS
 
     def availability(self, options: dict[str, Any]) -> Availability:

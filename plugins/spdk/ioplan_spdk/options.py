@@ -35,6 +35,12 @@ class SpdkOptions(Model):
     startup_s: float = Field(default=30.0, gt=0)
     patience_s: float = Field(default=30.0, gt=0)
 
+    def on_cpus(self, cpus: tuple[int, ...]) -> SpdkOptions:
+        """With the first of a job's CPUs as the core, unless `mask` says another."""
+        if self.mask or not cpus:
+            return self
+        return self.model_copy(update={"mask": hex(1 << cpus[0])})
+
     @property
     def cores(self) -> str:
         """The mask: the last core that this process may use, unless said."""

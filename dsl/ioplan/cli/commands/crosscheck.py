@@ -46,6 +46,7 @@ from ioplan.runner.crosscheck import (
 )
 from ioplan.runner.execute.execute import now
 from ioplan.runner.outcome import RunFailed
+from ioplan.runner.placement import placement_of
 from ioplan.runner.step_runner import StepRunner
 from ioplan.store.session_folder import session_folder
 from ioplan.store.store import Store, default_path
@@ -123,6 +124,11 @@ class Side:
                     session=session,
                     options=self.choice.options,
                     meter=meter,
+                    placement=placement_of(
+                        self.choice.backend,
+                        drive.facts,
+                        self.choice.lab.cpus_of(self.request.entry),
+                    ),
                 )
             )
 

@@ -41,6 +41,7 @@ from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
+from ioplan.runner.placement import placement_of
 from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
@@ -163,6 +164,9 @@ def run_session(
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
             meter=meter,
+            placement=placement_of(
+                choice.backend, drive.facts, choice.lab.cpus_of(request.entry)
+            ),
             mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
             left_out=tuple(fit.summary for fit in left_out),
         )

@@ -24,6 +24,7 @@ from ioplan.cluster.sync.participant import Participant
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.host_facts import host_facts
+from ioplan.runner.placement import Placement, placement_of
 from ioplan.store.session_folder import session_folder
 from ioplan.store.store import default_path
 from ioplan.telemetry.instruments import Instruments
@@ -42,12 +43,14 @@ def main(session: str) -> None:  # only for the guard, which reads command lines
         choice = usable_backend(call.backend, call.lab, list(call.options))
         request = _request(call, choice)
         drive = choice.backend.open(request)
+        named = choice.lab.cpus_of(request.entry)
+        placement = placement_of(choice.backend, drive.facts, named)
     except ExplainedError as error:
         send("refused", kind=error.kind, text=str(error))
         return
     meter = choice.lab.meter_of(request.entry)
     send("open", **_facts(choice, drive, meter))
-    _participant(choice, drive, send, _folder(call), meter).serve(messages)
+    _participant(choice, drive, send, _folder(call), meter, placement).serve(messages)
     os._exit(0)  # a thread may hang in the kernel
 
 
@@ -87,11 +90,12 @@ def _participant(
     send: MessageWriter,
     folder: Path,
     meter: tuple[str, ...],
+    placement: Placement,
 ) -> Participant:
     virtual, silence_s = choice.backend.virtual_time, choice.lab.silence_s
     limits = Limits() if silence_s is None else Limits(silence_s=silence_s)
     instruments = None if virtual else Instruments(drive.facts, meter)
-    return Participant(drive, virtual, limits, instruments, send, folder)
+    return Participant(drive, virtual, limits, instruments, send, folder, placement)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from ioplan.cluster.sync.messages import Message, MessageWriter
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.execute.execute import format_error
 from ioplan.runner.execute.watchdog import Limits, Watchdog
+from ioplan.runner.placement import Placement
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments
 
 END_S = 30.0
@@ -69,9 +70,11 @@ class Participant:
         instruments: Instruments | None,
         send: MessageWriter,
         folder: Path,
+        placement: Placement,
     ) -> None:
         self.drive, self.virtual_time, self.limits = drive, virtual_time, limits
         self.instruments, self.send, self.folder = instruments, send, folder
+        self.placement = placement
         self.watchdog: Watchdog | None = None
         self.execution: Any = None
         self.thread: Thread | None = None
@@ -121,7 +124,11 @@ class Participant:
     # ---- a run
 
     def _start(self, message: Message) -> None:
-        change = {"target": self.drive.facts.path, "await_start": True}
+        change = {
+            "target": self.drive.facts.path,
+            "await_start": True,
+            "cpus": self.placement.cpus,
+        }
         job = Job.model_validate(message["job"]).model_copy(update=change)
         self.watchdog, self.stopped = None, False
         self.runs += 1
@@ -130,7 +137,7 @@ class Participant:
     def _run(self, job: Job) -> None:
         watched = self.watched = InstrumentedRun(self.instruments, job)
         try:
-            with watched:
+            with self.placement.apart_from(job), watched:
                 for event in self._events(job):
                     if not isinstance(event, Started):
                         watched.on_event(event)

@@ -22,7 +22,8 @@ class SpdkExecution(Closing):
     def __init__(
         self, program: Path, options: SpdkOptions, job: Job, folder: Path | None = None
     ) -> None:
-        self.options, self.job = options, job
+        self.cpus = [] if options.mask else list(job.cpus[:1])
+        self.options, self.job = options.on_cpus(job.cpus), job
         self.script: Script = script_of(job, options)
         self.session: Session | None = None
         self.program, self.folder = program, folder
@@ -116,6 +117,7 @@ class SpdkExecution(Closing):
                 "spdk": str(version),
                 "command": " ".join(session.arguments),
                 "bdev": self.script.run_on,
+                "cpus": self.cpus,
             },
         )
 

@@ -30,6 +30,9 @@ pub struct Job {
     /// Once all threads are ready, wait for the line on stdin that gives the start time.
     #[serde(default)]
     pub await_start: bool,
+    /// Those that the threads may have, the best first; none means the allowed ones.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
     /// Poll for completions instead of waiting for interrupts (IOPOLL).
     #[serde(default)]
     pub polled: bool,

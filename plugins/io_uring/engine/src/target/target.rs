@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
 
 use crate::job::failure::{Cause, Failure, describe_errno, last_errno};
 use crate::job::{Job, Stream};
@@ -188,13 +187,6 @@ impl Target {
     fn discards(&self) -> bool {
         self.queue("discard_max_bytes")
             .is_none_or(|text| text != "0")
-    }
-
-    /// The NUMA node that the device is attached to, where it is known.
-    pub fn numa_node(&self) -> Option<u32> {
-        let folder = std::fs::canonicalize(self.device_folder()?).ok()?;
-        let read = |folder: &Path| std::fs::read_to_string(folder.join("numa_node")).ok();
-        folder.ancestors().find_map(read)?.trim().parse().ok()
     }
 
     /// An attribute of the queue of the block device, or of the one that holds the file.

@@ -20,55 +20,80 @@ pub fn allowed() -> Vec<usize> {
         .collect()
 }
 
-/// The allowed CPUs, those of a NUMA node first.
-pub fn allowed_near(node: Option<u32>) -> Vec<usize> {
-    let mut cpus = allowed();
-    let list = node.and_then(|node| {
-        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()
-    });
-    let near = parse(&list.unwrap_or_default());
-    cpus.sort_by_key(|cpu| !near.contains(cpu));
-    cpus
+/// The CPUs for `threads` threads: those of the job, else the allowed ones.
+pub struct Cpus {
+    all: Vec<usize>,
+    /// Whether each thread has one of its own; else they share all of them.
+    pub pinned: bool,
 }
 
-/// The kernel's form of a list: `0-3,8,10-11`.
-fn parse(list: &str) -> Vec<usize> {
-    let parts = list.trim().split(',').filter_map(|part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
-    });
-    parts.flatten().collect()
+impl Cpus {
+    pub fn new(of_job: &[usize], threads: usize) -> Self {
+        let all = usable(of_job);
+        let pinned = threads <= all.len();
+        Self { all, pinned }
+    }
+
+    /// Those of one thread.
+    pub fn of(&self, thread: usize) -> Vec<usize> {
+        if self.pinned {
+            vec![self.all[thread]]
+        } else {
+            self.all.clone()
+        }
+    }
+
+    /// Those that so many threads take.
+    pub fn used(&self, threads: usize) -> &[usize] {
+        &self.all[..threads.min(self.all.len())]
+    }
 }
 
-/// Pins the calling thread; false if the CPU has gone offline.
-pub fn pin(cpu: usize) -> bool {
-    // SAFETY: as in `allowed`; `cpu` came from there and is below CPU_SETSIZE.
+/// The CPUs that a job's threads may have, the best first.
+pub fn usable(of_job: &[usize]) -> Vec<usize> {
+    if of_job.is_empty() {
+        allowed()
+    } else {
+        of_job.to_vec()
+    }
+}
+
+/// Lets the calling thread run on these CPUs only; false if none of them can be had.
+pub fn pin(cpus: &[usize]) -> bool {
+    // SAFETY: as in `allowed`; CPU_SET ignores what is beyond CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
+        for &cpu in cpus {
+            if cpu < libc::CPU_SETSIZE as usize {
+                libc::CPU_SET(cpu, &mut set);
+            }
+        }
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
-    fn the_cpus_of_a_node_come_first() {
-        assert_eq!(super::parse("0-2,8,10-11\n"), [0, 1, 2, 8, 10, 11]);
-        assert!(super::parse("").is_empty());
-        let mut near = super::allowed_near(Some(0));
-        near.sort_unstable();
-        let mut all = super::allowed();
-        all.sort_unstable();
-        assert_eq!(near, all);
+    fn a_thread_has_the_cpu_that_the_job_gives_it() {
+        let cpus = Cpus::new(&[6, 2], 2);
+        assert!(cpus.pinned && cpus.of(0) == [6] && cpus.of(1) == [2]);
+        assert_eq!(Cpus::new(&[6, 2], 1).used(1), [6]);
+        let shared = Cpus::new(&[6, 2], 3);
+        assert!(!shared.pinned && shared.of(2) == [6, 2] && shared.used(3) == [6, 2]);
+        assert_eq!(Cpus::new(&[], 1).of(0), allowed()[..1]);
     }
 
     #[test]
     fn a_thread_can_be_pinned() {
-        let cpus = super::allowed();
+        let cpus = allowed();
         assert!(!cpus.is_empty());
-        let cpu = cpus[0];
-        let pinned = std::thread::spawn(move || super::pin(cpu).then(super::allowed));
-        assert_eq!(pinned.join().expect("no panic"), Some(vec![cpu]));
+        let last = cpus[..1].to_vec();
+        let wanted = last.clone();
+        let pinned = std::thread::spawn(move || pin(&wanted).then(allowed));
+        assert_eq!(pinned.join().expect("no panic"), Some(last));
+        assert!(!pin(&[usize::MAX]));
     }
 }

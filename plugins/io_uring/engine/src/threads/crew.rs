@@ -13,7 +13,7 @@ use crate::ring::worker::{self, Options};
 use crate::sync::{IoThread, SharedLane};
 use crate::target::Target;
 use crate::target::stamps::Stamps;
-use crate::threads::cpus;
+use crate::threads::cpus::{self, Cpus};
 use crate::threads::gate::Gate;
 use crate::threads::lane::{Lane, LaneId};
 use crate::threads::message::Message;
@@ -38,7 +38,7 @@ pub struct Crew {
     /// Empty in io_uring mode, where each lane belongs to its thread.
     pub shared_lanes: Vec<Arc<SharedLane>>,
     pub facts: Facts,
-    /// The CPUs that the threads are pinned to.
+    /// The CPUs that the threads run on.
     pub cpus: Vec<usize>,
     threads: usize,
 }
@@ -81,43 +81,40 @@ fn new_lane(context: &RunContext, id: LaneId, own_thread: bool) -> Lane {
 /// io_uring mode: one thread with a ring of its own for each lane.
 pub fn uring(context: &RunContext) -> Result<Crew, Failure> {
     let lanes = lanes_of(&context.job);
-    let node = context.target.numa_node();
-    let cpus = cpus::allowed_near(node);
-    let pinned = lanes.len() <= cpus.len();
+    let cpus = Cpus::new(&context.job.cpus, lanes.len());
     let options = Options {
-        spin: pinned,
+        spin: cpus.pinned,
         discards: worker::kernel_discards(),
         polled: context.job.polled,
     };
-    let mut cpus_used = Vec::new();
     for &id in &lanes {
-        let cpu = pinned.then(|| cpus[id.lane % cpus.len()]);
-        cpus_used.extend(cpu);
-        let context = context.clone();
-        spawn(move || uring_thread(&context, id, cpu, options))?;
+        let (context, cpus) = (context.clone(), cpus.of(id.lane));
+        spawn(move || uring_thread(&context, id, &cpus, options))?;
     }
-    let mut facts = Facts::new();
-    facts.insert("cpus".into(), json!(cpus_used));
-    facts.insert("numa_node".into(), json!(node));
-    facts.insert("pinned".into(), json!(pinned));
-    facts.insert(
-        "arrival_wait".into(),
-        json!(if pinned { "spin" } else { "sleep" }),
-    );
+    let mut facts = placement_facts(&cpus, lanes.len());
     facts.insert("discard_command".into(), json!(options.discards));
     facts.insert("polled".into(), json!(context.job.polled));
     facts.insert("passthrough".into(), json!(context.job.passthrough));
     Ok(Crew {
         threads: lanes.len(),
+        cpus: cpus.used(lanes.len()).to_vec(),
         lanes,
         shared_lanes: Vec::new(),
         facts,
-        cpus: cpus_used,
     })
 }
 
-fn uring_thread(context: &RunContext, id: LaneId, cpu: Option<usize>, options: Options) {
-    cpu.map(cpus::pin);
+fn placement_facts(cpus: &Cpus, threads: usize) -> Facts {
+    let arrival_wait = if cpus.pinned { "spin" } else { "sleep" };
+    let mut facts = Facts::new();
+    facts.insert("cpus".into(), json!(cpus.used(threads)));
+    facts.insert("pinned".into(), json!(cpus.pinned));
+    facts.insert("arrival_wait".into(), json!(arrival_wait));
+    facts
+}
+
+fn uring_thread(context: &RunContext, id: LaneId, cpus: &[usize], options: Options) {
+    cpus::pin(cpus);
     let lane = new_lane(context, id, true);
     let made = worker::make(
         &context.job,
@@ -149,10 +146,8 @@ pub fn sync(context: &RunContext) -> Result<Crew, Failure> {
             "synchronous I/O needs a thread for each I/O in flight: {threads} are more than {MOST_SYNC_THREADS}"
         )));
     }
-    let node = context.target.numa_node();
-    let cpus = cpus::allowed_near(node);
-    let spin = threads <= cpus.len();
-    let mut cpus_used = Vec::new();
+    let cpus = Cpus::new(&context.job.cpus, threads);
+    let (spin, mut spawned) = (cpus.pinned, 0);
     let mut shared_lanes = Vec::new();
     for &id in &lanes {
         let qd = context.job.streams[id.stream].qd;
@@ -160,29 +155,22 @@ pub fn sync(context: &RunContext) -> Result<Crew, Failure> {
         let begun = Arc::new(Mutex::new(false));
         for slot in 0..qd {
             let (context, lane, begun) = (context.clone(), lane.clone(), begun.clone());
-            let cpu = spin.then(|| cpus[cpus_used.len()]);
-            cpus_used.extend(cpu);
+            let thread_cpus = cpus.of(spawned);
+            spawned += 1;
             spawn(move || {
-                cpu.map(cpus::pin);
+                cpus::pin(&thread_cpus);
                 sync_thread(&context, id, slot, &lane, &begun, spin);
             })?;
         }
         shared_lanes.push(lane);
     }
-    let mut facts = Facts::new();
-    facts.insert("cpus".into(), json!(cpus_used));
-    facts.insert("numa_node".into(), json!(node));
-    facts.insert("pinned".into(), json!(spin));
+    let mut facts = placement_facts(&cpus, threads);
     facts.insert("threads".into(), json!(threads));
-    facts.insert(
-        "arrival_wait".into(),
-        json!(if spin { "spin" } else { "sleep" }),
-    );
     Ok(Crew {
         lanes,
         shared_lanes,
         facts,
-        cpus: cpus_used,
+        cpus: cpus.used(threads).to_vec(),
         threads,
     })
 }

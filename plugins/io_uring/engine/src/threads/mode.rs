@@ -43,5 +43,5 @@ fn is_punted(job: &Job, target: &Target) -> bool {
         .iter()
         .map(|stream| stream.qd * stream.threads)
         .sum();
-    !needs_ring(job) && slots <= cpus::allowed().len() && !target.nowait()
+    !needs_ring(job) && slots <= cpus::usable(&job.cpus).len() && !target.nowait()
 }
