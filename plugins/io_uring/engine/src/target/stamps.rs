@@ -16,8 +16,8 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::job::Job;
 use crate::job::failure::{Cause, Failure};
+use crate::job::{Job, Stream};
 
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
@@ -71,11 +71,7 @@ impl Stamps {
             Some(key) => key,
             None => begin(&file, job, blocks)?,
         };
-        for stream in job
-            .streams
-            .iter()
-            .filter(|stream| stream.verify && stream.writes())
-        {
+        for stream in stamped(job) {
             let [start, end] = [stream.region_start_bytes, stream.region_end_bytes]
                 .map(|bytes| HEADER_BYTES + bytes / job.block_bytes * ENTRY_BYTES);
             allocate(&file, start, end)?;
@@ -154,17 +150,19 @@ impl Drop for Stamps {
     }
 }
 
+/// The streams whose writes are remembered.
+fn stamped(job: &Job) -> impl Iterator<Item = &Stream> {
+    let streams = job.streams.iter();
+    streams.filter(|stream| stream.verify && stream.writes())
+}
+
 fn failure(job: &Job, error: &io::Error) -> Failure {
     let what = job.stamps.as_deref().unwrap_or("memory");
     if error.raw_os_error() != Some(libc::ENOSPC) {
         let text = format!("what is written with 'verify' cannot be remembered in {what}");
         return Failure::new(Cause::Memory, format!("{text}: {error}"));
     }
-    let streams = job
-        .streams
-        .iter()
-        .filter(|stream| stream.verify && stream.writes());
-    let bytes = streams.map(|stream| stream.region_end_bytes - stream.region_start_bytes);
+    let bytes = stamped(job).map(|stream| stream.region_end_bytes - stream.region_start_bytes);
     let mib = (bytes.sum::<u64>() / job.block_bytes * ENTRY_BYTES) >> 20;
     Failure::new(
         Cause::NoSpace,
@@ -211,7 +209,7 @@ fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
     Ok((same && (in_use == 0 || in_use == boot())).then_some(key))
 }
 
-/// Makes the file anew; returns its key.
+/// Empties the file and writes its header; returns its key.
 fn begin(file: &File, job: &Job, blocks: u64) -> io::Result<u64> {
     file.set_len(0)?;
     file.set_len(HEADER_BYTES + blocks * ENTRY_BYTES)?;
