@@ -19,6 +19,9 @@ Answer = Literal["yes", "no", "undecided"]
 """Whether the condition holds; undecided counts as no where the search goes on, and
 not as a no that is proven."""
 
+PROOFS = 3
+"""Probes that may be spent on a no that is proven, beyond what is undecided."""
+
 
 class Probe(Value):
     """A value to try; `number` counts from 1."""
@@ -62,6 +65,7 @@ class Search:
     def __init__(self, bounds: Bounds, start: float | None = None) -> None:
         self.bounds, self.values = bounds, grid(bounds)
         self.answered: list[Answered] = []
+        self.known: dict[int, Answer] = {}
         self.upward = bounds.direction == "highest"
         self._phase: Phase = "bracket"
         self._steps = self._search(start)
@@ -79,6 +83,8 @@ class Search:
         probe = self.next_probe()
         assert probe is not None, "the search has ended"
         self.answered.append(Answered(probe, answer))
+        assert self._index is not None
+        self.known[self._index] = answer
         try:
             self._index = self._steps.send(answer == "yes")
         except StopIteration:
@@ -97,6 +103,7 @@ class Search:
         self._phase = "bisect"
         while self.high - self.low > 1 and self._may_explore():
             yield from self._try((self.low + self.high) // 2)
+        yield from self._prove()
         yield from self._confirm()
 
     def _bracket(self, index: int) -> Steps:
@@ -114,6 +121,38 @@ class Search:
             self.low = index
         else:
             self.high = index
+
+    def _prove(self) -> Steps:
+        """A no near by, where the change was found by what was only undecided: so that
+        the interval has an end, and one that tells something."""
+        self._phase = "bracket"
+        for _ in range(PROOFS):
+            index = self._unproven()
+            if index is None or not self._may_explore():
+                return
+            yield index
+
+    def _unproven(self) -> int | None:
+        """Between the nearest no and what is not; beyond all if there is no no."""
+        sign, edge = (1, self.high) if self.upward else (-1, self.low)
+        beyond = sorted(sign * k for k in self.known if sign * (k - edge) >= 0)
+        proven = [k for k in beyond if self.known[sign * k] == "no"]
+        nearest = min(proven, default=None)
+        others = [k for k in beyond if nearest is None or k < nearest]
+        if not others:
+            return None
+        last = max(others)
+        if nearest is not None:
+            return sign * ((nearest + last) // 2) if nearest - last > 1 else None
+        return self._further(sign * last)
+
+    def _further(self, index: int) -> int | None:
+        end = len(self.values) - 1 if self.upward else 0
+        if index == end:
+            return None
+        if self.upward:
+            return min(end, doubled(self.values, index))
+        return max(end, halved(self.values, index))
 
     def _may_explore(self) -> bool:
         """The last of a limited number of probes is kept for a confirmation."""
@@ -157,7 +196,8 @@ def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
 def most_probes(bounds: Bounds) -> int:
     """More probes than that no search within these bounds needs."""
     values = grid(bounds)
-    most = _most_brackets(values) + ceil(log2(_widest(values))) + bounds.confirmations
+    most = _most_brackets(values) + ceil(log2(_widest(values)))
+    most += PROOFS + bounds.confirmations
     return most if bounds.at_most is None else min(bounds.at_most, most)
 
 

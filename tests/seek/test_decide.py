@@ -1,0 +1,167 @@
+"""Decisions are right as often as they say, and searches with them find the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seek_targets import (
+    CLAIM,
+    MM1,
+    SHARE,
+    Cliff,
+    NoisyCliff,
+    NotMonotone,
+    Target,
+    contains,
+    seek,
+)
+
+from ioplan.seek.batch_means import (
+    evidence_of_ratio,
+    evidence_of_share,
+    poisson_at_most,
+    variance_of_sum,
+)
+from ioplan.seek.decide import ERROR, Claim, Decider, Decision, Point, looks_s
+from ioplan.seek.grid import Bounds
+
+RANGE = Bounds(1_000.0, 100_000.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("target", "bounds"),
+    [
+        (Cliff(), RANGE),
+        (NoisyCliff(), RANGE),
+        (NotMonotone(), RANGE),
+        (MM1(), Bounds(100.0, 4_000.0, 0.05)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_interval_holds_the_truth(target: Target, bounds: Bounds) -> None:
+    """Of the errors that are allowed, these seeds happen to have none."""
+    for seed in range(3):
+        sought = seek(target, bounds, seed)
+        found = sought.finding
+        assert contains(target, found), found
+        assert found.value and found.confirmed and target.holds(found.value)
+        assert len(found.probes) <= sought.bound
+        assert sought.cost_s < sought.sweep_s / 3
+
+
+def decided(
+    claims: Sequence[Claim], rows: Iterable[Sequence[Point]], run_s: float = 30
+) -> Decision:
+    decider = Decider(claims, run_s, 4 * run_s)
+    for points in rows:
+        if decision := decider.add(1.0, points):
+            return decision
+    raise AssertionError("not decided")
+
+
+def shares(share: float, seed: int = 1, ios: int = 1000) -> Iterable[list[Point]]:
+    rng = np.random.default_rng(seed)
+    while True:
+        yield [Point(float(rng.binomial(ios, share)), float(ios))]
+
+
+def test_a_no_comes_early_and_a_yes_after_the_run() -> None:
+    no, yes = decided([CLAIM], shares(0.03)), decided([CLAIM], shares(0.002))
+    assert (no.answer, yes.answer) == ("no", "yes")
+    assert no.after_s < 15 and yes.after_s == 30
+    assert no.p_value is not None and no.p_value <= ERROR / 2
+    assert yes.parts[0].figure == pytest.approx(0.002, rel=0.2)
+
+
+def test_what_is_on_the_limit_stays_undecided_until_the_longest_time() -> None:
+    found = [decided([CLAIM], shares(SHARE, seed)) for seed in range(40)]
+    assert sum(one.answer == "undecided" for one in found) >= 37
+    assert {one.after_s for one in found if one.answer == "undecided"} == {120.0}
+
+
+def test_dependent_intervals_are_not_believed_as_independent_ones() -> None:
+    """At the limit, with seconds that resemble their neighbours: one sided 2.5 %."""
+    target, wrong = NoisyCliff(), 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = ([Point(*counted)] for counted in target.run(20_000.0, rng))
+        wrong += decided([CLAIM], rows).answer == "yes"
+    assert wrong <= 6
+    rng = np.random.default_rng(1)
+    noise = np.convolve(rng.normal(size=2_003), np.ones(4), "valid")
+    variance, _ = variance_of_sum(noise.tolist())
+    assert variance > 2 * len(noise) * float(noise.var())
+
+
+def test_nothing_slow_among_few_is_no_proof() -> None:
+    few = evidence_of_share([0.0] * 10, [10.0] * 10, SHARE)
+    many = evidence_of_share([0.0] * 10, [100.0] * 10, SHARE)
+    assert few.below == pytest.approx(exp(-1))
+    assert many.below <= ERROR / 2
+
+
+@given(st.integers(0, 300), st.floats(0.1, 200))
+def test_poisson(count: int, expected: float) -> None:
+    both = poisson_at_most(count, expected), poisson_at_most(count + 1, expected)
+    assert 0 <= both[0] <= both[1] <= 1
+    assert poisson_at_most(0, expected) == pytest.approx(exp(-expected))
+
+
+@given(st.lists(st.floats(1.0, 2.0), min_size=8, max_size=60), st.floats(0.5, 3.0))
+def test_evidence_is_on_one_side(amounts: list[float], limit: float) -> None:
+    found = evidence_of_ratio(amounts, [1.0] * len(amounts), limit)
+    assert found.below + found.above >= 1 - 1e-9
+    if limit < 1:
+        assert found.below >= 0.5
+
+
+@given(st.floats(0.1, 100), st.floats(1, 20))
+def test_looks_end_at_the_end(first_s: float, factor: float) -> None:
+    times_s = looks_s(first_s, first_s * factor)
+    assert times_s[-1] == first_s * factor
+    assert times_s == sorted(set(times_s))
+
+
+ERRORS = Claim("errors == 0", "comparison")
+
+
+def test_all_parts_must_hold() -> None:
+    claims = [CLAIM, Claim("iops >= 900", "ratio", 900.0, False), ERRORS]
+    rows = lambda iops, ok: (  # noqa: E731
+        [*one, Point(iops, 1.0), Point(holds=ok, lost=not ok)] for one in shares(0.002)
+    )
+    assert decided(claims, rows(1000.0, True)).answer == "yes"
+    slow = decided(claims, rows(800.0, True))
+    assert (slow.answer, slow.parts[1].answer) == ("no", "no")
+    lost = decided(claims, rows(1000.0, False))
+    assert (lost.answer, lost.after_s, lost.parts[2].answer) == ("no", 1.0, "no")
+
+
+def test_a_comparison_alone_takes_the_run() -> None:
+    found = decided([ERRORS], ([Point(holds=True)] for _ in range(100)))
+    assert (found.answer, found.after_s, found.p_value) == ("yes", 30.0, None)
+    found = decided([ERRORS], ([Point(holds=False)] for _ in range(100)))
+    assert (found.answer, found.after_s) == ("no", 30.0)
+
+
+def test_what_only_the_record_tells_is_settled_at_the_end() -> None:
+    decider = Decider([CLAIM, Claim("cpu <= 50%", "comparison")], 30, 120)
+    for points in shares(0.002):
+        if decision := decider.add(1.0, [*points, Point()]):
+            break
+    assert decision.answer == "undecided"
+    assert decider.settle([None, True]).answer == "yes"
+    assert decider.settle([None, False]).answer == "no"
+
+
+def test_what_needs_no_proof_is_only_refused_for_sure() -> None:
+    reached = Claim("the rate is reached", "ratio", 0.99, False, False)
+    rng = np.random.default_rng(1)
+    rows = lambda rate: ([Point(float(rng.poisson(rate)), 100.0)] for _ in range(200))  # noqa: E731
+    assert decided([reached], rows(99)).answer == "yes"
+    assert decided([reached], rows(80)).answer == "no"

@@ -1,0 +1,135 @@
+"""Targets of which it is known how much they can bear, as intervals of their runs.
+
+Each says of a run at some rate, interval by interval, how many I/Os took longer than
+the limit, of how many. `p99 <= limit` holds up to `truth`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp, log, log10, sqrt
+
+import numpy as np
+
+from ioplan.core.value import Value
+from ioplan.seek.decide import Claim, Decider, Point
+from ioplan.seek.grid import Bounds, grid
+from ioplan.seek.search import Finding, Search, most_probes
+
+SHARE = 0.01
+CLAIM = Claim("p99 <= limit", "share", SHARE)
+Counted = tuple[int, int]
+
+
+class Target:
+    """I/Os above the limit with a chance that the rate decides."""
+
+    changes: tuple[float, ...] = (20_000.0,)
+    """Where yes turns to no, and back, and so on."""
+
+    def share(self, rate: float) -> float:
+        """What is above the limit, in the long run."""
+        return 0.002 if self.holds(rate) else 0.1
+
+    def holds(self, rate: float) -> bool:
+        """The truth."""
+        return sum(rate > one for one in self.changes) % 2 == 0
+
+    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
+        """Intervals of a second."""
+        while True:
+            total = int(rng.poisson(rate))
+            yield int(rng.binomial(total, min(1.0, self.share(rate)))), total
+
+
+class Cliff(Target):
+    """Flat, and then not."""
+
+
+class NotMonotone(Target):
+    """Bad at one rate, good again beyond it, as with a resonance of two timers."""
+
+    changes = (6_000.0, 11_000.0, 20_000.0)
+
+
+class NoisyCliff(Target):
+    """Rises tenfold while the rate rises by a quarter; and all I/O of some neighbouring
+    seconds is slower or faster (lognormal, correlation 0.5 from one to the next)."""
+
+    DEVIATION, CORRELATION = 0.5, 0.5
+
+    def share(self, rate: float) -> float:
+        slope = 1 / log10(1.25)
+        low = SHARE * 10 ** (slope * log10(rate / self.changes[0]))
+        return min(0.5, max(0.0005, low))
+
+    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
+        state = rng.normal()
+        step = sqrt(1 - self.CORRELATION**2)
+        while True:
+            state = self.CORRELATION * state + step * rng.normal()
+            factor = exp(self.DEVIATION * state - self.DEVIATION**2 / 2)
+            total = int(rng.poisson(rate))
+            share = min(1.0, self.share(rate) * factor)
+            yield int(rng.binomial(total, share)), total
+
+
+class MM1(Target):
+    """One server, Poisson arrivals, exponential service: each I/O in its queue.
+
+    The time in the system is exponential with the mean 1 / (service - arrival rate).
+    """
+
+    SERVICE, LIMIT_S = 2_000.0, 0.01
+    changes = (SERVICE - log(1 / SHARE) / LIMIT_S,)
+
+    def share(self, rate: float) -> float:
+        return exp(-max(0.0, self.SERVICE - rate) * self.LIMIT_S)
+
+    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
+        waiting_s = 0.0
+        while True:
+            total = max(1, int(rng.poisson(rate)))
+            gaps_s = np.diff(np.sort(rng.random(total)), append=1.0)
+            service_s = rng.exponential(1 / self.SERVICE, total)
+            path = np.concatenate(
+                ([waiting_s], waiting_s + np.cumsum(service_s - gaps_s))
+            )
+            wait_s = path - np.minimum(np.minimum.accumulate(path), 0.0)
+            waiting_s = float(wait_s[-1])
+            yield int((wait_s[:-1] + service_s > self.LIMIT_S).sum()), total
+
+
+class Sought(Value):
+    """A seek, and what it cost."""
+
+    finding: Finding
+    cost_s: float
+    bound: int
+    sweep_s: float
+
+
+def seek(
+    target: Target, bounds: Bounds, seed: int, run_s: float = 30, confirm_s: float = 120
+) -> Sought:
+    """One seek on a target, with runs of that length."""
+    rng = np.random.default_rng(seed)
+    search, cost_s = Search(bounds), 0.0
+    while probe := search.next_probe():
+        least_s = confirm_s if probe.phase == "confirm" else run_s
+        decider = Decider([CLAIM], least_s, confirm_s)
+        for above, total in target.run(probe.value, rng):
+            decision = decider.add(1.0, [Point(above, total)])
+            if decision:
+                break
+        search.answer(decision.answer)
+        cost_s += decider.time_s
+    sweep_s = len(grid(bounds)) * run_s
+    return Sought(search.finding(), cost_s, most_probes(bounds), sweep_s)
+
+
+def contains(target: Target, found: Finding) -> bool:
+    """Whether the stated interval holds a place where yes turns to no."""
+    low = 0.0 if found.lower is None else found.lower
+    high = float("inf") if found.upper is None else found.upper
+    return any(low <= one < high for one in target.changes[::2])
