@@ -180,6 +180,14 @@ class AddressingBackend(Protocol):
 
 
 @runtime_checkable
+class ChoosingBackend(Protocol):
+    """A backend that has several programs, and chooses one for each run."""
+
+    def done_by(self, job: Job, options: dict[str, Any]) -> str:
+        """Which program does a job, and why that one, for people to read."""
+
+
+@runtime_checkable
 class Backend(Protocol):
     """What an entry point of the group gives, or makes when called.
 

@@ -40,6 +40,7 @@ def test_the_checks_of_the_kit_hold_on_a_replay(
     assert result_of(found).run_ns > 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(real() is None, reason=LEFT_OUT)
 class TestBdevperf(Conformance):
     """The whole kit over bdevperf itself, on memory and without hugepages."""
@@ -50,7 +51,7 @@ class TestBdevperf(Conformance):
         return SpdkBackend()
 
     def request(self, folder: Path) -> TargetRequest:
-        options = {"path": str(real()), "no_huge": True}
+        options = {"path": str(real()), "driver": "bdevperf", "no_huge": True}
         return TargetRequest(path=MALLOC, writes=True, options=options)
 
 
@@ -73,3 +74,11 @@ class TestPluginOnFile(TestBdevperfOnFile):
     def request(self, folder: Path) -> TargetRequest:
         asked = super().request(folder)
         return asked.model_copy(update={"options": {"driver": "fio", "no_huge": True}})
+
+
+class TestEitherOnFile(TestPluginOnFile):
+    """The program that each run needs, as it comes."""
+
+    def request(self, folder: Path) -> TargetRequest:
+        asked = super().request(folder)
+        return asked.model_copy(update={"options": {"no_huge": True}})

@@ -24,11 +24,12 @@ from ioplan_spdk.target_spec import target_spec
 
 HALF = SECOND_NS // 2
 MIXED = (SizeShare(size_bytes=512, percent=50), SizeShare(size_bytes=4096, percent=50))
+BDEVPERF = {"driver": "bdevperf"}
 DEVICE = {"target": "/dev/nvme9n9"}
 
 
 def gaps(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, Gap]:
-    found = SpdkBackend().gaps(job(**changes), options or {})
+    found = SpdkBackend().gaps(job(**changes), {**BDEVPERF, **(options or {})})
     assert all(gap.reason and gap.stream == "main" for gap in found)
     return {gap.field: gap for gap in found}
 
@@ -107,7 +108,7 @@ def test_a_second_stream_is_a_gap_of_its_own() -> None:
             "streams": (*one.streams, one.streams[0].model_copy(update={"name": "b"}))
         }
     )
-    (gap,) = SpdkBackend().gaps(two, {})
+    (gap,) = SpdkBackend().gaps(two, BDEVPERF)
     assert (gap.stream, gap.field, gap.instead) == ("b", "streams", "")
 
 
@@ -151,7 +152,7 @@ def test_trims_are_refused_where_spdk_discards_nothing(
 
 
 def test_the_dialogues(renew: bool) -> None:
-    options = {"no_huge": True, "mask": "0x2"}
+    options = {**BDEVPERF, "no_huge": True, "mask": "0x2"}
     parts = [
         f"## {title}\n{SpdkBackend().native(job(**changes), options)}\n"
         for title, changes in NATIVE.items()
@@ -275,6 +276,6 @@ def test_what_only_reads_is_not_opened_for_writing(
     with loop_device(backing) as device:
         request = TargetRequest(path=str(device))
         place = target_spec(str(device))
-        SpdkDrive(place, request, backing, parse_options({})).close()
+        SpdkDrive(place, request, parse_options({})).close()
         with pytest.raises(TargetError, match=f"{opener} opens {device} for writing"):
-            SpdkDrive(place, request, backing, parse_options(said))
+            SpdkDrive(place, request, parse_options(said))

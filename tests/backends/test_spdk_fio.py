@@ -77,8 +77,8 @@ def test_what_fio_is_told(renew: bool) -> None:
     ],
 )
 def test_it_says_what_bdevperf_cannot(wanted: Job) -> None:
-    gaps = SpdkBackend().gaps(wanted, {})
-    assert gaps and all(gap.edit == "--option driver=fio" for gap in gaps)
+    gaps = SpdkBackend().gaps(wanted, {"driver": "bdevperf"})
+    assert gaps and all(gap.edit == "--option driver=auto" for gap in gaps)
     assert SpdkBackend().gaps(wanted, FIO) == []
 
 
@@ -87,8 +87,8 @@ def test_what_it_cannot_either() -> None:
              "size": {"size": 1000}, "qd": {"qd": 4096, "size": MIB}}  # fmt: skip
     for field, changes in cases.items():
         assert field in {gap.field for gap in SpdkBackend().gaps(job(**changes), FIO)}
-        others = SpdkBackend().gaps(job(**changes), {})
-        assert all("driver" not in g.reason for g in others if g.field == field)
+        others = SpdkBackend().gaps(job(**changes), {"driver": "bdevperf"})
+        assert all("driver" not in g.edit for g in others if g.field == field)
 
 
 def replayed(folder: Path, name: str) -> dict[str, Any]:
@@ -205,6 +205,7 @@ real = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @real
 def test_a_real_run() -> None:
     wanted = job(**MIXED, interval_ns=SECOND_NS // 4, target=MALLOC)
@@ -220,6 +221,7 @@ def test_a_real_run() -> None:
     assert measurement.directions["write"].ios > 0
 
 
+@pytest.mark.slow
 @real
 def test_real_latencies_streams_and_trims() -> None:
     delay = two_streams(job("delay:64MiB:1000:1000:3000:3000", run_ns=SECOND_NS // 2))
@@ -235,6 +237,7 @@ def test_real_latencies_streams_and_trims() -> None:
     assert trims.sum_ns / trimmed.run_ns > 1.2, trims  # several are under way
 
 
+@pytest.mark.slow
 @real
 def test_a_real_stop_gives_what_was_done() -> None:
     wanted, began = job(run_ns=60 * SECOND_NS), time.monotonic()

@@ -235,7 +235,8 @@ def test_backends_shows_the_version_and_the_driver_named() -> None:
         (row,) = (line for line in shown if "several streams" in line)
         return row.split()[-1]
 
-    assert streams("--backend", "spdk") == "no"
+    assert streams("--backend", "spdk", "--option", "driver=bdevperf") == "no"
+    assert streams("--backend", "spdk") == "exact"  # which chooses
     assert streams("--option", "driver=fio") == "exact"
     done = ioplan("backends", "--option", "driver=fio").out
     assert "spdk" in done and "io_uring" not in done and "sim" not in done

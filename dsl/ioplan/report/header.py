@@ -33,7 +33,7 @@ def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
     first = records[0] if records else None
     yield "Plan", _joined(session.plan, session.plan_file)
     yield from _target(session, first)
-    yield "Backend", _backend(session, first)
+    yield "Backend", _backend(session, records)
     yield from _host(session.host)
     yield "Started", _moment(session.started_at)
     yield "Ended", _moment(session.ended_at or "")
@@ -52,11 +52,13 @@ def _target(session: Session, first: RunRecord | None) -> Pairs:
     yield "Capacity", f"{bytes_text(capacity)} ({capacity} B)" if capacity else ""
 
 
-def _backend(session: Session, first: RunRecord | None) -> str:
-    if first is None:
+def _backend(session: Session, records: Sequence[RunRecord]) -> str:
+    """With all ways in which its runs were done: a backend may choose for each."""
+    if not records:
         return session.backend
-    made = f"{first.backend.name} {first.backend.version}".strip()
-    return f"{made}, {first.backend.mode}" if first.backend.mode else made
+    made = f"{records[0].backend.name} {records[0].backend.version}".strip()
+    modes = dict.fromkeys(one.backend.mode for one in records if one.backend.mode)
+    return ", ".join((made, *modes))
 
 
 def _host(host: dict[str, Any]) -> Pairs:
@@ -110,7 +112,7 @@ def _pts(
     yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
     yield from _target(session, runs[0])
     yield from _host(session.host)
-    yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs[0])}"
+    yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs)}"
     yield from _stimulus(runs[0].asked.workload.streams[0])
     yield "Preconditioning", "; ".join(dict.fromkeys(map(_prepared, prepared)))
     yield "Tracked", f"{steady.metric}, {_cell(tracked[-1])}"

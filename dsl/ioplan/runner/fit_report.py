@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from ioplan.backends import Backend, Gap, TargetFacts
+from ioplan.backends import Backend, ChoosingBackend, Gap, TargetFacts
 from ioplan.language.clause_table import slot
 from ioplan.language.plan import CheckedPlan, Test
-from ioplan.planner.summary import summary_of
+from ioplan.planner.jobs import all_jobs
+from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.runner.fit import Accepted, Misfit, Shortfall, misfits, shortfalls
 
 Grade = Literal["exact", "approximate", "impossible"]
@@ -26,6 +27,8 @@ class Fit(NamedTuple):
     test: Test
     misfits: tuple[Misfit, ...]
     shortfalls: tuple[Shortfall, ...]
+    done_by: tuple[str, ...] = ()
+    """The programs that do its runs, of a backend that has several."""
 
     @property
     def grade(self) -> Grade:
@@ -70,6 +73,7 @@ class Fit(NamedTuple):
         return {
             "test": self.test.title,
             "fit": self.grade,
+            **({"done_by": list(self.done_by)} if self.done_by else {}),
             "misfits": [{"kind": m.kind, "text": m.text} for m in self.misfits],
             "gaps": [gap.model_dump() for gap in self.gaps],
         }
@@ -92,4 +96,14 @@ def _fit(
     alone = summary_of(plan.model_copy(update={"tests": (test,)}))
     short = shortfalls(alone, backend, facts, options)
     here = tuple(one for one in short if slot(one.gap.field) != OF_THE_LAB)
-    return Fit(test, tuple(misfits(alone.io_steps, facts)), here)
+    done_by = _programs(alone, backend, facts, options)
+    return Fit(test, tuple(misfits(alone.io_steps, facts)), here, done_by)
+
+
+def _programs(
+    plan: PlanSummary, backend: Backend, facts: TargetFacts, options: dict[str, Any]
+) -> tuple[str, ...]:
+    if not isinstance(backend, ChoosingBackend):
+        return ()
+    jobs = all_jobs(plan.io_steps, facts, not plan.writes)
+    return tuple(dict.fromkeys(backend.done_by(job, options) for _, job in jobs))

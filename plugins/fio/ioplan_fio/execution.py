@@ -38,7 +38,9 @@ def _job_on_descriptor(job: Job, settings: Settings, held_fd: int | None) -> Job
 
 
 class FioExecution(Closing):
-    """A running fio."""
+    """A running fio. `reason` is why fio does it, where something else might have."""
+
+    reason = ""
 
     def __init__(
         self,
@@ -89,7 +91,8 @@ class FioExecution(Closing):
         """Events up to Result or Failure. Whatever ends fio early is a Failure."""
         while self.gate and not self.gate.is_reached and self.process.is_running:
             time.sleep(POLL_S)
-        yield Started(mode=self.settings.engine_name, facts=self._facts())
+        mode, facts = self.settings.engine_name, self._facts()
+        yield Started(mode=mode, reason=self.reason, facts=facts)
         splitter, timeline = Splitter(), Timeline(self.job)
         try:
             for line in self.process.lines():

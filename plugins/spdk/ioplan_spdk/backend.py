@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ioplan.backends import (
@@ -13,16 +12,13 @@ from ioplan.backends import (
     TargetRequest,
 )
 from ioplan.job import Job
-from ioplan_fio.program import Program, find_program
-from ioplan_spdk.bdevperf.gaps import gaps
 from ioplan_spdk.bdevperf.script import native
 from ioplan_spdk.drive import SpdkDrive, memory_facts
-from ioplan_spdk.fio_plugin.execution import PluginDrive
-from ioplan_spdk.fio_plugin.gaps import plugin_gaps, with_hints
-from ioplan_spdk.fio_plugin.job import check_fit, plugin_path
+from ioplan_spdk.driver import PLUGIN, driver_of
+from ioplan_spdk.fio_plugin.job import fitting_fio
 from ioplan_spdk.fio_plugin.job import native as plugin_native
 from ioplan_spdk.options import SpdkOptions, parse_options
-from ioplan_spdk.program import NAME, no_hugepages, program_path, version
+from ioplan_spdk.program import no_hugepages, program_path, version
 from ioplan_spdk.target_spec import target_spec
 
 SPEAKS = frozenset(
@@ -37,7 +33,7 @@ SPEAKS = frozenset(
 
 
 class SpdkBackend:
-    """SPDK: its bdevperf, or fio with its plugin."""
+    """SPDK: its bdevperf, or fio with its plug-in."""
 
     name = "spdk"
     virtual_time = False
@@ -48,27 +44,28 @@ class SpdkBackend:
         """Usable where its program runs; without hugepages, only for trying out."""
         try:
             chosen = parse_options(options)
-            found = _fio(chosen)[2] if chosen.driver == "fio" else _bdevperf(chosen)
+            found = VERSIONS[chosen.driver](chosen)
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
         missing = "" if chosen.no_huge else no_hugepages()
         return Availability(usable=not missing, version=found, reason=missing)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """What bdevperf, or fio with the plugin, cannot express exactly."""
-        chosen = parse_options(options)
-        if chosen.driver == "fio":
-            return plugin_gaps(job, chosen)
-        return with_hints(gaps(job, chosen), job, chosen)
+        """What the program that would do it cannot express exactly."""
+        return driver_of(job, parse_options(options)).gaps
+
+    def done_by(self, job: Job, options: dict[str, Any]) -> str:
+        """The program that would do it, and why it is not bdevperf."""
+        driver = driver_of(job, parse_options(options))
+        name = PLUGIN if driver.name == "fio" else driver.name
+        return f"{name}: {driver.reason}" if driver.reason else name
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """bdevperf's command line and dialogue, or fio's job file."""
         chosen = parse_options(options)
-        return (
-            plugin_native(job, chosen)
-            if chosen.driver == "fio"
-            else native(job, chosen)
-        )
+        if driver_of(job, chosen).name == "fio":
+            return plugin_native(job, chosen)
+        return native(job, chosen)
 
     def addressed(self, path: str, options: dict[str, Any]) -> TargetFacts | None:
         """Of memory all; of a drive that SPDK has, not how large it is."""
@@ -88,20 +85,32 @@ class SpdkBackend:
         target = target_spec(request.path or "")
         if not options.no_huge and (missing := no_hugepages()):
             raise BackendError(missing)
-        if options.driver == "bdevperf":
-            return SpdkDrive(target, request, program_path(options), options)
-        fio, plugin, _ = _fio(options)
-        asks = target.kind in ("pcie", "tcp")
-        bdevperf = program_path(options) if asks else Path(NAME)
-        return PluginDrive(target, request, bdevperf, options, fio, plugin)
+        if options.driver == "fio":
+            fitting_fio(options)
+        elif options.driver == "bdevperf":
+            program_path(options)
+        return SpdkDrive(target, request, options)
 
 
 def _bdevperf(options: SpdkOptions) -> str:
     return version(program_path(options))
 
 
-def _fio(options: SpdkOptions) -> tuple[Program, Path, str]:
-    """fio, the plugin, and the version to show. Raises BackendError."""
-    program, plugin = find_program(options.fio), plugin_path(options)
-    check_fit(program, plugin)
-    return program, plugin, f"fio {program.version_text}"
+def _plugin(options: SpdkOptions) -> str:
+    return f"fio {fitting_fio(options)[0].version_text}"
+
+
+def _either(options: SpdkOptions) -> str:
+    """The versions of what is here. Raises BackendError where that is nothing."""
+    found, faults = [], []
+    for version_of in (_bdevperf, _plugin):
+        try:
+            found.append(version_of(options))
+        except BackendError as error:
+            faults.append(str(error))
+    if not found:
+        raise BackendError("; ".join(dict.fromkeys(faults)))
+    return ", ".join(found)
+
+
+VERSIONS = {"bdevperf": _bdevperf, "fio": _plugin, "auto": _either}

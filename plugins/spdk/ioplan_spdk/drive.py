@@ -19,27 +19,30 @@ from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target, TargetError, open_target
 from ioplan.job import SECOND_NS, Job
 from ioplan.job_refusal import refusal
+from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.gaps import gaps as bdevperf_gaps
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
+from ioplan_spdk.driver import driver_of
+from ioplan_spdk.fio_plugin.execution import PluginExecution
+from ioplan_spdk.fio_plugin.job import fitting_fio
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.program import program_path
 from ioplan_spdk.rpc.bdev import bdev_of
 from ioplan_spdk.rpc.client import BadReply, RpcFault, number
 from ioplan_spdk.target_spec import TargetSpec
 
 
 class SpdkDrive:
-    """A target. Each run has a process of its own, so memory is new each time."""
+    """A target. Each run has a process of its own, so memory is new each time.
+
+    bdevperf is asked what a drive is that the kernel does not have.
+    """
 
     def __init__(
-        self,
-        spec: TargetSpec,
-        request: TargetRequest,
-        program: Path,
-        options: SpdkOptions,
+        self, spec: TargetSpec, request: TargetRequest, options: SpdkOptions
     ) -> None:
         """Raises TargetError, BackendError."""
-        self.spec, self.program, self.options = spec, program, options
+        self.spec, self.options = spec, options
         self.folder = Path(request.folder) / "spdk" if request.folder else None
         self.runs = 0
         self.target: Target | None = None
@@ -50,17 +53,25 @@ class SpdkDrive:
             self.facts = memory_facts(spec, options)
         else:
             check_lab(request)
-            self.facts = _attached(spec, program, options)
+            self.facts = _attached(spec, program_path(options), options)
             check_drive(self.facts, request)
 
-    def start(self, job: Job) -> SpdkExecution:
+    def start(self, job: Job) -> SpdkExecution | PluginExecution:
         """Begin a run. Raises BackendError for one that cannot be done at all."""
-        self.check(job, bdevperf_gaps(job, self.options))
+        driver = driver_of(job, self.options)
+        self.check(job, driver.gaps)
         if self.target:
             self.target.check_name()
         self.runs += 1
+        if driver.name == "fio":
+            return self._plugin(job, driver.reason)
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
-        return SpdkExecution(self.program, self.options, job, folder)
+        return SpdkExecution(program_path(self.options), self.options, job, folder)
+
+    def _plugin(self, job: Job, reason: str) -> PluginExecution:
+        program, plugin = fitting_fio(self.options)
+        files = RunFiles.of(str(self.folder) if self.folder else None, self.runs)
+        return PluginExecution(program, plugin, job, self.options, files, reason)
 
     def check(self, job: Job, gaps: list[Gap]) -> None:
         """Raises BackendError for a job that cannot run, before a process is started.

@@ -11,11 +11,14 @@ from ioplan.backends import BackendError
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 
+DriverName = Literal["bdevperf", "fio"]
+
 
 class SpdkOptions(Model):
     """`path` names bdevperf itself, `dir` a folder that has it or an SPDK tree.
 
-    With `driver` fio, `fio` names that program and `plugin` SPDK's plugin for it.
+    `driver` is what does the I/O: bdevperf, fio with SPDK's plug-in, or auto, which is
+    chosen for each run. `fio` names that program and `plugin` SPDK's plug-in for it.
     `no_huge` needs neither root nor hugepages, and is for trying things out.
     `mask` are the cores as `0x2` or `[1,2]`; `bdev` is what a file or a kernel's
     device is opened with; `block_bytes` is for targets in memory. `startup_s` and
@@ -24,7 +27,7 @@ class SpdkOptions(Model):
 
     path: str | None = None
     dir: str | None = None
-    driver: Literal["bdevperf", "fio"] = "bdevperf"
+    driver: DriverName | Literal["auto"] = "auto"
     fio: str | None = None
     plugin: str | None = None
     no_huge: bool = False

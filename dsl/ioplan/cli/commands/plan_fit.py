@@ -98,11 +98,21 @@ class PlanFit:
         if not here.usable:
             text = f"it cannot run here: {here.reason}"
             console.print(Text(printable(text), style="dim"))
+        for line in self._programs():
+            console.print(Text(printable(line)), soft_wrap=True)
         for fit in self.fits:
             if fit.grade != "exact":
                 self._print_test(console, fit)
         if self.refused:
             console.print(Text(self._ways()))
+
+    def _programs(self) -> list[str]:
+        """Which tests each program does, of a backend that chooses one."""
+        used: dict[str, list[str]] = {}
+        for fit in self.fits:
+            for program in fit.done_by:
+                used.setdefault(program, []).append(fit.test.title)
+        return [f"by {one}: {', '.join(titles)}" for one, titles in used.items()]
 
     def _print_test(self, console: Console, fit: Fit) -> None:
         heading = Text(f"{fit.grade:<11}  ", style=STYLES[fit.grade])

@@ -114,6 +114,7 @@ class SpdkExecution(Closing):
             mode=f"bdevperf on {self.script.target.kind}",
             reason="without hugepages" if self.options.no_huge else "",
             facts={
+                "driver": "bdevperf",
                 "spdk": str(version),
                 "command": " ".join(session.arguments),
                 "bdev": self.script.run_on,

@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import TargetRequest
 from ioplan.job import Failure, Job
 from ioplan_fio.document import Splitter
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.program import Program
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.timeline import Timeline
-from ioplan_spdk.drive import SpdkDrive
 from ioplan_spdk.fio_plugin.faults import explained
-from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.target_spec import TargetSpec
 
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(
@@ -37,7 +33,10 @@ class PluginExecution(FioExecution):
         job: Job,
         options: SpdkOptions,
         files: RunFiles,
+        reason: str = "",
     ) -> None:
+        """`reason` is why bdevperf does not do it, where that was chosen."""
+        self.reason = reason
         # fio runs in the folder of its files, so that a bare name is enough.
         settings = plugin_settings(job, options, plugin, f"{files.name}{CONFIG}")
         try:
@@ -63,27 +62,3 @@ def _has_done(timeline: Timeline) -> bool:
     """Whether the last document counts an I/O."""
     jobs = timeline.last.jobs if timeline.last else ()
     return any(part.total_ios for job in jobs for part in job.parts)
-
-
-class PluginDrive(SpdkDrive):
-    """A target that fio does the I/O on."""
-
-    def __init__(
-        self,
-        target: TargetSpec,
-        request: TargetRequest,
-        bdevperf: Path,
-        options: SpdkOptions,
-        program: Program,
-        plugin: Path,
-    ) -> None:
-        """`bdevperf` is asked what a drive is that the kernel does not have."""
-        super().__init__(target, request, bdevperf, options)
-        self.fio, self.plugin = program, plugin
-
-    def start(self, job: Job) -> PluginExecution:  # type: ignore[override]
-        """Begin a run. Raises BackendError for one that cannot be done at all."""
-        self.check(job, plugin_gaps(job, self.options))
-        self.runs += 1
-        files = RunFiles.of(str(self.folder) if self.folder else None, self.runs)
-        return PluginExecution(self.fio, self.plugin, job, self.options, files)

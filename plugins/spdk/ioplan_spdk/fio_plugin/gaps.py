@@ -61,15 +61,3 @@ def _memory(job: Job, options: SpdkOptions) -> list[Gap]:
     least = ceil(needed / BUFFER_SHARE / MIB)
     reason = f"its buffers need --option memory_mib={least} or more"
     return [Gap(stream=job.streams[0].name, field="qd", reason=reason)]
-
-
-def with_hints(found: list[Gap], job: Job, options: SpdkOptions) -> list[Gap]:
-    """bdevperf's gaps; where the plugin has none, it is the way to do it exactly."""
-    left = plugin_gaps(job, options)
-    fields = {(gap.stream, gap.field) for gap in left}
-    return [
-        gap
-        if (gap.stream, gap.field) in fields
-        else gap.model_copy(update={"edit": "--option driver=fio"})
-        for gap in found
-    ]

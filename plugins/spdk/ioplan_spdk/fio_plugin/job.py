@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from ioplan.backends import BackendError
 from ioplan.job import Job
 from ioplan_fio.jobfile import arguments, job_file
-from ioplan_fio.program import Program
+from ioplan_fio.program import Program, find_program
 from ioplan_fio.settings import Plugin, Settings
 from ioplan_spdk.fio_plugin.faults import version_mismatch
 from ioplan_spdk.options import SpdkOptions
@@ -53,8 +54,23 @@ def _file(path: Path, source: str) -> Path:
     return path
 
 
+def fitting_fio(options: SpdkOptions) -> tuple[Program, Path]:
+    """fio and the plugin, which fits it. Raises BackendError."""
+    program, plugin = find_program(options.fio), plugin_path(options)
+    check_fit(program, plugin)
+    return program, plugin
+
+
 def check_fit(program: Program, plugin: Path) -> None:
     """Load the plugin into fio, once and without I/O. Raises BackendError."""
+    changed_ns = (Path(program.path).stat().st_mtime_ns, plugin.stat().st_mtime_ns)
+    if found := _misfit(program, plugin, changed_ns):
+        raise BackendError(found)
+
+
+@cache
+def _misfit(program: Program, plugin: Path, _changed_ns: tuple[int, int]) -> str:
+    """Why fio does not take the plugin; empty where it does."""
     try:
         done = subprocess.run(
             [program.path, f"--enghelp={ENGINE}"],
@@ -65,10 +81,10 @@ def check_fit(program: Program, plugin: Path) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BackendError(f"{program.path} does not load {plugin}: {error}") from error
+        return f"{program.path} does not load {plugin}: {error}"
     messages = (done.stderr + done.stdout).decode(errors="replace")
-    if found := version_mismatch(messages, program.version_text):
-        raise BackendError(f"{found} ({plugin})")
+    found = version_mismatch(messages, program.version_text)
+    return f"{found} ({plugin})" if found else ""
 
 
 def plugin_bdev(job: Job, options: SpdkOptions) -> Bdev:
