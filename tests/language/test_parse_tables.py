@@ -60,7 +60,10 @@ def larks(text: str) -> Any:
     except UnexpectedToken as error:
         ended = error.token.type == "$END"
         where = len(text) if ended else error.pos_in_stream
-        return where, set(error.accepts or error.expected)
+        # lark has closed rules by then, and forgets what could have continued them
+        accepted = ours(text)[1]
+        assert set(error.accepts or error.expected) <= accepted
+        return where, accepted
     except UnexpectedCharacters as error:
         # what lark expects there is all of a state's row, keywords left out
         accepted = ours(text)[1]

@@ -13,6 +13,7 @@ from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Expectation
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample
+from ioplan.report.judgements import verdict_line
 from ioplan.runner.expectations import BaselineSession, judge
 from ioplan.store.store import Store
 
@@ -145,3 +146,14 @@ def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) ->
     assert found == Figure(None, "the baseline has no such run")
     verdict = judge(expectation(RELATIVE), [sample(1)], found)
     assert (verdict.outcome, verdict.why) == ("no baseline", found.why)
+
+
+@pytest.mark.parametrize(
+    ("latency_ns", "shown"),
+    [(200_013, "200.01 us"), (199_999, "199.999 us"), (231_000, "231 us")],
+)
+def test_a_line_has_the_digits_that_decide(latency_ns: int, shown: str) -> None:
+    verdict = judge(expectation("max < 200us"), [sample(20, latency_ns)])
+    where = "max < 200us: " if verdict.outcome == "failed" else ""
+    assert verdict_line({}, verdict).endswith(f"{where}{shown}")
+    assert verdict_line({}, verdict, limits=True).endswith(f"{shown}, limit 200 us")

@@ -8,39 +8,47 @@ from math import floor, log10
 HALVES_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
-def digits(value: float) -> str:
-    """Three significant digits, without an exponent; halves go up, as in the page."""
+THREE = 3
+MOST_DIGITS = 15
+"""What a float tells apart."""
+
+
+def digits(value: float, count: int = THREE) -> str:
+    """Significant digits without an exponent; halves go up, as in the page."""
     if value == 0:
         return "0"
-    places = max(0, 2 - floor(log10(abs(value))))
-    if places >= 6:
+    places = max(0, count - 1 - floor(log10(abs(value))))
+    if places >= 6 and count == THREE:
         return f"{value:.2g}"
     return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), context=HALVES_UP):f}"
 
 
-def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+def scaled(
+    value: float, steps: tuple[tuple[float, str], ...], count: int = THREE
+) -> str:
     """The value in the largest of the units that it reaches."""
     for factor, unit in steps:
         if abs(value) >= factor * 0.9995:
-            return f"{digits(value / factor)}{unit}"
-    return f"{digits(value / steps[-1][0])}{steps[-1][1]}"
+            return f"{digits(value / factor, count)}{unit}"
+    return f"{digits(value / steps[-1][0], count)}{steps[-1][1]}"
 
 
-def iops_text(iops: float) -> str:
+def iops_text(iops: float, count: int = THREE) -> str:
     """I/Os per second: 950, 12.3k, 1.20M."""
-    return scaled(iops, ((1e6, "M"), (1e3, "k"), (1.0, "")))
+    return scaled(iops, ((1e6, "M"), (1e3, "k"), (1.0, "")), count)
 
 
-def bandwidth_text(bytes_per_s: float) -> str:
+def bandwidth_text(bytes_per_s: float, count: int = THREE) -> str:
     """MB/s, decimal, as data sheets have it."""
-    return digits(bytes_per_s / 1e6)
+    return digits(bytes_per_s / 1e6, count)
 
 
-def latency_text(latency_ns: float | None) -> str:
+LATENCIES = ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns"))
+
+
+def latency_text(latency_ns: float | None, count: int = THREE) -> str:
     """ns, us, ms or s."""
-    if latency_ns is None:
-        return "–"
-    return scaled(latency_ns, ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns")))
+    return "–" if latency_ns is None else scaled(latency_ns, LATENCIES, count)
 
 
 def bytes_text(count: float) -> str:
@@ -69,16 +77,26 @@ def _pair(value: int, base: int, large: str, small: str) -> str:
     return f"{high} {large} {low:02d} {small}" if low else f"{high} {large}"
 
 
-def metric_text(value: float | None, unit: str) -> str:
-    """A metric's value in its unit."""
+def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
+    """A metric's value in its unit, with so many digits."""
     if value is None:
         return "–"
     if unit == "ns":
-        return latency_text(value)
+        return latency_text(value, count)
     if unit == "B/s":
-        return f"{bandwidth_text(value)} MB/s"
+        return f"{bandwidth_text(value, count)} MB/s"
     if unit == "B/s per W":
-        return f"{bandwidth_text(value)} MB/s per W"
+        return f"{bandwidth_text(value, count)} MB/s per W"
     if unit == "1/s":
-        return iops_text(value)
-    return f"{digits(value)} {unit}".strip()
+        return iops_text(value, count)
+    return f"{digits(value, count)} {unit}".strip()
+
+
+def told_apart(value: float | None, other: float | None, unit: str) -> str:
+    """A metric's value, with the digits that tell it from another one."""
+    if value is None or other is None or value == other:
+        return metric_text(value, unit)
+    for count in range(THREE, MOST_DIGITS):
+        if f"{value:.{count - 1}e}" != f"{other:.{count - 1}e}":
+            return metric_text(value, unit, count)
+    return metric_text(value, unit, MOST_DIGITS)

@@ -397,12 +397,6 @@ FIO_WORDS = {
 """fio's words, each with an example of what is written in its place."""
 
 
-def written_here(word: str) -> str:
-    """What to write in place of a word of fio's, or nothing."""
-    example = FIO_WORDS.get(word)
-    return f"{word} is written here: {example}" if example else ""
-
-
 _SLOTS = {clause.word: clause.slot or clause.word for clause in CLAUSES}
 _SLOTS |= dict.fromkeys(("random", "sequential"), "pattern")
 SLOTS = frozenset(_SLOTS.values())

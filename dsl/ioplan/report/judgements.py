@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ioplan.core.text import counted
-from ioplan.core.units import metric_text
+from ioplan.core.units import metric_text, told_apart
 from ioplan.planner.places import NOT_MEASURED, Place, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
@@ -67,7 +67,9 @@ def verdict_line(
     """One line on an expectation, with the cell it was judged on."""
     place = " ".join(f"{axis}={value}" for axis, value in cell.items())
     actual = (
-        measured([verdict]) if limits else metric_text(verdict.actual, verdict.unit)
+        measured([verdict])
+        if limits
+        else told_apart(verdict.actual, verdict.limit, verdict.unit)
     )
     why = f" ({verdict.why})" if verdict.why else ""
     where = f" [{place}]" if place else ""
@@ -79,11 +81,13 @@ def measured(verdicts: Sequence[Verdict]) -> str:
     unit = verdicts[0].unit
     actual = sorted({v.actual for v in verdicts if v.actual is not None})
     limits = {v.limit for v in verdicts if v.limit is not None}
-    ends = dict.fromkeys(metric_text(a, unit) for a in (*actual[:1], *actual[-1:]))
+    limit = next(iter(limits)) if len(limits) == 1 else None
+    shown = (*actual[:1], *actual[-1:])
+    ends = dict.fromkeys(told_apart(value, limit, unit) for value in shown)
     text = " to ".join(ends) or metric_text(None, unit)
-    if len(limits) != 1 or limits == set(actual):
+    if limit is None or limits == set(actual):
         return text
-    return f"{text}, limit {metric_text(limits.pop(), unit)}"
+    return f"{text}, limit {metric_text(limit, unit)}"
 
 
 def verdict_lines(

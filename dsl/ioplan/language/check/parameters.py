@@ -98,7 +98,7 @@ class Parameters:
             return found[0], found[1]
         near = main.suggestion(name, tree.Param)
         message = f"the plan has no param {name!r}{near}"
-        self.findings.error(message, span, _known_params(main))
+        self.findings.error(message, span, "" if near else _known_params(main))
         return None
 
     def given(
@@ -123,7 +123,7 @@ class Parameters:
             return quantity.parse(text)
         except QuantityError as error:
             help = f"the plan says {planned.text}" if planned else ""
-            self.findings.error(str(error), span, error.help or help)
+            self.findings.error(str(error), span, help or error.help)
             return None
 
     def value(self, param: tree.Param, module: Module) -> Quantity | None:

@@ -11,6 +11,7 @@ from ioplan.language.check.modules import Module, sort_of
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.errors.collector import Findings
 from ioplan.language.fields import of_kind
+from ioplan.language.foreign_words import answer
 from ioplan.language.plan import Amount, Ref
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.syntax import tree
@@ -123,11 +124,13 @@ class Scope(Value):
             )
             return
         names = [*self.module.names(tree.Param), *self.axis_names.names]
+        near = did_you_mean(atom.text, names)
+        here = "" if near else answer(atom.text)
         self.findings.unknown(
             atom.text,
-            f"there is no param {atom.text!r}{did_you_mean(atom.text, names)}",
+            f"there is no {'word' if here else 'param'} {atom.text!r}{near}",
             atom.span,
-            "define it with: param NAME = VALUE, or vary it in this test",
+            here or "define it with: param NAME = VALUE, or vary it in this test",
         )
 
     def kind_of(self, amount: Amount) -> Kind | None:

@@ -17,8 +17,9 @@ from ioplan.language.check.stream_rules import alternatives
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
 from ioplan.language.check.workloads import workload
-from ioplan.language.clause_table import AXIS_FIELDS, FIO_WORDS
+from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.errors.collector import Findings
+from ioplan.language.foreign_words import WRITTEN
 from ioplan.language.plan import (
     After,
     Amount,
@@ -138,7 +139,7 @@ def check_used(sweep: Sweep) -> None:
 
 
 def _unused(word: tree.Word, sweep: Sweep) -> None:
-    meant = FIO_WORDS.get(word.text, "").partition(" ")[0]
+    meant = WRITTEN.get(word.text, "").partition(" ")[0]
     here = meant in AXIS_FIELDS
     near = "" if here else did_you_mean(word.text, AXIS_FIELDS)
     sweep.findings.unknown(

@@ -7,7 +7,7 @@ from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.timing import split
-from ioplan.language.clause_table import written_here
+from ioplan.language.foreign_words import answer
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -50,7 +50,7 @@ def _no_workload(word: tree.Word, scope: Scope, known: Definition | None) -> Non
             f"{word.text!r} is {sort_of(known)}, not a workload", word.span
         )
         return
-    here = written_here(word.text)
+    here = answer(word.text)
     near = "" if here else scope.module.suggestion(word.text, tree.Workload)
     scope.findings.unknown(
         word.text,

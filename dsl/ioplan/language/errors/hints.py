@@ -6,10 +6,11 @@ import re
 from functools import cache
 
 from ioplan.core.text import did_you_mean, nearest
-from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS, written_here
+from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS
 from ioplan.language.errors.clause_repair import spec_start
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.stop import Stop
+from ioplan.language.foreign_words import answer
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.language.syntax.grammar import (
     CLAUSE_WORDS,
@@ -26,6 +27,7 @@ HEAD = re.compile(
     r"\b(random|sequential)(?:\s+([\d._]+\s*[A-Za-z]+))?(?:\s+\d+\s*/\s*\d+)?\s+\Z"
 )
 DIRECTION = re.compile(r"(reads?|writes?)\b(?!\s*\d+\s*%)(?:\s+(\d\w*))?")
+FOREIGN_VALUE = re.compile(r"\s*=?\s*([\w.%/]+)")
 VALUE_BEHIND = re.compile(r"\s+(\d[\w.%]*)")
 VALUE = re.compile(r"=\s*([\w.%/]+)")
 MIX = re.compile(r"\s+\d+\s*/\s*\d+")
@@ -39,7 +41,7 @@ def slip(stop: Stop) -> Diagnostic | None:
         or _direction(stop)
         or _named(stop)
         or _unknown_clause(stop)
-        or _fio_word(stop)
+        or _foreign_word(stop)
         or _no_comma(stop)
     )
 
@@ -50,11 +52,11 @@ def _assigned(stop: Stop) -> Diagnostic | None:
     if stop.word != "=" or not before:
         return None
     word, span = before[1], stop.span(before.start(1), stop.start)
-    if word in FIO_WORDS:
-        return _no_clause(word, span)
+    value = VALUE.match(stop.text, stop.start)
+    if here := answer(word, value[1] if value else ""):
+        return Diagnostic(f"there is no clause {word!r}", span, here)
     if word not in CLAUSE_WORDS:
         return None
-    value = VALUE.match(stop.text, stop.start)
     help = f"write: {word} {value[1] if value else '…'}"
     return Diagnostic("a clause has no =", stop.span(stop.start, stop.end), help)
 
@@ -99,20 +101,22 @@ def _unknown_clause(stop: Stop) -> Diagnostic | None:
     before = CLAUSE_START.search(stop.text, 0, stop.start)
     if not before or before[1] in CLAUSE_WORDS or not stop.word[:1].isalnum():
         return None
-    return _no_clause(before[1], stop.span(before.start(1), before.end(1)))
-
-
-def _no_clause(word: str, span: Span) -> Diagnostic:
-    here = written_here(word)
+    word, span = before[1], stop.span(before.start(1), before.end(1))
+    here = answer(word, stop.word)
     near = "" if here else did_you_mean(word, CLAUSE_WORDS)
     help = here or f"clauses: {' '.join(CLAUSE_WORDS)}"
     return Diagnostic(f"there is no clause {word!r}{near}", span, help)
 
 
-def _fio_word(stop: Stop) -> Diagnostic | None:
-    if stop.word not in FIO_WORDS or stop.accepted & NAMES:
+def _foreign_word(stop: Stop) -> Diagnostic | None:
+    """`iodepth 8`, `sleep 5s`: a word of another tool where no name can stand."""
+    value = FOREIGN_VALUE.match(stop.text, stop.end)
+    here = answer(stop.word, value[1] if value else "")
+    if not here or stop.accepted & NAMES:
         return None
-    return _no_clause(stop.word, stop.span(stop.start, stop.end))
+    what = "clause" if stop.word in FIO_WORDS else "statement"
+    span = stop.span(stop.start, stop.end)
+    return Diagnostic(f"there is no {what} {stop.word!r}", span, here)
 
 
 def _no_comma(stop: Stop) -> Diagnostic | None:

@@ -53,7 +53,9 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
     """
     starts = [m.start() for m in STATEMENT_START.finditer(text)]
     start = max((s for s in starts if s <= at), default=0)
-    if _begins_line(text, at):
+    if _begins_block(text, at):
+        start = at
+    elif _begins_line(text, at):
         start = line_start(text, at)
     items = [m.start() for m in ITEM_START.finditer(text, at)]
     limit = min((s for s in items if s > at), default=len(text))
@@ -67,6 +69,11 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
         return (at, end) if text[at : at + 1] == "}" else (start, limit)
     rest = text.find("\n", at)
     return at, max(end, at + 1) if rest < 0 else max(at + 1, rest)
+
+
+def _begins_block(text: str, at: int) -> bool:
+    """Whether a word stands first in a block, on the line of its brace."""
+    return text[at : at + 1].isalpha() and text[:at].rstrip(" \t")[-1:] in ("{", "}")
 
 
 def _begins_line(text: str, at: int) -> bool:

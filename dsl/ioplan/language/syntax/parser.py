@@ -27,6 +27,8 @@ def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
             file = grammar().parse(text, Builder(source))
             return tree.File(source, file.items, tuple(damaged), text), found
         except Stuck as error:
+            if not found and (foreign := _foreign(source)):
+                return _nothing(source), [foreign]
             text, blanked = _repaired(source, text, error, found)
         damaged.append(blanked)
         enough = len(found) >= MOST_ERRORS or len(found) * len(text) > MOST_PARSED
@@ -45,6 +47,12 @@ def _repaired(
     stop = Stop(source, text, error.position, error.accepted)
     found.append(diagnose(stop))
     return repair(stop)
+
+
+def _foreign(source: Source) -> Diagnostic | None:
+    from ioplan.language.errors.foreign_file import foreign_file  # noqa: PLC0415
+
+    return foreign_file(source)
 
 
 def _nothing(source: Source) -> tree.File:
