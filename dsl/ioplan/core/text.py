@@ -49,8 +49,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """`1 run`, `2 runs`, `10_000 runs`."""
+    return f"{count:_} {noun}{'' if count == 1 else 's'}"
 
 
 UNBOUNDED = 10_000

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
@@ -109,7 +110,7 @@ def _below(console: Console, test: Test, hidden: int) -> None:
 def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> None:
     drive_writes = total.written_bytes / estimator.capacity_bytes
     console.print(
-        f"{steps:_} steps, about {time_text(total.run_s)}, "
+        f"{counted(steps, 'step')}, about {time_text(total.run_s)}, "
         f"{bytes_text(total.written_bytes)} written, "
         f"{digits(round(drive_writes, 3))} drive writes of "
         f"{bytes_text(estimator.capacity_bytes)}"
