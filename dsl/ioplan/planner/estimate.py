@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ioplan.core.memo import ByIdentity
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
-from ioplan.language.plan import PurgeStep, RestStep
+from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
@@ -104,7 +104,7 @@ class Estimator:
             return Cost(run_s=step.pause_ns / SECOND_NS)
         if isinstance(step, RoundsOf):
             return self.total([step])
-        return self._prepare(step)
+        return self.preparation(step.step)
 
     def total(self, steps: Iterable[Step]) -> Cost:
         """The cost of all steps together."""
@@ -155,8 +155,8 @@ class Estimator:
         share = stream.region.end_percent - stream.region.start_percent
         return self.capacity_bytes * share / 100
 
-    def _prepare(self, prepare: Prepare) -> Cost:
-        step = prepare.step
+    def preparation(self, step: PrepareStep) -> Cost:
+        """The cost of one step of a precondition."""
         if isinstance(step, PurgeStep):
             return Cost(exact=False)
         if isinstance(step, RestStep):

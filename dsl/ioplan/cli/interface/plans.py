@@ -48,4 +48,9 @@ PLAN_COMMANDS = (
             flag("--all", "Every step.", key="everything"),
         ),
     ),
+    Command(
+        "lsp",
+        "Answer an editor: a language server on standard input and output.",
+        "lsp:serve_editor",
+    ),
 )

@@ -1,0 +1,17 @@
+"""`ioplan lsp`: the language server for editors."""
+
+from __future__ import annotations
+
+from ioplan.cli.errors import UsageError
+
+
+def serve_editor() -> None:
+    """Answer an editor until it ends."""
+    try:
+        from ioplan.lsp.server import serve  # noqa: PLC0415  an extra has what it needs
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("pygls", "lsprotocol"):
+            raise
+        raise UsageError(f"editors need {missing}: pip install 'ioplan[lsp]'") from None
+    serve()

@@ -1,0 +1,209 @@
+"""A plan that is being written: its text, right or wrong, and what is made of it.
+
+Everything is made when it is first asked for, and kept as long as the text is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ioplan.language.check.check import Examined, examine
+from ioplan.language.check.modules import Loader, Module, library_roots, read_text
+from ioplan.language.errors.collector import EnoughFound, Findings
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.mistakes.warnings import warnings_of
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source, Span
+
+Made = TypeVar("Made")
+Kind = TypeVar("Kind", bound=tree.Node)
+Parsed = tuple[tree.File, list[Diagnostic]]
+MOST_PARSED = 64
+"""Texts whose trees are kept."""
+MOST_FILES = 500
+"""Of a folder, files that are searched for a name."""
+TERABYTE = 10**12
+
+
+class Workspace:
+    """The texts as they are on the screen, and for what profile and drive they are.
+
+    `capacity_bytes` is that of the target for which plans are costed.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[Path, str] = {}
+        self.roots: list[Path] = []
+        self.profile = FULL
+        self.capacity_bytes = TERABYTE
+        self._parsed: dict[tuple[str, str], Parsed] = {}
+        self._documents: dict[Path, Document] = {}
+
+    def open(self, path: Path, text: str) -> None:
+        """A text is on the screen now, or another one than before."""
+        self.texts[path] = text
+        self.forget()
+
+    def close(self, path: Path) -> None:
+        """What is on the disk counts again."""
+        self.texts.pop(path, None)
+        self.forget()
+
+    def forget(self) -> None:
+        """What files say together may be otherwise now; their trees are kept."""
+        self._documents.clear()
+
+    def read(self, path: Path) -> str:
+        """The text of a file, as it is on the screen. Raises OSError, ValueError."""
+        return self.texts[path] if path in self.texts else read_text(path)
+
+    def parse(self, source: Source) -> Parsed:
+        """The tree of a text, made once."""
+        key = source.name, source.text
+        found = self._parsed.pop(key, None) or parse(source)
+        self._parsed[key] = found
+        if len(self._parsed) > MOST_PARSED:
+            self._parsed.pop(next(iter(self._parsed)))
+        return found
+
+    def document(self, path: Path) -> Document:
+        """The file of that path. Raises OSError, ValueError."""
+        if path not in self._documents:
+            self._documents[path] = Document(path, self.read(path), self)
+        return self._documents[path]
+
+    def documents(self, near: Path) -> Iterator[Document]:
+        """All plans of the open folders, else of the folder of a file."""
+        roots = self.roots or [near.parent]
+        found = (path for root in roots for path in sorted(root.rglob("*.ioplan")))
+        seen = {near: None, **dict.fromkeys(self.texts), **dict.fromkeys(found)}
+        for path in list(seen)[:MOST_FILES]:
+            with suppress(OSError, ValueError):
+                yield self.document(path)
+
+
+class Document:
+    """One text of a workspace."""
+
+    def __init__(
+        self, path: Path, text: str, workspace: Workspace | None = None
+    ) -> None:
+        self.path, self.text = path, text
+        self.workspace = workspace or Workspace()
+        self.source = Source(path.name, text)
+        self._made: dict[str, Any] = {}
+
+    @cached_property
+    def file(self) -> tree.File:
+        """The tree of what could be parsed."""
+        return self.workspace.parse(self.source)[0]
+
+    def _loader(self) -> Loader:
+        shared = self.workspace
+        roots = library_roots(self.path)
+        return Loader(roots, Findings(), shared.read, shared.parse)
+
+    @cached_property
+    def _loaded(self) -> tuple[Module, dict[Path, Module]]:
+        loader = self._loader()
+        main = Module(self.source, self.file)
+        with suppress(EnoughFound, RecursionError):
+            main = loader.module(self.source, self.path)
+        return main, {self.path: main} | loader.loaded
+
+    @property
+    def module(self) -> Module:
+        """The file with the names of those that it uses, unchecked."""
+        return self._loaded[0]
+
+    @property
+    def modules(self) -> dict[Path, Module]:
+        """It and all that it uses."""
+        return self._loaded[1]
+
+    def path_of(self, source: Source) -> Path | None:
+        """The file that a place in some text is in."""
+        for path, module in self.modules.items():
+            if source is module.source or source is module.file.source:
+                return path
+        return self.path if source == self.source else None
+
+    @cached_property
+    def examined(self) -> Examined:
+        """What the checker makes of it."""
+        profile = self.workspace.profile
+        named = {one.name.text for one in self.items(tree.Profile)}
+        known = profile if profile in named else FULL
+        return examine(self._loader(), self.source, path=self.path, profile=known)
+
+    @property
+    def plan(self) -> CheckedPlan | None:
+        """The tests without errors."""
+        return self.examined.plan
+
+    @cached_property
+    def diagnostics(self) -> list[Diagnostic]:
+        """All errors; where there are none, what is right and not meant."""
+        found = self.examined.errors
+        if found or self.plan is None:
+            return found
+        return warnings_of(self.plan)
+
+    def module_of(self, node: tree.Node) -> Module:
+        """The file that a definition is in."""
+        own = (one for one in self.modules.values() if node in one.file.items)
+        return next(own, self.module)
+
+    def used_path(self, use: tree.Use) -> Path | None:
+        """The file that a `use` means, if it could be loaded."""
+        found = (root / use.path.text for root in library_roots(self.path))
+        return next((p for one in found if (p := one.resolve()) in self.modules), None)
+
+    def once(self, key: str, make: Callable[[], Made]) -> Made:
+        """What others make of this text, kept with it."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    def items(self, kind: type[Kind]) -> Iterator[Kind]:
+        """The items of a kind."""
+        return (one for one in self.file.items if isinstance(one, kind))
+
+    def item_at(self, offset: int) -> tree.Item | None:
+        """The item around a place."""
+        for item in self.file.items:
+            if item.span.start <= offset <= item.span.end:
+                return item
+        return None
+
+    def span(self, start: int, end: int) -> Span:
+        """A place in its text."""
+        return Span(self.source, start, end)
+
+
+def nodes_at(node: object, offset: int) -> list[tree.Node]:
+    """The nodes around a place, from the outside in."""
+    parts = node.values_ if isinstance(node, tree.Node | tree.File) else node
+    found = [node] if isinstance(node, tree.Node) else []
+    if not isinstance(parts, tuple):
+        return found
+    for part in parts:
+        if isinstance(part, tuple):
+            inner = nodes_at(part, offset)
+            if inner:
+                return found + inner
+        elif isinstance(part, tree.Node) and covers(part.span, offset):
+            return found + nodes_at(part, offset)
+    return found
+
+
+def covers(span: Span, offset: int) -> bool:
+    """Whether a place is in or at the end of another."""
+    return span.start <= offset <= span.end

@@ -1,0 +1,228 @@
+"""Every name of a text: what it stands for, and where that is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ioplan.core.value import Value
+from ioplan.language.check.modules import Definition, Module
+from ioplan.language.clause_table import AXIS_FIELDS
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+from ioplan.lsp.document import Document, covers
+
+
+class Symbol(Value):
+    """What names stand for: a definition of a file, or of a block (`scope`) in it."""
+
+    sort: str
+    path: Path | None
+    name: str
+    scope: str = ""
+
+
+class Occurrence(Value):
+    """A name in a text; `node` is the definition that it stands for."""
+
+    symbol: Symbol
+    span: Span
+    is_definition: bool = False
+    node: tree.Node | None = None
+
+
+def occurrences(document: Document) -> list[Occurrence]:
+    """All names of a text that stand for something, in its order."""
+    found = list(_Walk(document).file())
+    return sorted(found, key=lambda one: one.span.start)
+
+
+def occurrence_at(document: Document, offset: int) -> Occurrence | None:
+    """The name at a place."""
+    at = (one for one in occurrences(document) if covers(one.span, offset))
+    return next(at, None)
+
+
+class _Walk:
+    """Goes through a file; `local` are the names that a test's axes define."""
+
+    def __init__(self, document: Document) -> None:
+        self.document, self.module = document, document.module
+        self.test = ""
+        self.local: dict[str, tree.Word] = {}
+        self.streams: dict[str, Symbol] = {}
+
+    def file(self) -> Iterator[Occurrence]:
+        for item in self.document.file.items:
+            yield from self._item(item)
+
+    def _item(self, item: tree.Item) -> Iterator[Occurrence]:
+        if isinstance(item, tree.Use) and item.alias:
+            yield self._define("alias", item.alias, item)
+        elif isinstance(item, tree.Profile):
+            yield self._define("profile", item.name, item)
+            for setting in item.settings:
+                yield from self._refer(setting.name)
+        elif isinstance(item, tree.Test):
+            yield from self._in_test(item)
+        elif isinstance(item, Definition):
+            yield self._define(_sort(item), item.name, item)
+            for stream in getattr(item, "streams", ()):
+                yield self._define("stream", stream.name, stream, item.name.text)
+            yield from self._names(item)
+
+    def _in_test(self, node: tree.Test) -> Iterator[Occurrence]:
+        self.test = node.title.text
+        self.local, self.streams = self._locals(node), self._streams(node)
+        for statement in node.statements:
+            yield from self._statement(statement)
+        self.local, self.streams = {}, {}
+
+    def _locals(self, node: tree.Test) -> dict[str, tree.Word]:
+        """Names of axes that are neither fields nor params."""
+        words = (
+            w for s in node.statements if isinstance(s, tree.Vary) for w in s.names
+        )
+        return {
+            word.text: word
+            for word in reversed(list(words))
+            if word.text.rpartition(".")[2] not in AXIS_FIELDS
+            and not self.module.find(word.text)
+        }
+
+    def _streams(self, node: tree.Test) -> dict[str, Symbol]:
+        """The streams of the workloads that a test names."""
+        found: dict[str, Symbol] = {}
+        for name in _texts(node.statements):
+            known = self.module.find(name)
+            for stream in getattr(known[0], "streams", ()) if known else ():
+                path = self._path(known[1]) if known else None
+                symbol = Symbol("stream", path, stream.name.text, _bare(name))
+                found.setdefault(stream.name.text, symbol)
+        return found
+
+    def _statement(self, node: tree.Statement) -> Iterator[Occurrence]:
+        if isinstance(node, tree.Vary):
+            for word in node.names:
+                yield from self._axis(word, word is self.local.get(word.text))
+            yield from self._names(node.elements)
+        elif isinstance(node, tree.After):
+            yield from self._names(tuple(w for w in (node.name, node.then) if w))
+            yield from self._axis(node.before_each) if node.before_each else ()
+        elif isinstance(node, tree.Expect):
+            yield from self._metric(node.metric)
+            yield from self._names((node.limit, *filter(None, [node.condition])))
+        elif isinstance(node, tree.Chart):
+            for word in node.metrics:
+                yield from self._metric(word)
+            for word in (*node.by, *node.per):
+                yield from self._axis(word)
+            yield from self._names(tuple(filter(None, [node.condition])))
+        else:
+            yield from self._names(node)
+
+    def _names(self, node: object) -> Iterator[Occurrence]:
+        """The names below a node."""
+        if isinstance(node, tree.Comparison):
+            yield from self._axis(node.name)
+            yield from self._names(node.value)
+        elif isinstance(node, tree.Clause) and node.kind == "until":
+            yield from self._metric(node.words[0])
+            yield from self._names((*node.atoms, *filter(None, [node.condition])))
+        elif isinstance(node, tree.Clause) and node.kind not in ("base", "hosts"):
+            yield from self._names((*node.atoms, *node.pairs))
+        elif isinstance(node, tree.Clause | tree.Named):
+            words = node.words if isinstance(node, tree.Clause) else (node.name,)
+            for word in words if node_names(node) else ():
+                yield from self._refer(word)
+        elif isinstance(node, tree.Atom | tree.Word):
+            named = isinstance(node, tree.Word) or node.kind == "name"
+            yield from self._refer(node) if named else ()
+        elif isinstance(node, tuple | list):
+            for part in node:
+                yield from self._names(part)
+        elif isinstance(node, tree.Node):
+            skipped = getattr(node, "name", None)
+            for part in node.values_:
+                if part is not skipped and not isinstance(part, Span):
+                    yield from self._names(part)
+
+    def _axis(self, word: tree.Word, first: bool = False) -> Iterator[Occurrence]:
+        """A field, a field of a stream, a param, or a name of the test's own."""
+        stream, dot, _ = word.text.rpartition(".")
+        if dot and stream in self.streams:
+            yield self._part(word, stream, self.streams[stream])
+        elif word.text in self.local:
+            yield self._local(word, first)
+        else:
+            yield from self._refer(word)
+
+    def _metric(self, word: tree.Word) -> Iterator[Occurrence]:
+        first = word.text.partition(".")[0]
+        if first in self.streams and first != word.text:
+            yield self._part(word, first, self.streams[first])
+
+    def _local(self, word: tree.Word | tree.Atom, first: bool = False) -> Occurrence:
+        symbol = Symbol("axis", self.document.path, word.text, self.test)
+        return Occurrence(symbol, word.span, first, self.local[word.text])
+
+    def _part(self, word: tree.Word, text: str, symbol: Symbol) -> Occurrence:
+        span = self.document.span(word.span.start, word.span.start + len(text))
+        return Occurrence(symbol, span)
+
+    def _refer(self, word: tree.Word | tree.Atom) -> Iterator[Occurrence]:
+        """A name of this file, or of another one with its prefix."""
+        if word.text in self.local:
+            yield self._local(word)
+            return
+        found = self.module.find(word.text)
+        if not found:
+            return
+        node, module = found
+        prefix, dot, name = word.text.rpartition(".")
+        if dot:
+            alias = Symbol("alias", self.document.path, prefix)
+            span = self.document.span(word.span.start, word.span.start + len(prefix))
+            yield Occurrence(alias, span, node=self._use(prefix))
+        symbol = Symbol(_sort(node), self._path(module), name)
+        span = self.document.span(word.span.end - len(name), word.span.end)
+        yield Occurrence(symbol, span, node=node)
+
+    def _use(self, prefix: str) -> tree.Use | None:
+        uses = (one for one in self.document.items(tree.Use) if one.alias)
+        return next(
+            (one for one in uses if one.alias and one.alias.text == prefix), None
+        )
+
+    def _define(
+        self, sort: str, word: tree.Word, node: tree.Node, scope: str = ""
+    ) -> Occurrence:
+        symbol = Symbol(sort, self.document.path, word.text, scope)
+        return Occurrence(symbol, word.span, True, node)
+
+    def _path(self, module: Module) -> Path | None:
+        return self.document.path_of(module.source)
+
+
+def node_names(node: tree.Clause | tree.Named) -> bool:
+    """Whether its words are names of definitions."""
+    return isinstance(node, tree.Named) or node.kind == "base"
+
+
+def _sort(node: Definition) -> str:
+    return type(node).__name__.lower()
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _texts(nodes: Iterable[object]) -> Iterator[str]:
+    """All words and atoms below some nodes."""
+    for node in nodes:
+        if isinstance(node, tree.Word | tree.Atom):
+            yield node.text
+        elif isinstance(node, tuple):
+            yield from _texts(node)
+        elif isinstance(node, tree.Node):
+            yield from _texts(node.values_)

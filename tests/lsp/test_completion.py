@@ -1,0 +1,111 @@
+"""What is offered where."""
+
+from __future__ import annotations
+
+import pytest
+from written import offered
+
+from ioplan.language.check.outputs import CHARTS
+from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES
+from ioplan.language.metric import METRICS
+from ioplan.language.mistakes.kinds import KINDS
+from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
+
+HEAD = """use "std/preconditions.ioplan" as pre
+param run_time = 3s
+param block = 4KiB
+workload two { reader = random 4KiB 100/0 writer = random 4KiB 0/100 }
+precondition filled { write sequential 128KiB, qd 8, 1 pass }
+"""
+TEST = HEAD + 'test "T" {\n  vary qd in 1, 2\n  '
+
+
+def test_items_and_statements_come_from_the_grammar() -> None:
+    items = {word.split(" c")[0].split(" s")[0].split(" f")[0] for word in offered("")}
+    assert {word.split()[0] for word in ITEM_WORDS} == {i.split()[0] for i in items}
+    steps = {word.split()[0] for word in offered(TEST + "|\n}")}
+    assert {*STATEMENT_WORDS} - {"purge", "write"} <= steps
+    inside = offered("precondition p { |")
+    assert {"purge", "write", "idle", "}"} <= {*inside} and "run" not in inside
+
+
+def test_every_clause_of_the_table_is_offered_behind_a_comma() -> None:
+    found = offered(TEST + "run random 4KiB 100/0, |")
+    words = {clause.word for clause in CLAUSES} - {"pattern", "mix", "size", "read"}
+    assert words - {*found} == {"sync"}, "which is offered with its every"
+    assert "sync every" in found and found["qd"].text == "qd 32"
+
+
+def test_a_clause_brings_its_comma_where_it_needs_one() -> None:
+    found = offered(TEST + "run random 4KiB 100/0 |")
+    assert found["qd"].comma and not found["for"].comma
+    assert not offered(TEST + "run random 4KiB 100/0, |")["qd"].comma
+
+
+def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
+    found = offered(TEST + "run random 4KiB 100/0, zipf 1.2, |")
+    assert not {"zipf", "pareto", "random", "sequential", "at most"} & {*found}
+    assert "at most" in offered(TEST + "run random 4KiB, until steady iops every 1s, |")
+    assert "warmup" not in offered("precondition p { write random 4KiB, |")
+
+
+@pytest.mark.parametrize(
+    ("text", "some"),
+    [
+        (TEST + "run |", ["two", "random", "sequential"]),
+        (TEST + "run random |", ["4KiB", "sizes"]),
+        (TEST + "run random 4|", ["4KiB", "4MiB", "4GB"]),
+        (TEST + "run random 4KiB |", ["70/30"]),
+        (TEST + "run random 4KiB 7|", ["7/93"]),
+        (TEST + "run random 4KiB, size |", ["4KiB", "block"]),
+        (TEST + "run random 4KiB, qd |", ["32"]),
+        (TEST + "run random 4KiB, rate |", ["1_000 iops", "200MiB/s"]),
+        (TEST + "run random 4KiB, pause 5ms every |", ["128"]),
+        (TEST + "run random 4KiB, zipf |", ["1.2"]),
+        (TEST + "run random 4KiB for |", ["1min", "10GiB", "run_time"]),
+        (TEST + "run random 4KiB, until |", ["steady"]),
+        (TEST + "run random 4KiB, until steady |", ["iops"]),
+        (TEST + "after |", ["filled", "pre.steady4k"]),
+        (TEST + "after filled |", ["then", "before each"]),
+        (TEST + "after filled before each |", ["qd", "run", "round"]),
+        (TEST + "vary |", [*AXIS_FIELDS, "run_time"]),
+        (TEST + "vary size in |", ["4KiB", "4KiB..128KiB doubling", "block"]),
+        (TEST + "vary (size, qd) in (4KiB, |", ["16"]),
+        (TEST + "vary workload in |", ["two"]),
+        (TEST + "skip when |", ["qd", "not"]),
+        (TEST + "skip when qd > |", ["16"]),
+        (TEST + "run two for 1s\n  expect |", [*METRICS, "p99", "reader.p99"]),
+        (TEST + "expect p99 < |", ["1ms"]),
+        (TEST + "chart |", [*CHARTS]),
+        (TEST + "chart lines iops by |", ["qd", "time"]),
+        (TEST + "chart lines iops by qd, log |", ["x", "y"]),
+        (HEAD + "profile smoke { |", ["run_time", "pre.fill"]),
+        (HEAD + "profile smoke { run_time = |", ["1min"]),
+        (HEAD + "workload three = |", ["two", "random"]),
+        (HEAD + "on |", ["on failure stop", "on unsteady fail"]),
+        ('use "|', ["std/preconditions.ioplan", "quick/health.ioplan"]),
+        ('accept "|', [*KINDS]),
+    ],
+)
+def test_offered(text: str, some: list[str]) -> None:
+    assert not {*some} - {*offered(text)}
+
+
+def test_a_value_of_another_kind_is_not_offered() -> None:
+    assert "run_time" not in offered(TEST + "run random 4KiB, size |")
+    assert not {"1min", "4KiB"} & {*offered(TEST + "run random 4KiB, qd |")}
+
+
+def test_names_come_before_they_are_used() -> None:
+    assert "later" not in offered("param a = |\nparam later = 1s\n")
+
+
+def test_nothing_in_comments() -> None:
+    assert not offered(TEST + "run random  # four |")
+
+
+def test_a_broken_plan_offers_as_much() -> None:
+    broken = HEAD.replace("param block = 4KiB", "param block = = 4")
+    before = broken + 'test "T" {\n  run what ever this is {\n  vary qd in 1, 2\n  '
+    assert {"filled", "pre.steady4k"} <= {*offered(before + "after |")}
+    assert "qd" in offered(before + "skip when |")

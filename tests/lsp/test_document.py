@@ -1,0 +1,91 @@
+"""A text with its errors: whatever it says, each feature answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import paths
+import pytest
+from written import written
+
+from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.syntax.source import Source
+from ioplan.lsp.completion import completions
+from ioplan.lsp.document import Document, Workspace
+from ioplan.lsp.hints import hints, lenses
+from ioplan.lsp.hover import hover
+from ioplan.lsp.outline import folds, outline
+from ioplan.lsp.references import definition, references
+from ioplan.lsp.signature import signature
+from ioplan.lsp.tokens import tokens
+
+GOLDEN = sorted((paths.GOLDEN / "language").glob("*.ioplan"))
+PLANS = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
+
+
+@pytest.mark.parametrize("path", [*GOLDEN, *PLANS], ids=lambda path: path.stem)
+def test_every_feature_answers_for_every_plan(path: Path) -> None:
+    text = path.read_bytes().decode()
+    document = Document(path, text)
+    for offset in range(0, len(text) + 1, len(text) // 4 + 1):
+        completions(document, offset)
+        hover(document, offset)
+        signature(document, offset)
+        definition(document, offset)
+    for feature in (outline, folds, tokens, lenses):
+        list(feature(document))
+    list(hints(document, 0, len(text)))
+    said = [one.message for one in document.examined.errors]
+    assert said == _said(Source(path.name, text), path)
+
+
+def _said(source: Source, path: Path) -> list[str]:
+    """What the checker says."""
+    try:
+        check(source, (path.parent, installed_plans()), path=path)
+    except PlanError as error:
+        return [one.message for one in error.diagnostics]
+    return []
+
+
+def test_an_error_in_a_file_on_the_screen_is_told_of_that_file(tmp_path: Path) -> None:
+    library = tmp_path / "lib.ioplan"
+    library.write_text("workload w = random 4KiB 100/0\n")
+    files = Workspace()
+    text = 'use "lib.ioplan"\ntest "T" { run w for 1s }\n'
+    assert not Document(tmp_path / "plan.ioplan", text, files).diagnostics
+    files.open(library, "workload w = random 4kb 100/0\n")
+    document = Document(tmp_path / "plan.ioplan", text, files)
+    (found,) = document.diagnostics
+    assert "4kb" in found.span.text
+    assert document.path_of(found.span.source) == library
+
+
+def test_sound_tests_are_known_beside_wrong_ones() -> None:
+    document, _ = written(
+        'test "A" { run random 4KiB 100/0 for 1s }\ntest "B" { run nothing for 1s }\n'
+    )
+    assert document.plan and [test.title for test in document.plan.tests] == ["A"]
+    assert [lens.title for lens in lenses(document)] == ["A"]
+    assert [hint.text for hint in hints(document, 0, 99)] == [
+        "1 cell, 1.00 s, no writes"
+    ]
+
+
+def test_references_of_a_library(tmp_path: Path) -> None:
+    lib, plan = tmp_path / "lib.ioplan", tmp_path / "plan.ioplan"
+    lib.write_text("param n = 8\nworkload w = random 4KiB 100/0, qd n\n")
+    plan.write_text(
+        'use "lib.ioplan" as l\ntest "T" { run l.w for 1s vary l.n in 1, 2 }\n'
+    )
+    files = Workspace()
+    document = files.document(plan)
+    at = document.text.index("l.n") + 2
+    found = [(path.name, span.start) for path, span in references(document, at)]
+    assert {("lib.ioplan", 6), ("lib.ioplan", 47), ("plan.ioplan", at)} == {*found}
+    from_library = references(files.document(lib), 6)
+    assert len(from_library) == 3
+    place = definition(document, at)
+    assert place and (place[0], place[1].text) == (lib, "n")

@@ -1,0 +1,29 @@
+"""A plan that is being written, with a `|` where the cursor is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ioplan.lsp.completion import Completion, completions
+from ioplan.lsp.document import Document, Workspace
+from ioplan.lsp.hover import hover
+
+FOLDER = Path("/plans")
+
+
+def written(text: str, workspace: Workspace | None = None) -> tuple[Document, int]:
+    """The document and the cursor; without a `|` it is at the end."""
+    before, bar, after = text.partition("|")
+    at = len(before) if bar else len(text)
+    return Document(FOLDER / "plan.ioplan", before + after, workspace), at
+
+
+def offered(text: str) -> dict[str, Completion]:
+    """The proposals at the cursor, by their labels."""
+    return {one.label: one for one in completions(*written(text))}
+
+
+def hovered(text: str) -> str:
+    """What is said of the cursor's place."""
+    found = hover(*written(text))
+    return found.markdown if found else ""
