@@ -90,7 +90,8 @@ class Gap(LazyModel):
     those of `ioplan.language.clause_table.SLOTS`, or `streams for warmup passes`.
     `reason` says what is missing, `instead` what would be done in its place; where
     that is empty, nothing can be. `edit` is the clause, or the option, that would make
-    it exact, where there is one.
+    it exact, where there is one. A `mild` gap is one that most people would take as it
+    is: it is told, with its size, and stops nothing.
     """
 
     stream: str
@@ -98,6 +99,7 @@ class Gap(LazyModel):
     reason: str
     instead: str = ""
     edit: str = ""
+    mild: bool = False
 
 
 class Execution(Protocol):

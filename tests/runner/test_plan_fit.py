@@ -22,7 +22,13 @@ test "Mixed" {
   run random sizes { 4KiB 50%, 64KiB 50% } 100/0 for 1s
 }
 test "Skewed" {
+  run random 4KiB 100/0, normal 10% for 1s
+}
+test "Scattered" {
   run random 4KiB 100/0, zipf 1.2 for 1s
+}
+test "Alternating" {
+  run sequential 4KiB 50/50 for 1s
 }
 test "Verified" {
   run random 4KiB 50/50, verify for 1s
@@ -62,6 +68,8 @@ def test_each_test_is_exact_approximate_or_impossible_with_nothing_installed(
         "Own sizes": "exact",
         "Mixed": "approximate",
         "Skewed": "approximate",
+        "Scattered": "near",
+        "Alternating": "near",
         "Verified": "impossible",
         "After it": "impossible",
         "After it again": "impossible",
@@ -79,11 +87,11 @@ def test_the_table_tells_what_instead_and_what_to_type(plan: Path) -> None:
     done = ioplan("plan", plan, *ABSENT)
     assert done.code == 2
     text = " ".join(done.out.split())
-    assert "7 tests, 2 exact, 2 approximate, 3 impossible" in text
+    assert "9 tests, 2 exact, 2 near, 2 approximate, 3 impossible" in text
     assert "it cannot run here: /nowhere/fio cannot be run" in text
-    assert "instead: blockalign=4k, the smallest size exact with: align 4KiB" in text
+    assert "instead: blockalign=4k for all sizes exact with: align 4KiB" in text
     assert "--allow align,distribution accepts what is approximate" in text
-    assert "--only-exact runs 2 of 7 tests" in text
+    assert "--only-exact runs 4 of 9 tests" in text
     assert "with --allow distribution" in done.err
 
 
@@ -93,10 +101,11 @@ def test_a_plan_is_refused_unless_all_of_it_is_accepted(tmp_path: Path) -> None:
     assert ioplan("plan", plan, *ABSENT).code == 2
     one = ioplan("plan", plan, *ABSENT, "--allow", "align")
     assert one.code == 2
-    assert "scatters" in one.err and "aligns all" not in one.err
+    assert "12 draws" in one.err and "aligns all" not in one.err
+    assert "scatters" not in one.err  # which is told, and stops nothing
     for words in (
         ("--allow", "align,distribution"),
-        ("--allow", "align", "--allow", "zipf"),
+        ("--allow", "align", "--allow", "normal"),
         ("--allow-approximate",),
         ("--only-exact",),
     ):
@@ -107,8 +116,9 @@ def test_only_exact_shows_the_steps_that_would_be_run(plan: Path) -> None:
     done = ioplan("plan", plan, *ABSENT, "--only-exact", "--json")
     shown = json.loads(done.out)
     assert done.code == 0
-    assert {one["test"] for one in shown["steps"]} == {"Exact", "Own sizes"}
-    assert [one["runs"] for one in shown["fit"]["tests"]] == [True] * 2 + [False] * 5
+    kept = {"Exact", "Own sizes", "Scattered", "Alternating"}
+    assert {one["test"] for one in shown["steps"]} == kept
+    assert {one["test"] for one in shown["fit"]["tests"] if one["runs"]} == kept
 
 
 def test_an_unknown_approximation_is_no_word(plan: Path) -> None:

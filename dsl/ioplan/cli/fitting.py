@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ioplan.backends import TargetFacts
 from ioplan.cli.choose import Choice
+from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import did_you_mean
@@ -36,9 +37,14 @@ def accepted(names: Iterable[str], everything: bool = False) -> Accepted:
 def check_fit(
     plan: PlanSummary, choice: Choice, facts: TargetFacts, allowed: Accepted
 ) -> None:
-    """Refuse before anything is touched. Raises UsageError, PlanError."""
+    """Refuse before anything is touched. Raises UsageError, PlanError.
+
+    What is mild is only told.
+    """
     short = shortfalls(plan, choice.backend, facts, choice.options)
     refuse(misfits(plan.io_steps, facts), short, choice, facts, allowed)
+    for text in dict.fromkeys(one.warning for one in short if one.gap.mild):
+        print_message(f"warning: {choice.backend.name}: {text}")
 
 
 def refuse(

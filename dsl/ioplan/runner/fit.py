@@ -79,12 +79,17 @@ class Shortfall(Value):
         where = self.step.test.title if isinstance(self.step, Run) else str(self.step)
         return f"{where}: {self.gap.field}: {self.gap.reason}"
 
+    @property
+    def warning(self) -> str:
+        """The same, with what is done instead."""
+        return f"{self.text}; instead: {self.gap.instead}"
+
     def diagnostic(self, backend: str, span: Span) -> Diagnostic:
         """The gap at its clause."""
         gap, ways = self.gap, []
         if gap.edit:
             ways.append(f"exact with: {gap.edit}")
-        if gap.instead:
+        if gap.instead and not gap.mild:
             ways.append(f"with --allow {slot(gap.field)}: {gap.instead}")
         help = "; or ".join(ways) or "another backend may: ioplan backends"
         return Diagnostic(f"{backend}: {gap.reason}", span, help)
@@ -98,7 +103,8 @@ class Accepted(Value):
 
     def takes(self, gap: Gap) -> bool:
         """Whether what is done instead will do."""
-        return bool(gap.instead) and (self.everything or slot(gap.field) in self.slots)
+        named = self.everything or slot(gap.field) in self.slots
+        return bool(gap.instead) and (gap.mild or named)
 
 
 EXACT_ONLY = Accepted()

@@ -15,8 +15,8 @@ from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.runner.fit import Accepted, Misfit, Shortfall, misfits, shortfalls
 
-Grade = Literal["exact", "approximate", "impossible"]
-GRADES: tuple[Grade, ...] = ("exact", "approximate", "impossible")
+Grade = Literal["exact", "near", "approximate", "impossible"]
+GRADES: tuple[Grade, ...] = ("exact", "near", "approximate", "impossible")
 OF_THE_LAB = "hosts"
 """Which host does what is the lab's to say, not the backend's."""
 
@@ -32,16 +32,19 @@ class Fit(NamedTuple):
 
     @property
     def grade(self) -> Grade:
-        """The worst of it."""
-        if self.misfits or any(not one.gap.instead for one in self.shortfalls):
+        """The worst of it; `near` needs nobody's leave."""
+        gaps = [one.gap for one in self.shortfalls]
+        if self.misfits or not all(gap.instead for gap in gaps):
             return "impossible"
-        return "approximate" if self.shortfalls else "exact"
+        if all(gap.mild for gap in gaps):
+            return "near" if gaps else "exact"
+        return "approximate"
 
     @property
     def gaps(self) -> list[Gap]:
         """Each reason once, those first that nothing is done instead of."""
         found = {(one.gap.field, one.gap.reason): one.gap for one in self.shortfalls}
-        return sorted(found.values(), key=lambda gap: bool(gap.instead))
+        return sorted(found.values(), key=lambda gap: (bool(gap.instead), gap.mild))
 
     @property
     def summary(self) -> str:

@@ -76,6 +76,20 @@ def extent(job: Job, stream: JobStream) -> Extent:
     return Extent(start, room, 0)
 
 
+PAGE_BYTES = 4 << 10
+"""What a drive writes at once: I/O of this size and more has to stand on it."""
+
+
+def common_align(stream: JobStream) -> int | None:
+    """Where fio is to align random I/O of several sizes, each of which should be
+    aligned to itself; None for other streams, which it can align as is asked."""
+    used = used_sizes(stream)
+    alike = len(used) == 1 or has_own_sizes(stream)
+    if stream.pattern != "random" or stream.align_bytes is not None or alike:
+        return None
+    return PAGE_BYTES if used[0] < PAGE_BYTES <= used[-1] else used[0]
+
+
 def _grid(job: Job, stream: JobStream) -> int:
     """What the first offset is a multiple of."""
     if stream.align_bytes is not None:
@@ -83,7 +97,7 @@ def _grid(job: Job, stream: JobStream) -> int:
     used = used_sizes(stream)
     if stream.pattern == "random" and has_own_sizes(stream):
         return lcm(*used)
-    return used[0] if len(used) == 1 or stream.pattern == "random" else job.block_bytes
+    return common_align(stream) or (used[0] if len(used) == 1 else job.block_bytes)
 
 
 def block_align(job: Job, stream: JobStream) -> int | None:
@@ -91,7 +105,7 @@ def block_align(job: Job, stream: JobStream) -> int | None:
 
     Blocks that are to be visited once each may not overlap.
     """
-    align = stream.align_bytes
+    align = stream.align_bytes or common_align(stream)
     if align is None or stream.pattern == "sequential":
         return None
     if is_cover(stream):

@@ -18,7 +18,12 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.runner.fit import Accepted
 from ioplan.runner.fit_report import GRADES, Fit, fits_of
 
-STYLES = {"exact": "green", "approximate": "yellow", "impossible": "red"}
+STYLES = {
+    "exact": "green",
+    "near": "cyan",
+    "approximate": "yellow",
+    "impossible": "red",
+}
 MOST_LINES = 12
 """How much is said of one test."""
 
@@ -128,7 +133,8 @@ class PlanFit:
         """What may be typed to run all the same what can be run."""
         ways = []
         gaps = [gap for fit in self.fits for gap in fit.gaps]
-        fields = dict.fromkeys(slot(gap.field) for gap in gaps if gap.instead)
+        asked = [gap for gap in gaps if gap.instead and not gap.mild]
+        fields = dict.fromkeys(slot(gap.field) for gap in asked)
         near = any(fit.grade == "approximate" for fit in self.fits)
         if near:
             ways.append(f"--allow {','.join(fields)} accepts what is approximate")
