@@ -93,8 +93,9 @@ def _test(test: Test) -> list[str]:
         rows.append(f"vary {' '.join(axis.names)}: {', '.join(values)}")
     cells = list(Matrix(test.axes, test.skip).cells())
     rows.append(f"cells {len(cells)}, last: {cell_text(cells[-1])}")
-    rows += [row for step in test.steps for row in _step(step, cells[-1])]
-    parts = (test.rounds, *test.expectations, *test.charts)
+    last = cells[-1] | ({test.seek.axis: test.seek.highest} if test.seek else {})
+    rows += [row for step in test.steps for row in _step(step, last)]
+    parts = (test.rounds, test.seek, *test.expectations, *test.charts)
     return rows + [repr(part) for part in parts if part]
 
 

@@ -15,8 +15,9 @@ import paths
 import pytest
 
 from ioplan.language.check.check import check_file
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Step
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, SeekOf, Step
 from ioplan.planner.unfold import unfold
+from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Stream
 
 GOLDEN = paths.GOLDEN / "plans"
@@ -50,6 +51,12 @@ def line(step: Step) -> Iterator[str]:
         for number in (1, 2, step.rounds.at_most):
             yield f"  round {number}"
             yield from (f"  {row}" for one in step.round(number) for row in line(one))
+    elif isinstance(step, SeekOf):
+        yield f"  {step}, at most {most_probes(step.bounds)} probes"
+        for number, phase in enumerate(("bracket", "bisect", "confirm"), 1):
+            probe = Probe(step.bounds.lowest * number, phase, number)
+            yield from (f"  {row}" for one in step.probe(probe) for row in line(one))
+        yield from (f"  found {row.strip()}" for row in line(step.finding))
     elif isinstance(step, Prepare):
         place = f"{step.position}/{step.total}"
         yield f"  prepare {place} {step} [{step.state.digest}]"

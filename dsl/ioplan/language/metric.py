@@ -39,12 +39,25 @@ class MetricError(ValueError):
     """There is no such metric."""
 
 
+UNITS: dict[Kind, str] = {
+    **{"iops": "1/s", "bandwidth": "B/s", "size": "B", "time": "ns"},
+    **{"share": "%", "mix": "%", "passes": "", "number": ""},
+}
+"""The units in which quantities are kept."""
+
+
 class Metric(LazyModel):
-    """A figure of a run, perhaps of one stream or one direction only."""
+    """A figure of a run, perhaps of one stream or one direction only.
+
+    `step` is one of the test's named steps. Of a test with a `seek` the axis is a
+    metric, too: the value that was found, of the kind `sought`.
+    """
 
     name: str
     stream: str | None = None
     direction: Direction | None = None
+    sought: Kind | None = None
+    step: str | None = None
 
     @property
     def percent(self) -> float | None:
@@ -55,15 +68,19 @@ class Metric(LazyModel):
     @property
     def unit(self) -> str:
         """The unit in which its values are kept."""
+        if self.sought:
+            return UNITS[self.sought]
         return METRICS[self.name][0] if self.name in METRICS else "ns"
 
     @property
     def kind(self) -> Kind:
         """The kind of quantity that it is compared with."""
+        if self.sought:
+            return self.sought
         return METRICS[self.name][1] if self.name in METRICS else "time"
 
     def __str__(self) -> str:
-        parts = (self.stream, self.direction, self.name)
+        parts = (self.step, self.stream, self.direction, self.name)
         return ".".join(part for part in parts if part)
 
 

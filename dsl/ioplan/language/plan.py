@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ioplan.core.lazy_model import LazyModel
 from ioplan.core.value import fresh
 from ioplan.language.metric import Metric
-from ioplan.language.quantity import Quantity
+from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Workload
 
@@ -221,6 +221,41 @@ class Rounds(Checked):
     text: str
 
 
+class Demand(Checked):
+    """One metric against a limit, in the metric's unit."""
+
+    metric: Metric
+    operator: str
+    limit: float
+    text: str
+
+
+Goal = Literal["highest", "lowest", "knee"]
+
+
+class Seek(Checked):
+    """Which value of an axis is found, instead of varied.
+
+    `lowest` and `highest` bound it; of a list `values` are all there are, in rising
+    order. A knee is the smallest value that reaches `share_percent` of the highest
+    throughput, and asks for nothing else. Without a `within_percent` whole numbers are
+    found exactly. `text` is the seek as written.
+    """
+
+    goal: Goal
+    axis: str
+    kind: Kind
+    lowest: CellValue
+    highest: CellValue
+    values: tuple[CellValue, ...] = ()
+    where: tuple[Demand, ...] = ()
+    share_percent: float = 95.0
+    within_percent: float | None = None
+    at_most: int | None = None
+    confirm: Quantity | None = None
+    text: str
+
+
 class Expectation(Checked):
     """One pass/fail line; the limit is in the metric's unit or a share of it."""
 
@@ -259,6 +294,7 @@ class Test(Checked):
     steps: tuple[StepTemplate, ...]
     skip: tuple[Condition, ...]
     rounds: Rounds | None
+    seek: Seek | None = None
     expectations: tuple[Expectation, ...]
     charts: tuple[Chart, ...]
     text: str

@@ -173,6 +173,21 @@ STATEMENTS = (
         "rounds until steady ${1:iops}, at most ${2:25}",
     ),
     Statement(
+        "seek",
+        {
+            "`seek highest AXIS in A..B where CONDITION`": "finds, for each cell of "
+            "the other axes, the highest value at which the condition on metrics "
+            "holds; "
+            "`lowest` as well. See [Seek](#seek)",
+            "`…, within 3%, at most 40 runs, confirm 2min`": "how exactly (5 % if it "
+            "is not said; whole numbers are found exactly), after how many runs it is "
+            "given up, and how long the run is that confirms (four times the run)",
+            "`seek knee AXIS in A..B of 90%`": "finds the smallest value that reaches "
+            "this share of the highest throughput (95 % if it is not said)",
+        },
+        "seek   highest ${1:qd} in ${2:1..256} where ${3:p99 <= 1ms}",
+    ),
+    Statement(
         "expect",
         {"`expect METRIC OP QUANTITY when …`": "a pass/fail criterion"},
         "expect ${1:p99} < ${2:2ms}",

@@ -65,6 +65,8 @@ class Figure(Value):
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
+    if metric.sought:
+        return _found(metric, samples)
     if metric.name in TELEMETRY_METRICS:
         return _telemetry(metric, samples)
     if metric.percent is not None:
@@ -80,6 +82,14 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     if metric.name in ("iops", "bandwidth"):
         return _rate(metric, samples)
     return _latency(metric.name, all_scoped(metric, samples))
+
+
+def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """What a seek has found."""
+    found = getattr(samples[-1].record, "found", None) if samples else None
+    if found is None or found.axis != metric.name:
+        return Figure(None, f"no {metric.name} was sought")
+    return Figure(found.value, "" if found.value else f"no {metric.name} holds")
 
 
 def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:

@@ -13,7 +13,16 @@ from ioplan.core.memo import ByIdentity
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
+from ioplan.planner.steps import (
+    Idle,
+    Prepare,
+    RoundsOf,
+    Run,
+    SeekOf,
+    SingleStep,
+    Step,
+)
+from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
@@ -26,8 +35,28 @@ def with_repetitions(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int]]:
     for step in steps:
         if isinstance(step, RoundsOf):
             yield from _in_rounds(step)
+        elif isinstance(step, SeekOf):
+            yield from _in_seek(step)
         else:
             yield step, 1
+
+
+def _in_seek(step: SeekOf) -> Iterator[tuple[SingleStep, int]]:
+    """As often as it may probe, each probe at the highest value and its longest.
+
+    What is at the lowest value is there to be checked, and not done.
+    """
+    most, highest = most_probes(step.bounds), float(step.seek.highest.key)
+    confirmations = min(step.bounds.confirmations, most)
+    first = list(step.probe(Probe(highest, "bracket", 1)))
+    later = list(step.probe(Probe(highest, "confirm", 2)))
+    for single in first[:-1]:
+        yield single, 1
+    for single in later[:-1]:
+        yield single, most - 1
+    yield step.finding, 0
+    yield first[-1], most - confirmations
+    yield later[-1], confirmations
 
 
 def _in_rounds(step: RoundsOf) -> Iterator[tuple[SingleStep, int]]:
@@ -102,7 +131,7 @@ class Estimator:
             return self._run(step)
         if isinstance(step, Idle):
             return Cost(run_s=step.pause_ns / SECOND_NS)
-        if isinstance(step, RoundsOf):
+        if isinstance(step, RoundsOf | SeekOf):
             return self.total([step])
         return self.preparation(step.step)
 

@@ -8,7 +8,8 @@ from ioplan.backends import TargetFacts
 from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
+from ioplan.seek.search import Probe
 from ioplan.workload import Stream, Workload
 
 MIN_INTERVAL_NS = 10_000_000
@@ -62,6 +63,8 @@ def pass_bytes(job: Job) -> int:
 def _interval(step: Run) -> int:
     if step.every_ns:
         return subinterval_of(step.every_ns)
+    if step.probing:
+        return max(MIN_INTERVAL_NS, interval_of(step.probing.least_ns // 3))
     return interval_of(step.length.run_ns)
 
 
@@ -120,5 +123,9 @@ def _io_steps(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
     for step in steps:
         if isinstance(step, RoundsOf):
             yield from _io_steps(step.round(1))
+        elif isinstance(step, SeekOf):
+            ends = (float(one.key) for one in (step.seek.lowest, step.seek.highest))
+            for number, value in enumerate(ends, 1):
+                yield from step.probe(Probe(value, "bracket", number))
         elif not isinstance(step, Idle):
             yield step

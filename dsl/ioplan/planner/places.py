@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.steps import RoundsOf, Run
+from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 
@@ -34,8 +34,11 @@ def places_of(plan: CheckedPlan) -> dict[Place, Run]:
 
 
 def _runs(plan: CheckedPlan) -> Iterator[Run]:
-    """All runs, of rounds those of the first."""
+    """All runs, of rounds those of the first, and of a seek what it finds."""
     for step in unfold(plan):
+        if isinstance(step, SeekOf):
+            yield step.finding
+            continue
         steps = step.round(1) if isinstance(step, RoundsOf) else (step,)
         yield from (one for one in steps if isinstance(one, Run))
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from ioplan.core.memo import ByIdentity
 from ioplan.language.bind.bind import Cell
-from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Test
+from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, Test
 from ioplan.planner.run_id import canonical, digest, set_fields
 from ioplan.records.record import Preparation
+from ioplan.seek.grid import Bounds
+from ioplan.seek.search import Probe
 from ioplan.workload import Workload
 
 
@@ -43,6 +45,19 @@ def length_fields(length: Length) -> list[str]:
     return set_fields(**length._asdict())
 
 
+class Probing(NamedTuple):
+    """What a run of a seek is for. `seek` says what is sought as the plan writes it.
+
+    The run ends when it is decided, not before `least_ns`. The one of number 0 stands
+    for all of them: it is what was found.
+    """
+
+    seek: str
+    phase: str
+    number: int
+    least_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of one cell.
@@ -64,6 +79,7 @@ class Run:
     writes: bool
     context: str = ""
     every_ns: int | None = None
+    probing: Probing | None = None
 
     @property
     def run_id(self) -> str:
@@ -78,6 +94,9 @@ class Run:
         if self.template.rule:
             rule = self.template.rule.model_dump_json(exclude_defaults=True)
             parts.append(f"until={rule} every={self.every_ns}")
+        if self.probing:
+            phase, least_ns = self.probing.phase, self.probing.least_ns
+            parts.append(f"seek={self.probing.seek} {phase} least={least_ns}")
         return digest(*parts)
 
     @property
@@ -125,5 +144,25 @@ class RoundsOf:
         return self.rounds.text
 
 
-Step = Prepare | Run | Idle | RoundsOf
+@dataclass(frozen=True)
+class SeekOf:
+    """The runs of one cell that seek one value of an axis.
+
+    `probe` unfolds what is done for one probe. `finding` is the run that stands for
+    what was found, whatever that is: its cell lacks the sought axis.
+    """
+
+    test: Test
+    seek: Seek
+    cell: Cell
+    bounds: Bounds
+    probe: Callable[[Probe], Iterator[Prepare | Run]]
+    finding: Run
+
+    def __str__(self) -> str:
+        cell = " ".join(f"{name}={value.text}" for name, value in self.cell.items())
+        return f"{cell}: {self.seek.text}" if cell else self.seek.text
+
+
+Step = Prepare | Run | Idle | RoundsOf | SeekOf
 SingleStep = Prepare | Run | Idle

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
+from dataclasses import replace
 from typing import NamedTuple
 
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
 from ioplan.language.bind.matrix import Matrix
+from ioplan.language.bind.sought import sought_value
 from ioplan.language.plan import (
     After,
     Amount,
@@ -17,12 +19,24 @@ from ioplan.language.plan import (
     Ref,
     RepeatTemplate,
     RunTemplate,
+    Seek,
     StepTemplate,
     Test,
 )
 from ioplan.language.quantity import Quantity
 from ioplan.planner.run_id import canonical, digest, set_fields
-from ioplan.planner.steps import Idle, Length, Prepare, RoundsOf, Run, SingleStep, Step
+from ioplan.planner.seeking import bounds_of, probe_length, seek_digest
+from ioplan.planner.steps import (
+    Idle,
+    Length,
+    Prepare,
+    Probing,
+    RoundsOf,
+    Run,
+    SeekOf,
+    SingleStep,
+    Step,
+)
 from ioplan.planner.target_state import (
     TargetState,
     path_of,
@@ -31,6 +45,7 @@ from ioplan.planner.target_state import (
     steps_of,
 )
 from ioplan.records.record import Preparation
+from ioplan.seek.search import Probe
 
 RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
@@ -93,14 +108,17 @@ class Unfolding:
         self.then = test.after.then if test.after else None
         self.started = False
 
-    def matrix(self, number: int) -> Iterator[SingleStep]:
+    def matrix(self, number: int) -> Iterator[SingleStep | SeekOf]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
         first = True
         for cell in Matrix(self.test.axes, self.test.skip).cells():
             self.contexts = {}
             if self._is_due(cell, first):
-                yield from self._prepare()
-            yield from self._cell(cell, self.test.steps, number, 0)
+                yield from self.prepare()
+            if self.test.seek:
+                yield self._seek(cell, self.test.seek)
+            else:
+                yield from self._cell(cell, self.test.steps, number, 0)
             self.previous, first = cell, False
 
     def _is_due(self, cell: Cell, first: bool) -> bool:
@@ -117,7 +135,7 @@ class Unfolding:
             return False
         return self.previous[each].key != cell[each].key
 
-    def _prepare(self) -> Iterator[Prepare]:
+    def prepare(self) -> Iterator[Prepare]:
         """The steps that are missing for the state that the test starts from.
 
         Those of `then` are done whatever the state is.
@@ -146,10 +164,19 @@ class Unfolding:
                 yield Idle(self.test, cell, self._pause_ns(step, cell), step.text)
             else:
                 if self.each_run:
-                    yield from self._prepare()
-                yield self._run(cell, step, number, iteration)
+                    yield from self.prepare()
+                yield self.run(cell, step, number, iteration)
 
-    def _run(self, cell: Cell, step: RunTemplate, number: int, iteration: int) -> Run:
+    def _seek(self, cell: Cell, seek: Seek) -> SeekOf:
+        """The seek of a cell, after which the state is as after any of its probes."""
+        probes = Probes(copy(self), seek, cell)
+        deque(probes.probe(Probe(float(seek.highest.key), "bracket", 1)), maxlen=0)
+        self.state, self.started = probes.after.state, probes.after.started
+        finding = probes.finding()
+        bounds = bounds_of(seek, finding.workload)
+        return SeekOf(self.test, seek, cell, bounds, probes.probe, finding)
+
+    def run(self, cell: Cell, step: RunTemplate, number: int, iteration: int) -> Run:
         """The run, after which the target may be in no known state."""
         workload = workload_of(step.workload, step.override, cell)
         writes = workload.writes
@@ -205,6 +232,42 @@ class Unfolding:
         return known
 
 
+class Probes:
+    """The runs of one seek by what they try; unfolding one changes no other.
+
+    All but the first begin as the first has ended.
+    """
+
+    def __init__(self, begin: Unfolding, seek: Seek, cell: Cell) -> None:
+        self.begin, self.seek, self.cell = begin, seek, cell
+        self.after = begin
+
+    def probe(self, asked: Probe) -> Iterator[Prepare | Run]:
+        """What is done for one probe."""
+        unfolding = copy(self.begin if asked.number == 1 else self.after)
+        if unfolding.each_run:
+            yield from unfolding.prepare()
+        yield self._run(unfolding, asked.value, asked.phase, asked.number)
+        self.after = unfolding
+
+    def finding(self) -> Run:
+        """The run that stands for what was found: the seek as the plan writes it."""
+        lowest = float(self.seek.lowest.key)
+        return replace(
+            self._run(copy(self.begin), lowest, "finding", 0), cell=self.cell
+        )
+
+    def _run(self, unfolding: Unfolding, value: float, phase: str, number: int) -> Run:
+        cell = {**self.cell, self.seek.axis: sought_value(self.seek, value)}
+        (template,) = self.begin.test.steps
+        assert isinstance(template, RunTemplate)
+        run = unfolding.run(cell, template, 0, 0)
+        scale = unfolding.time_scale
+        length, least_ns = probe_length(self.seek, run.length, scale, phase)
+        probing = Probing(seek_digest(self.seek), phase, number, least_ns)
+        return replace(run, length=length, probing=probing)
+
+
 class AllRounds:
     """The rounds of a test by their numbers; unfolding one changes no other.
 
@@ -220,10 +283,10 @@ class AllRounds:
     def round(self, number: int) -> Iterator[SingleStep]:
         """The steps of one round, counted from 1."""
         if number > 1:
-            yield from copy(self.ended()).matrix(number)
+            yield from _single(copy(self.ended()).matrix(number))
             return
         first = copy(self.begin)
-        yield from first.matrix(1)
+        yield from _single(first.matrix(1))
         self._ended = first
 
     def ended(self) -> Unfolding:
@@ -232,6 +295,11 @@ class AllRounds:
             deque(self.round(1), maxlen=0)
         assert self._ended
         return self._ended
+
+
+def _single(steps: Iterable[SingleStep | SeekOf]) -> Iterator[SingleStep]:
+    """A test has rounds or a seek, not both."""
+    return (step for step in steps if not isinstance(step, SeekOf))
 
 
 def is_axis_bound(step: RunTemplate) -> bool:

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ioplan.core.model import Figures, Model, described
 from ioplan.job import Cpu, Job
+from ioplan.records.seek import Found, Probed
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.workload import Direction, Workload
 
@@ -138,11 +139,12 @@ class Asked(Model):
     profile: str = described("the plan's set of values", default="full")
     test: str
     cell: dict[str, str] = described("axis to value, as the plan writes it")
-    kind: Literal["run", "prepare"]
+    kind: Literal["run", "prepare", "probe"]
     step: int = described("which step of the test, from 0")
     round: int = described("from 1; 0 outside rounds", default=0)
     iteration: int = described("of a repeat, from 1; 0 outside one", default=0)
     after: Preparation | None = None
+    seek: Probed | None = described("of a probe: what it was for", default=None)
     workload: Workload
     job: Job
 
@@ -181,6 +183,11 @@ class RunRecord(Figures):
     cpu: Cpu | None = described("of the load generator; none if it was not measured")
     cpu_percent: float | None = described("of one core, load generator only")
     steady: Steady | None = None
+    found: Found | None = described(
+        "what a seek found: the record stands for all of its probes, and its figures "
+        "are those of the probe that confirmed it",
+        default=None,
+    )
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = described(
         "of machine and drive; absent in virtual time", default=None

@@ -73,7 +73,7 @@ def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
     if limit.value is None:
         return "no baseline"
     if actual.value is None:
-        return "undecided"
+        return "failed" if expectation.metric.sought else "undecided"
     holds = OPERATORS[expectation.operator](actual.value, limit.value)
     return "held" if holds else "failed"
 

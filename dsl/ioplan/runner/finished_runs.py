@@ -8,11 +8,11 @@ from itertools import chain
 
 from ioplan.core.value import Value
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.steps import RoundsOf, Run
+from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 
-Key = tuple[str, int, int]
+Key = tuple[str, int, int, int]
 
 
 class FinishedRuns:
@@ -25,8 +25,9 @@ class FinishedRuns:
     def __init__(self, records: Iterable[RunRecord] = ()) -> None:
         self.runs: dict[Key, deque[RunRecord]] = defaultdict(deque)
         for one in records:
-            if one.status == "ok" and one.asked.kind == "run":
-                key = (one.run_id, one.asked.round, one.asked.iteration)
+            if one.status == "ok" and one.asked.kind in ("run", "probe"):
+                number = one.asked.seek.number if one.asked.seek else 0
+                key = (one.run_id, one.asked.round, one.asked.iteration, number)
                 self.runs[key].append(one)
 
     def __len__(self) -> int:
@@ -36,7 +37,8 @@ class FinishedRuns:
         """The record of a run, if it was finished before."""
         if not self.runs:
             return None
-        found = self.runs.get((run.run_id, run.round, run.iteration))
+        number = run.probing.number if run.probing else 0
+        found = self.runs.get((run.run_id, run.round, run.iteration, number))
         if not found:
             return None
         same = (one for one in found if one.asked.test == run.test.title)
@@ -75,5 +77,7 @@ def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:
         if isinstance(step, RoundsOf):
             for number in range(1, min(rounds, step.rounds.at_most) + 1):
                 yield from (one for one in step.round(number) if isinstance(one, Run))
+        elif isinstance(step, SeekOf):
+            yield step.finding
         elif isinstance(step, Run):
             yield step

@@ -56,6 +56,11 @@ class Recorder:
             substitutions=self._substitutions(job),
         )
 
+    def next_seq(self) -> int:
+        """The number of a record that is made of others."""
+        self.seq += 1
+        return self.seq
+
     def _mistakes(self, step: Run | Prepare) -> list[str]:
         """What is wrong with a run before it has begun."""
         known = self.mistakes

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 from ioplan.language.plan import RestStep, Test
 from ioplan.measure.metrics import Sample
 from ioplan.planner.estimate import Estimator
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SingleStep, Step
+from ioplan.planner.steps import (
+    Idle,
+    Prepare,
+    RoundsOf,
+    Run,
+    SeekOf,
+    SingleStep,
+    Step,
+)
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, now
@@ -19,6 +29,7 @@ from ioplan.runner.expectations import ExpectationTracker
 from ioplan.runner.outcome import PreparationFailed, RunFailed, SessionOutcome, StuckRun
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.rounds import RoundTracker
+from ioplan.runner.seek.cell_seek import NO_DETAIL, CellSeek, Neighbours, probed
 from ioplan.runner.state_ledger import StateLedger
 from ioplan.runner.step_runner import StepRunner
 from ioplan.store.errors import StoreError
@@ -38,6 +49,7 @@ class SessionRunner:
         self.expectations: ExpectationTracker | None = None
         self.preparation = PreparationQueue()
         self.abandoned: Test | None = None
+        self.neighbours = Neighbours()
 
     @cached_property
     def ledger(self) -> StateLedger:
@@ -144,6 +156,8 @@ class SessionRunner:
         self.interrupt.check()
         if isinstance(step, RoundsOf):
             self._run_rounds(step)
+        elif isinstance(step, SeekOf):
+            self._run_seek(step)
         elif isinstance(step, Run):
             self._run(step)
         else:
@@ -166,22 +180,67 @@ class SessionRunner:
             self.observer.note(f"not steady after {at_most} rounds: {steady.why}")
         self.rounds = None
 
+    def _run_seek(self, step: SeekOf) -> None:
+        if self.neighbours.test is not step.test:
+            self.neighbours = Neighbours(step.test)
+        seek = CellSeek(step, self.neighbours.start(step))
+        left_s = self.left_s - self.estimator.cost(step).run_s
+        while probe := seek.next_probe():
+            for inner in step.probe(probe):
+                if isinstance(inner, Run):
+                    seek.add(self._probe(inner, probed(step, probe)))
+                else:
+                    self.preparation.enqueue(inner)
+        self.neighbours.add(step, seek.value)
+        self._store_found(step, seek)
+        self._reduce_eta(self.left_s - left_s)
+
     # runs
+
+    def _probe(self, run: Run, asked: Probed) -> RunRecord:
+        """The record of a probe, done now or in an earlier part of the session."""
+        record = self.context.finished_runs.take(run)
+        if record:
+            self._count_reused(run, record)
+            return record
+        with self._at_work(run):
+            record, outcome = self.step_runner.probe(run, asked)
+            self.step_runner.store(record, outcome.detail)
+        return record
+
+    def _store_found(self, step: SeekOf, seek: CellSeek) -> None:
+        """What the probes of a cell tell, judged, as a record of its own."""
+        run = step.finding
+        if record := self.context.finished_runs.take(run):
+            self._reuse(run, record)
+            return
+        record, detail = seek.record(self.step_runner.recorder.next_seq()), NO_DETAIL
+        if confirming := seek.confirming:
+            session = self.context.session.id
+            detail = self.context.store.detail(session, confirming.seq)
+        self.step_runner.store(self._judged(run, record, detail), detail)
 
     def _run(self, run: Run) -> None:
         if record := self.context.finished_runs.take(run):
             self._reuse(run, record)
             return
+        with self._at_work(run):
+            try:
+                self._store_judged(run, *self.step_runner.measure(run))
+            except RunFailed:
+                if self.rounds:
+                    self.rounds.add_failure(run)
+                raise
+
+    @contextmanager
+    def _at_work(self, run: Run) -> Iterator[None]:
+        """What comes before a run and after it."""
         self._prepare_for(run)
         self._start(run)
         if run.writes:
             self._invalidate_state()
         try:
-            self._store_judged(run, *self.step_runner.measure(run))
-        except RunFailed:
-            if self.rounds:
-                self.rounds.add_failure(run)
-            raise
+            yield
         finally:
             self.preparation.completed(run)
         self._end(run)
@@ -189,7 +248,7 @@ class SessionRunner:
     def _store_judged(self, run: Run, record: RunRecord, outcome: RunOutcome) -> None:
         if outcome.status == "ok":
             record = self._judged(run, record, outcome.detail)
-        self.step_runner.store(record, outcome)
+        self.step_runner.store(record, outcome.detail)
 
     def _reuse(self, run: Run, record: RunRecord) -> None:
         """A run that this session has finished earlier counts as if done now."""
@@ -201,6 +260,9 @@ class SessionRunner:
         if set(record.verdicts) - set(known):
             with self.interrupt.tolerating(CRITICAL):
                 self.context.store.add_verdicts(session, record.seq, record.verdicts)
+        self._count_reused(run, record)
+
+    def _count_reused(self, run: Run, record: RunRecord) -> None:
         self.step_number += 1
         self.outcome.reused += 1
         self.outcome.count(record.verdicts)

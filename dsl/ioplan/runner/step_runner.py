@@ -13,13 +13,15 @@ from ioplan.measure.steady_state import SteadyWatch, steady_watch
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
-from ioplan.runner.execute.progress import ProgressReporter
+from ioplan.runner.execute.progress import ProgressReporter, RunWatch
 from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
 from ioplan.runner.recorder import Recorder
+from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
@@ -55,7 +57,7 @@ class StepRunner:
     def run(self, run: Run) -> tuple[RunRecord, RunDetail]:
         """A run by itself, stored, but not judged. Raises RunFailed."""
         record, outcome = self.measure(run)
-        self.store(record, outcome)
+        self.store(record, outcome.detail)
         return record, outcome.detail
 
     def measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
@@ -67,10 +69,22 @@ class StepRunner:
         record = self.recorder.record(run, run.workload, job, outcome)
         return self._with_steady(record, watch, run.test.title), outcome
 
+    def probe(self, run: Run, probed: Probed) -> tuple[RunRecord, RunOutcome]:
+        """A run of a seek, which ends once it is decided, and its record."""
+        read_only = not self.context.summary.writes
+        job = self._placed(run_job(run, self.drive.facts, read_only))
+        watch = DecisionWatch(run, job)
+        outcome = self._execute(job, watch)
+        record = self.recorder.record(run, run.workload, job, outcome)
+        if record.status == "ok":
+            probed = watch.decided(probed)
+        asked = record.asked.model_copy(update={"kind": "probe", "seek": probed})
+        return record.model_copy(update={"asked": asked}), outcome
+
     def _placed(self, job: Job) -> Job:
         return job.model_copy(update={"cpus": self.context.placement.cpus})
 
-    def _execute(self, job: Job, watch: SteadyWatch | None) -> RunOutcome:
+    def _execute(self, job: Job, watch: RunWatch | None) -> RunOutcome:
         try:
             self.stamps.before(job, self.drive)
         except OSError as error:
@@ -116,7 +130,8 @@ class StepRunner:
         watch = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
         outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
-        self.store(self._with_steady(record, watch, prepare.state.name), outcome)
+        judged = self._with_steady(record, watch, prepare.state.name)
+        self.store(judged, outcome.detail)
 
     def _wait(self, work: Callable[[], Result]) -> Result:
         """What a drive does without I/O of ours; the first signal interrupts it."""
@@ -128,14 +143,14 @@ class StepRunner:
 
     # results
 
-    def store(self, record: RunRecord, outcome: RunOutcome) -> None:
+    def store(self, record: RunRecord, detail: RunDetail) -> None:
         """Keep a record, durably before anything else. Raises RunFailed if it is one.
 
         Where the disk is full, the record is the last one: raises ReserveUsedError.
         """
         with self.interrupt.tolerating(CRITICAL):
             try:
-                self.context.store.add(record, outcome.detail)
+                self.context.store.add(record, detail)
             except ReserveUsedError:
                 self.outcome.runs += 1
                 raise

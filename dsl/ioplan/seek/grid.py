@@ -27,7 +27,8 @@ class Bounds(Value):
 
     `step` is what values are multiples of: 1 for a depth, a block for a size; 0 if any
     value will do. `within` is the resolution, as a share: two neighbours are at most so
-    far apart. With 0 every multiple of `step` counts. `at_most` limits the probes.
+    far apart. With 0 every multiple of `step` counts. Where `values` are listed,
+    smallest first, they are all there are. `at_most` limits the probes.
     """
 
     lowest: float
@@ -37,6 +38,7 @@ class Bounds(Value):
     direction: Direction = "highest"
     at_most: int | None = None
     confirmations: int = CONFIRMATIONS
+    values: tuple[float, ...] = ()
 
 
 def grid(bounds: Bounds) -> Sequence[float]:
@@ -44,6 +46,8 @@ def grid(bounds: Bounds) -> Sequence[float]:
 
     Raises ValueError for a range without a value, and for steps in percent from 0.
     """
+    if bounds.values:
+        return bounds.values
     if not bounds.lowest <= bounds.highest:
         raise ValueError("the range ends before it begins")
     if bounds.step and not bounds.within:

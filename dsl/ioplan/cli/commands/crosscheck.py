@@ -31,7 +31,7 @@ from ioplan.core.units import metric_text
 from ioplan.core.value import Value, fresh
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
-from ioplan.planner.steps import Prepare, RoundsOf, Run, SingleStep
+from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
@@ -232,11 +232,14 @@ def _on(sides: list[Side], step: Run) -> RunOne:
 
 
 def _single(plan: CheckedPlan) -> Iterator[SingleStep]:
-    """All steps; of rounds, one, since the comparison repeats by itself."""
+    """All steps; of rounds, one, since the comparison repeats by itself.
+
+    What a seek runs depends on what it finds: there is nothing to compare.
+    """
     for step in unfold(plan):
         if isinstance(step, RoundsOf):
             yield from step.round(1)
-        else:
+        elif not isinstance(step, SeekOf):
             yield step
 
 

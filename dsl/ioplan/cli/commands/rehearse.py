@@ -22,7 +22,7 @@ from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.estimate import Cost
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
+from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.planner.summary import summary_of
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
@@ -56,8 +56,8 @@ class Rehearsal(SessionObserver):
         self.judged: dict[str, str] = {}
 
     def step(self, step: Step, number: int) -> None:
-        """The steps of a round are told one by one."""
-        if isinstance(step, RoundsOf):
+        """The steps of a round, and of a seek, are told one by one."""
+        if isinstance(step, RoundsOf | SeekOf):
             return
         self.row = self.rows.setdefault(_key(step), Row(step))
         self.row.times += 1

@@ -10,6 +10,7 @@ from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
 from ioplan.records.scopes import labels_of, results_of
 from ioplan.records.session import Session
+from ioplan.report.found import found_line, probe_words
 from ioplan.report.judgements import verdict_line
 from ioplan.report.sentences import (
     latencies,
@@ -70,8 +71,13 @@ class Lines(SessionObserver):
             self.say(f"       {prepare_line(record)}", "dim")
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+        if record.found:
+            what = f"{cell} " if cell else ""
+            self.say(f"       {what}{found_line(record.found)}")
+            return
         shown, what = main_result(record)
-        self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}")
+        how = f"  {probe_words(record)}" if record.asked.seek else ""
+        self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}{how}")
         self._tell_streams(record)
         if verified := verified_line(record):
             self.say(f"       {verified}", "dim")

@@ -44,17 +44,23 @@ def plan_table(
         console.print(Text(test.title, style="bold"))
         table = _table()
         hidden = drawn = 0
+        writes = False
         for step, times in with_repetitions(steps):
+            if not times:
+                continue
             cost = estimator.cost(step)
             total = _sum(total, cost.repeated(times))
             number += 1
+            writes = writes or (isinstance(step, Run) and step.writes)
             if drawn < MOST_ROWS or everything:
                 drawn += 1
-                table.add_row(str(number), *_row(step, cost))
+                probed = isinstance(step, Run) and step.probing is not None
+                shown = cost.repeated(times) if probed else cost
+                table.add_row(str(number), *_row(step, shown, times if probed else 0))
             else:
                 hidden += 1
         console.print(table)
-        _below(console, test, hidden)
+        _below(console, test, hidden, writes)
     _totals(console, total, number, estimator)
 
 
@@ -76,13 +82,23 @@ def _sum(one: Cost, other: Cost) -> Cost:
     )
 
 
-def _row(step: SingleStep, cost: Cost) -> tuple[Text, str, str, str]:
+def _row(step: SingleStep, cost: Cost, probes: int) -> tuple[Text, str, str, str]:
+    """A step; of a seek all of its probes, as if at the highest value."""
     about = "" if _is_timed(step) else "~"
     written = f"~{bytes_text(cost.written_bytes)}" if cost.written_bytes else ""
     style = "dim" if isinstance(step, Prepare) else ""
     run = step.run_id if isinstance(step, Run) else ""
-    text = Text(f"{step}{_order(step)}", style=style)
+    said = _probes(step, probes) if isinstance(step, Run) and probes else str(step)
+    text = Text(f"{said}{_order(step)}", style=style)
     return text, run, about + time_text(cost.run_s), written
+
+
+def _probes(step: Run, most: int) -> str:
+    assert step.probing and step.test.seek
+    sought, cell = step.test.seek.axis, step.cell_text
+    where = " ".join(f"{name}={text}" for name, text in cell.items() if name != sought)
+    noun = "confirmation" if step.probing.phase == "confirm" else "probe"
+    return f"{where}{': ' if where else ''}at most {counted(most, noun)}"
 
 
 def _order(step: SingleStep) -> str:
@@ -100,11 +116,24 @@ def _is_timed(step: SingleStep) -> bool:
     return isinstance(step, Idle)
 
 
-def _below(console: Console, test: Test, hidden: int) -> None:
+def _below(console: Console, test: Test, hidden: int, writes: bool) -> None:
     if hidden:
         console.print(f"… and {hidden:_} more (--all shows them)\n", style="dim")
     if test.rounds:
         console.print(f"{test.rounds.text}\n", style="dim")
+    if test.seek:
+        console.print(Text(f"{test.seek.text}{_aging(test, writes)}\n", style="dim"))
+
+
+AGING = (
+    "\nits probes write, and so age the drive: `after X before each run` would renew "
+    "its state"
+)
+
+
+def _aging(test: Test, writes: bool) -> str:
+    renewed = test.after is not None and test.after.before_each == "run"
+    return AGING if writes and not renewed else ""
 
 
 def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> None:
@@ -131,7 +160,8 @@ def plan_json(
     total, out = Cost(), sys.stdout
     out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')
     out.write('"steps": [')
-    for number, (step, times) in enumerate(with_repetitions(unfold(plan, state)), 1):
+    steps = (one for one in with_repetitions(unfold(plan, state)) if one[1])
+    for number, (step, times) in enumerate(steps, 1):
         cost = estimator.cost(step)
         total = _sum(total, cost.repeated(times))
         out.write(",\n" if number > 1 else "\n")

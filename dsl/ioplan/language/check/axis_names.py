@@ -6,7 +6,7 @@ from ioplan.core.value import Value
 from ioplan.language.check.scope import AxisName, AxisNames, Scope
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.plan import Axis, CellValue
-from ioplan.language.quantity import Quantity
+from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 
 
@@ -78,3 +78,21 @@ def values_of(name: str, axes: tuple[Axis, ...]) -> list[CellValue]:
 
 def _quantities(name: str, axes: tuple[Axis, ...]) -> tuple[Quantity, ...]:
     return tuple(v.quantity for v in values_of(name, axes) if v.quantity)
+
+
+def kind_of(axis: str, value: CellValue) -> Kind:
+    """What a value of an axis is."""
+    if value.quantity:
+        return value.quantity.kind
+    rate = (value.attributes or {}).get("rate")
+    if rate:
+        kind: Kind = rate[0]
+        return kind
+    field = axis.rpartition(".")[2]
+    return FIELD_KINDS.get(field, "number")
+
+
+FIELD_KINDS: dict[str, Kind] = {
+    **{"size": "size", "pause": "time"},
+    **dict.fromkeys(("read", "trim", "dedup"), "share"),
+}

@@ -37,7 +37,7 @@ def _expectation(node: tree.Expect, sweep: Sweep) -> Expectation | None:
     if metric is None or limit is None or not usable:
         return None
     checked = sweep.scope.parameters.guarded(
-        node.limit.span, lambda: _limit(limit, metric, node.of_baseline)
+        node.limit.span, lambda: limit_of(limit, metric, node.of_baseline)
     )
     if checked is None:
         return None
@@ -51,7 +51,7 @@ def _expectation(node: tree.Expect, sweep: Sweep) -> Expectation | None:
     )
 
 
-def _limit(limit: Quantity, metric: Metric, of_baseline: bool) -> float:
+def limit_of(limit: Quantity, metric: Metric, of_baseline: bool) -> float:
     """What the metric is compared with. Raises QuantityError."""
     if of_baseline:
         return float(of_kind(limit, "a part of the baseline", "share").value)

@@ -10,7 +10,13 @@ from ioplan.core.value import Value, replace
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
 from ioplan.language.check.axes import axis_of
-from ioplan.language.check.axis_names import Dimension, dimension, names_of, values_of
+from ioplan.language.check.axis_names import (
+    Dimension,
+    dimension,
+    kind_of,
+    names_of,
+    values_of,
+)
 from ioplan.language.check.conditions import condition
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_rules import stream_names
@@ -101,7 +107,7 @@ class Sweep(Value):
     """The cells of a test and the runs in them, as far as they are known.
 
     `complete` tells that axes and steps are free of errors, so that runs can be
-    bound.
+    bound. What is `sought` has one value here, of those that it may have.
     """
 
     scope: Scope
@@ -109,6 +115,7 @@ class Sweep(Value):
     matrix: Matrix
     runs: tuple[RunTemplate, ...] = ()
     complete: bool = False
+    sought: str | None = None
 
     @property
     def findings(self) -> Findings:
@@ -117,8 +124,9 @@ class Sweep(Value):
 
     @property
     def names(self) -> list[str]:
-        """What is varied, rightly or wrongly."""
-        return [what.name for what in self.dimensions]
+        """What is varied, rightly or wrongly; not what is sought."""
+        names = (what.name for what in self.dimensions)
+        return [name for name in names if name != self.sought]
 
     @property
     def whole(self) -> bool:
@@ -153,7 +161,8 @@ class Sweep(Value):
         if node is None:
             return None, True
         before = self.findings.error_count
-        made = condition(node, self.matrix.axes, self.scope)
+        varied = tuple(a for a in self.matrix.axes if a.names != (self.sought,))
+        made = condition(node, varied, self.scope)
         if made and self.findings.error_count == before and not may_miss:
             self._check_met(made, node)
         return made, made is not None
@@ -165,6 +174,8 @@ class Sweep(Value):
 
     def metric(self, word: tree.Word, when: Condition | None) -> Metric | None:
         """A metric, of a stream and a direction that there are."""
+        if word.text == self.sought:
+            return self._sought_metric(word.text)
         metric = metric_of(word, tuple(self.streams), self.scope)
         if metric and metric.stream:
             self.check_stream(metric.stream, word, when)
@@ -175,6 +186,11 @@ class Sweep(Value):
             )
             return None
         return metric
+
+    def _sought_metric(self, name: str) -> Metric | None:
+        """The value that is found, as a metric; None where the axis is wrong."""
+        values = values_of(name, self.matrix.axes)
+        return Metric(name=name, sought=kind_of(name, values[0])) if values else None
 
     def _has(self, metric: Metric, when: Condition | None) -> bool:
         """Whether any run that is meant has I/O of the metric's direction."""

@@ -11,6 +11,7 @@ from ioplan.language.check.outputs import charts_of, expectations_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
+from ioplan.language.check.seek.seek_clause import at_highest, axis_node, seek_of
 from ioplan.language.check.steady_clause import rounds_of
 from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.stream_rules import alternatives
@@ -23,6 +24,7 @@ from ioplan.language.foreign_words import WRITTEN
 from ioplan.language.plan import (
     After,
     Amount,
+    Axis,
     IdleTemplate,
     Ref,
     RepeatTemplate,
@@ -157,24 +159,34 @@ def checked(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
     """The checked test, or None after errors."""
     findings = scope.findings
     before = findings.error_count
-    sweep = sweep_of(_all(tree.Vary, node), _rests(node), scope)
+    seeks = _all(tree.Seek, node)[:1]
+    sweep = sweep_of(
+        [*_all(tree.Vary, node), *map(axis_node, seeks)], _rests(node), scope
+    )
+    axes = sweep.matrix.axes
     checker = StepChecker(sweep)
     steps = checker.steps(s for s in node.statements if isinstance(s, tree.Step))
+    for seek in seeks:
+        sweep = at_highest(sweep, seek.name.text)
     check_size(steps, sweep, node.title.span)
     sweep = skipping(sweep, _all(tree.Skip, node))
     complete = findings.error_count == before
     sweep = replace(sweep, runs=tuple(checker.runs), complete=complete)
     note_used(steps, sweep)
-    made = _test(node, sweep, steps, time_scale)
+    made = _test(node, sweep, axes, steps, time_scale)
     check_used(sweep)
     _check_runs(node, findings)
     return made if findings.error_count == before else None
 
 
 def _test(
-    node: tree.Test, sweep: Sweep, steps: list[StepTemplate], time_scale: float
+    node: tree.Test,
+    sweep: Sweep,
+    axes: tuple[Axis, ...],
+    steps: list[StepTemplate],
+    time_scale: float,
 ) -> Test:
-    """The test, right or wrong."""
+    """The test, right or wrong; `axes` have all values of the one that is sought."""
     has_rounds = bool(_all(tree.Rounds, node))
     after = _one(tree.After, "after", node, sweep.findings)
     start = after and after_of(after, sweep, has_rounds, time_scale)
@@ -183,13 +195,19 @@ def _test(
         sweep.findings.error(
             "either the rounds or a run goes on until steady, not both", rounds.span
         )
+    seek = _one(tree.Seek, "seek", node, sweep.findings)
+    if rounds and seek:
+        sweep.findings.error(
+            "a test has rounds or a seek, not both", seek.span, "make it two tests"
+        )
     return Test.model_construct(
         title=node.title.text,
         after=start,
-        axes=sweep.matrix.axes,
+        axes=tuple(a for a in sweep.matrix.axes if a.names != (sweep.sought,)),
         steps=tuple(steps),
         skip=sweep.matrix.skips,
         rounds=rounds and rounds_of(rounds, sweep),
+        seek=seek and seek_of(seek, axes, steps, sweep),
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
         text=node.span.text,

@@ -150,6 +150,24 @@ class Builder:
     def rounds(self, meta: Extent, parts: list[Any]) -> tree.Rounds:
         return tree.Rounds(self.at(meta), tuple(parts))
 
+    def seek(self, meta: Extent, parts: list[Any]) -> tree.Seek:
+        goal, name, *rest = parts
+        elements = [part for part in rest if isinstance(part, tree.Element)]
+        share, where, *options = rest[len(elements) :]
+        return tree.Seek(
+            self.at(meta),
+            self.word(goal),
+            self.word(name),
+            tuple(elements),
+            share,
+            where,
+            tuple(options),
+        )
+
+    def knee_share(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        found: tree.Atom = parts[0]
+        return found
+
     def expect(self, meta: Extent, parts: list[Any]) -> tree.Expect:
         metric, operator, limit, baseline, condition = parts
         return tree.Expect(
@@ -286,6 +304,9 @@ class Builder:
     until = _clause("until")
     least = _clause("at least")
     most = _clause("at most")
+    within = _clause("within")
+    most_runs = _clause("at most")
+    confirm = _clause("confirm")
     over = _clause("over")
     range = _clause("range")
     slope = _clause("slope")

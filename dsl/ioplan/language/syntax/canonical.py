@@ -90,6 +90,8 @@ def _rest(node: tree.Statement) -> list[str]:
             return when(node.condition)
         case tree.Rounds():
             return listed([clause(c) for c in node.clauses])
+        case tree.Seek():
+            return _seek(node)
         case tree.Expect():
             return _expect(node)
         case tree.Chart():
@@ -100,6 +102,22 @@ def _rest(node: tree.Statement) -> list[str]:
 def _axes(node: tree.Vary) -> str:
     names = ", ".join(name.text for name in node.names)
     return names if len(node.names) == 1 else f"({names})"
+
+
+def _seek(node: tree.Seek) -> list[str]:
+    pieces = behind(
+        f"{node.goal.text} {node.name.text} in", commas(map(element, node.elements))
+    )
+    if node.share:
+        pieces[-1] += f" of {atom(node.share)}"
+    if node.where:
+        pieces += behind("where", condition(node.where))
+    return listed([pieces, *map(_seek_option, node.options)])
+
+
+def _seek_option(node: tree.Clause) -> list[str]:
+    runs = " runs" if node.kind == "at most" else ""
+    return [f"{node.kind} {atom(node.atoms[0])}{runs}"]
 
 
 def _expect(node: tree.Expect) -> list[str]:

@@ -16,7 +16,7 @@ ITEM_WORDS = (
 )
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
-    *("chart", "purge", "write"),
+    *("seek", "chart", "purge", "write"),
 )
 PATTERNS = ("random", "sequential")
 """Words that begin a workload, and so are no names either."""

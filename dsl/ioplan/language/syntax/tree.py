@@ -139,6 +139,20 @@ class Rounds(Node):
     clauses: tuple[Clause, ...]
 
 
+class Seek(Node):
+    """`seek highest rate in 1_000 iops..2_000_000 iops where p99 <= 1ms, within 3%`.
+
+    `share` is the `of 90%` of a knee.
+    """
+
+    goal: Word
+    name: Word
+    elements: tuple[Element, ...]
+    share: Atom | None
+    where: Condition | None
+    options: tuple[Clause, ...]
+
+
 class Expect(Node):
     """`expect read.p99 < 2ms when qd == 32`."""
 
@@ -161,7 +175,7 @@ class Chart(Node):
     scales: tuple[Word, ...]
 
 
-Statement = After | Run | Idle | Repeat | Vary | Skip | Rounds | Expect | Chart
+Statement = After | Run | Idle | Repeat | Vary | Skip | Rounds | Seek | Expect | Chart
 Prepare = Purge | Write | Idle | Named
 
 

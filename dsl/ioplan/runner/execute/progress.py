@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from ioplan.job import SECOND_NS, Job, JobStream, Progress
-from ioplan.measure.steady_state import SteadyWatch
 from ioplan.records.record import Interval
 from ioplan.runner.observer import SessionObserver
 
@@ -37,14 +37,21 @@ def _covered_bytes(stream: JobStream) -> int:
     return stream.region_bytes - left_out
 
 
+class RunWatch(Protocol):
+    """Says when a run has gone on long enough: it is steady, or decided."""
+
+    def add(self, progress: Progress) -> bool:
+        """Take an interval; True once it is enough."""
+
+
 class ProgressReporter:
     """Reports the intervals of one run to the observer, with the fraction done.
 
-    Where a run goes on until it is steady, `watch` says when.
+    Where what a run measures ends it, `watch` says when.
     """
 
     def __init__(
-        self, job: Job, observer: SessionObserver, watch: SteadyWatch | None = None
+        self, job: Job, observer: SessionObserver, watch: RunWatch | None = None
     ) -> None:
         self.job, self.observer, self.watch = job, observer, watch
         self.moved_bytes = 0

@@ -1,0 +1,70 @@
+"""Checks the `where` of a seek: what must hold of a run for a value to count."""
+
+from __future__ import annotations
+
+from ioplan.language.check.outputs import limit_of
+from ioplan.language.check.sweep import Sweep
+from ioplan.language.metric import HOST, Metric
+from ioplan.language.plan import Demand
+from ioplan.language.syntax import tree
+
+AFTERWARDS = (*HOST, "verified", "min", "stddev")
+"""Known once a run is over; of a seek each run is judged while it goes on."""
+
+
+def demands_of(node: tree.Condition, sweep: Sweep) -> tuple[Demand, ...]:
+    """The parts of the condition, those without errors."""
+    if isinstance(node, tree.Comparison):
+        made = _demand(node, sweep)
+        return (made,) if made else ()
+    if node.operator != "and":
+        sweep.findings.error(
+            f"a seek asks that all of its parts hold: {node.operator!r} has no place",
+            node.span,
+            "write: where p99 <= 1ms and iops >= 500 iops",
+        )
+        return ()
+    return tuple(one for part in node.parts for one in demands_of(part, sweep))
+
+
+def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
+    metric = _metric(node.name, sweep)
+    if not isinstance(node.value, tree.Atom):
+        sweep.findings.error(
+            f"{node.name.text} is compared with one value", node.value.span
+        )
+        return None
+    limit = sweep.scope.quantity(node.value, "what a seek asks for")
+    if metric is None or limit is None:
+        return None
+    value = sweep.scope.parameters.guarded(
+        node.value.span, lambda: limit_of(limit, metric, of_baseline=False)
+    )
+    if value is None:
+        return None
+    return Demand(
+        metric=metric,
+        operator=node.operator.text,
+        limit=value,
+        text=node.span.one_line,
+    )
+
+
+def _metric(word: tree.Word, sweep: Sweep) -> Metric | None:
+    if word.text == sweep.sought:
+        sweep.findings.error(
+            f"{word.text!r} is what is sought",
+            word.span,
+            "its bounds say between which values: in A..B",
+        )
+        return None
+    metric = sweep.metric(word, None)
+    if metric and metric.name in AFTERWARDS:
+        sweep.findings.error(
+            f"{metric.name!r} is known when a run is over, and a seek judges a run "
+            f"while it goes on",
+            word.span,
+            "ask for it of what was found: expect …",
+        )
+        return None
+    return metric

@@ -1,0 +1,190 @@
+"""Checks `seek`: the axis that is sought, its bounds, and how surely it is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioplan.core.value import replace
+from ioplan.language.bind.matrix import Matrix
+from ioplan.language.check.axis_names import kind_of, values_of
+from ioplan.language.check.seek.demands import demands_of
+from ioplan.language.check.sweep import Sweep
+from ioplan.language.clause_table import AXIS_FIELDS
+from ioplan.language.fields import count, of_kind, percent
+from ioplan.language.plan import Axis, CellValue, Goal, RunTemplate, Seek, StepTemplate
+from ioplan.language.quantity import Kind, Quantity, QuantityError
+from ioplan.language.syntax import tree
+
+WORDED = ("pattern", "region", "align", "data", "workload")
+"""Fields whose values have no order that could be sought in."""
+ORDERED = tuple(field for field in AXIS_FIELDS if field not in WORDED)
+GOALS: dict[str, Goal] = {"highest": "highest", "lowest": "lowest", "knee": "knee"}
+MOST_PROBES = 1000
+
+
+def axis_node(node: tree.Seek) -> tree.Vary:
+    """A seek as the axis that it decides: both ends of its range, or its values."""
+    elements = node.elements
+    if len(elements) == 1 and elements[0].kind == "span":
+        ends = {atom.text: atom for atom in elements[0].atoms}.values()
+        elements = tuple(tree.Element(end.span, "single", (end,)) for end in ends)
+    return tree.Vary(node.span, (node.name,), elements)
+
+
+def at_highest(sweep: Sweep, name: str) -> Sweep:
+    """The sweep with one value of the sought axis, which no condition may ask for."""
+    axes = tuple(
+        replace(axis, values=axis.values[-1:]) if axis.names == (name,) else axis
+        for axis in sweep.matrix.axes
+    )
+    return replace(sweep, matrix=Matrix(axes, sweep.matrix.skips), sought=name)
+
+
+def seek_of(
+    node: tree.Seek, axes: tuple[Axis, ...], steps: list[StepTemplate], sweep: Sweep
+) -> Seek | None:
+    """The seek, or None after errors; `axes` have all values of the sought one."""
+    before = sweep.findings.error_count
+    values = values_of(node.name.text, axes[-1:])
+    kind = _kind_of(node, values, sweep)
+    _check_steps(node, steps, sweep)
+    _check_said(node, sweep)
+    where = demands_of(node.where, sweep) if node.where else ()
+    options = _options(node, sweep)
+    if sweep.findings.error_count > before or kind is None:
+        return None
+    is_range = node.elements[0].kind == "span"
+    return Seek(
+        goal=GOALS[node.goal.text],
+        axis=node.name.text,
+        kind=kind,
+        lowest=values[0],
+        highest=values[-1],
+        values=() if is_range else tuple(values),
+        where=where,
+        text=node.span.one_line,
+        **options,
+    )
+
+
+def _kind_of(node: tree.Seek, values: list[CellValue], sweep: Sweep) -> Kind | None:
+    """The kind of the axis, if it can be sought between these values."""
+    name = node.name
+    if not values:
+        return None
+    keys = [value.key for value in values if not isinstance(value.key, str)]
+    if len(keys) < len(values):
+        sweep.findings.error(
+            f"{name.text!r} has no order, so no highest value",
+            name.span,
+            f"a seek finds a number: {' '.join(ORDERED)}, or a param",
+        )
+        return None
+    if keys != sorted(keys):
+        first, last = values[0].text, values[-1].text
+        sweep.findings.error(
+            "the values of a seek go upwards",
+            node.elements[0].span,
+            f"did you mean {last}..{first}?" if len(values) == 2 else "",
+        )
+        return None
+    if len(values) < 2 or not keys[0] > 0:
+        sweep.findings.error(
+            "a seek goes from a value above 0 to a higher one",
+            node.elements[0].span,
+        )
+        return None
+    return kind_of(name.text, values[0])
+
+
+def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> None:
+    """A value is judged by one run, which goes on for a time."""
+    if not sweep.runs:
+        return
+    if len(steps) != 1 or not isinstance(steps[0], RunTemplate):
+        sweep.findings.error(
+            "a test with a seek has one step, a run",
+            node.span,
+            "put it in a test alone",
+        )
+        return
+    run = steps[0]
+    if run.rule or run.limit is not None or run.passes is not None:
+        sweep.findings.error(
+            "a seek decides when its runs end, so they have a time",
+            run.span,
+            "write for example: for 30s",
+        )
+
+
+def _check_said(node: tree.Seek, sweep: Sweep) -> None:
+    """What goes with which goal, and that a range stands alone."""
+    ranges = [one for one in node.elements if one.kind == "span"]
+    if ranges and len(node.elements) > 1:
+        sweep.findings.error(
+            "a seek has one range, or a list of values", ranges[-1].span
+        )
+    is_knee = node.goal.text == "knee"
+    if is_knee and node.where:
+        sweep.findings.error(
+            "a knee is found by the throughput alone",
+            node.where.span,
+            "write: seek highest … where …, or leave the condition out",
+        )
+    if not is_knee and not node.where:
+        sweep.findings.missing(
+            f"the {node.goal.text} {node.name.text} of what?",
+            node.span,
+            node.span,
+            "add what must hold: where p99 <= 1ms",
+        )
+    if node.share and not is_knee:
+        sweep.findings.error("'of' belongs to a knee", node.share.span)
+
+
+def _options(node: tree.Seek, sweep: Sweep) -> dict[str, Any]:
+    """What is said of the rest, in the words of `Seek`."""
+    found: dict[str, Any] = {}
+    said: dict[str, tree.Clause] = {}
+    for clause in node.options:
+        if clause.kind in said:
+            sweep.findings.twice(repr(clause.kind), clause.span, said[clause.kind].span)
+            continue
+        said[clause.kind] = clause
+        found.update(_option(clause.kind, clause.atoms[0], sweep))
+    if node.share:
+        found.update(_option("of", node.share, sweep))
+    return found
+
+
+def _option(kind: str, atom: tree.Atom, sweep: Sweep) -> dict[str, Any]:
+    quantity = sweep.scope.quantity(atom, f"{kind!r}")
+    if quantity is None:
+        return {}
+    read = {"within": _within, "at most": _at_most, "of": _share, "confirm": _confirm}
+    made = sweep.scope.parameters.guarded(atom.span, lambda: read[kind](quantity))
+    return made or {}
+
+
+def _within(quantity: Quantity) -> dict[str, object]:
+    share = percent(quantity, "'within'")
+    if not 0.1 <= share <= 50:
+        raise QuantityError("'within' is a share from 0.1 % to 50 %", "such as 5%")
+    return {"within_percent": share}
+
+
+def _at_most(quantity: Quantity) -> dict[str, object]:
+    return {"at_most": count(quantity, "'at most'", MOST_PROBES)}
+
+
+def _share(quantity: Quantity) -> dict[str, object]:
+    share = percent(quantity, "what a knee reaches")
+    if not 1 <= share < 100:
+        raise QuantityError("a knee reaches less than 100 %", "for example of 90%")
+    return {"share_percent": share}
+
+
+def _confirm(quantity: Quantity) -> dict[str, object]:
+    if not of_kind(quantity, "'confirm'", "time").value:
+        raise QuantityError("'confirm' is more than 0")
+    return {"confirm": quantity}

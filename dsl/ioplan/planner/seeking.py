@@ -1,0 +1,72 @@
+"""A seek as a search: its bounds, how long its runs go on, and what they digest."""
+
+from __future__ import annotations
+
+from math import isclose
+
+from ioplan.language.bind.bind import scaled_ns
+from ioplan.language.bind.sought import step_of
+from ioplan.language.plan import Seek
+from ioplan.planner.run_id import digest, set_fields
+from ioplan.planner.steps import Length
+from ioplan.seek.grid import WITHIN, Bounds
+from ioplan.workload import Workload
+
+CONFIRM_RUNS = 4
+"""How many times as long as the run the confirmation is, where the plan is silent."""
+
+
+def bounds_of(seek: Seek, workload: Workload) -> Bounds:
+    """What a search may try in a cell of this workload."""
+    step = step_of(seek.kind)
+    if seek.axis.rpartition(".")[2] == "qd":
+        step = _shared_depth(seek, workload)
+    exact = seek.within_percent is None and seek.kind in ("number", "passes")
+    within = WITHIN if seek.within_percent is None else seek.within_percent / 100
+    return Bounds(
+        lowest=float(seek.lowest.key),
+        highest=float(seek.highest.key),
+        within=0.0 if exact else within,
+        step=step,
+        direction="lowest" if seek.goal == "lowest" else "highest",
+        at_most=seek.at_most,
+        values=tuple(float(value.key) for value in seek.values),
+    )
+
+
+def _shared_depth(seek: Seek, workload: Workload) -> float:
+    """What depths are multiples of: the threads, where they share the depth."""
+    qd = seek.lowest.attributes and seek.lowest.attributes.get("qd")
+    for stream in workload.streams:
+        if qd and stream.qd != qd and isclose(stream.qd * stream.threads, qd):
+            return float(stream.threads)
+    return 1.0
+
+
+def probe_length(
+    seek: Seek, asked: Length, time_scale: float, phase: str
+) -> tuple[Length, int]:
+    """How long a probe goes on at most, and at least, in ns.
+
+    Nothing decides the probe of a knee, and nothing a confirmation, before its time.
+    """
+    assert asked.run_ns, "the checker lets only runs of a time seek"
+    confirm_ns = CONFIRM_RUNS * asked.run_ns
+    if seek.confirm:
+        confirm_ns = max(asked.run_ns, scaled_ns(seek.confirm, time_scale))
+    longest = asked._replace(run_ns=confirm_ns)
+    if phase == "confirm":
+        return longest, confirm_ns
+    return (asked if seek.goal == "knee" else longest), asked.run_ns
+
+
+def seek_digest(seek: Seek) -> str:
+    """What is sought, by what it says: defaults are left out."""
+    where = ",".join(f"{d.metric} {d.operator} {d.limit:g}" for d in seek.where)
+    listed = ",".join(value.text for value in seek.values)
+    fields = set_fields(
+        within=seek.within_percent, at_most=seek.at_most, values=listed, where=where
+    )
+    share = [f"share={seek.share_percent}"] if seek.goal == "knee" else []
+    ends = (seek.lowest.text, seek.highest.text)
+    return digest(seek.goal, seek.axis, *ends, *fields, *share)

@@ -1,0 +1,184 @@
+"""The seek of one cell: which probe is next, and what all of their records tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ioplan.language.bind.sought import sought_value
+from ioplan.language.metric import UNITS
+from ioplan.language.plan import Axis, Seek, Test
+from ioplan.measure.measurement import Measurement
+from ioplan.planner.steps import SeekOf
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.seek import Found, Probed
+from ioplan.seek.knee import Knee, KneeSearch
+from ioplan.seek.search import Finding, Probe, Search
+
+CONFIDENCE_PERCENT = 95.0
+
+
+class CellSeek:
+    """A search and the records of its probes."""
+
+    def __init__(self, step: SeekOf, start: float | None) -> None:
+        self.step = step
+        knee, share = step.seek.goal == "knee", step.seek.share_percent / 100
+        self.search: Search | KneeSearch
+        self.search = (
+            KneeSearch(step.bounds, share) if knee else Search(step.bounds, start)
+        )
+        self.records: list[RunRecord] = []
+
+    def next_probe(self) -> Probe | None:
+        """What is to be tried now; None when the search has ended."""
+        return self.search.next_probe()
+
+    def add(self, record: RunRecord) -> None:
+        """The record of that probe."""
+        probed = record.asked.seek
+        assert probed and probed.decision, "a probe that failed ends the seek"
+        self.records.append(record)
+        if isinstance(self.search, KneeSearch):
+            self.search.answer(_throughput(record, self.step.seek.axis))
+        elif probed.decision != "measured":
+            self.search.answer(probed.decision)
+
+    @property
+    def finding(self) -> Finding:
+        """What is known so far."""
+        found = self.search.finding()
+        return found.finding if isinstance(found, Knee) else found
+
+    @property
+    def value(self) -> float | None:
+        """What was found."""
+        return self.finding.value
+
+    @property
+    def confirming(self) -> RunRecord | None:
+        """The last record at the value that was found: its figures stand for it."""
+        value = self.value
+        found = (one for one in reversed(self.records) if value_of(one) == value)
+        return next(found, None)
+
+    def found(self) -> Found:
+        """What a record says of it."""
+        seek, finding = self.step.seek, self.finding
+        upward = seek.goal == "highest"
+        value, limit = finding.value, finding.upper if upward else finding.lower
+        limit = None if limit == value else limit
+        return Found(
+            seek=seek.text,
+            axis=seek.axis,
+            value=value,
+            unit=UNITS[seek.kind],
+            text=_text(seek, value),
+            yes_at=value,
+            no_at=limit,
+            no_text=_text(seek, limit),
+            confirmed=finding.confirmed,
+            monotone=finding.monotone,
+            confidence_percent=CONFIDENCE_PERCENT,
+            undecided=sum(one.answer == "undecided" for one in finding.probes),
+            probes=len(finding.probes),
+            bytes=sum(_moved_bytes(one) for one in self.records),
+            run_s=sum(one.run_s for one in self.records),
+        )
+
+    def record(self, seq: int) -> RunRecord:
+        """The record of what was found, as the next of its session."""
+        confirming = self.confirming
+        base = confirming or self.records[-1]
+        run = self.step.finding
+        place: dict[str, Any] = {"kind": "run", "cell": run.cell_text, "seek": None}
+        return base.model_copy(
+            update={
+                "seq": seq,
+                "run_id": run.run_id,
+                "asked": base.asked.model_copy(update=place),
+                "found": self.found(),
+                **({} if confirming else _no_figures()),
+            }
+        )
+
+
+def _no_figures() -> dict[str, Any]:
+    """Where nothing was found, no run stands for it."""
+    empty = Measurement()
+    return {
+        "run_s": 0.0,
+        "streams": (),
+        "directions": {},
+        "total": empty.total,
+        "cpu": None,
+        "cpu_percent": None,
+        "telemetry": None,
+        "warnings": (),
+    }
+
+
+NO_DETAIL = RunDetail()
+
+
+def value_of(record: RunRecord) -> float | None:
+    """The value that a probe tried."""
+    return record.asked.seek.value if record.asked.seek else None
+
+
+def _text(seek: Seek, value: float | None) -> str:
+    return "" if value is None else sought_value(seek, value).text
+
+
+def _throughput(record: RunRecord, axis: str) -> float:
+    """I/Os per second; bytes, where their size is what is sought."""
+    by_bytes = axis.rpartition(".")[2] == "size"
+    parts = record.directions.values()
+    return sum(one.bandwidth_bytes_per_s if by_bytes else one.iops for one in parts)
+
+
+def _moved_bytes(record: RunRecord) -> int:
+    return sum(part.bytes for part in record.directions.values())
+
+
+def probed(step: SeekOf, probe: Probe) -> Probed:
+    """What the record of a probe says of it, before it is decided."""
+    return Probed(
+        axis=step.seek.axis,
+        value=probe.value,
+        unit=UNITS[step.seek.kind],
+        phase=probe.phase,
+        number=probe.number,
+    )
+
+
+class Neighbours:
+    """What the cells of a test have found so far: where the next begins."""
+
+    def __init__(self, test: Test | None = None) -> None:
+        self.test = test
+        self.found: dict[tuple[int, ...], float] = {}
+
+    def add(self, step: SeekOf, value: float | None) -> None:
+        """A cell's answer."""
+        if value is not None:
+            self.found[self._place(step)] = value
+
+    def start(self, step: SeekOf) -> float | None:
+        """The answer of the latest cell that is one step of one axis away."""
+        place = self._place(step)
+        near = (v for at, v in reversed(self.found.items()) if _is_next(at, place))
+        return next(near, None)
+
+    def _place(self, step: SeekOf) -> tuple[int, ...]:
+        return tuple(_rows(step.test.axes, step))
+
+
+def _rows(axes: tuple[Axis, ...], step: SeekOf) -> Iterator[int]:
+    """Where a cell is on each axis."""
+    for axis in axes:
+        yield axis.values.index(tuple(step.cell[name] for name in axis.names))
+
+
+def _is_next(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) == 1

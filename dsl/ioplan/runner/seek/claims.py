@@ -1,0 +1,169 @@
+"""The condition of a seek as claims of statistics, and what an interval adds to each.
+
+A percentile below a limit is a claim on the share of the I/Os that are slower. An open
+loop is held to its rate, unsaid: it is reached, and no backlog grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
+from ioplan.language.metric import Metric
+from ioplan.language.plan import OPERATORS, Demand, Seek
+from ioplan.measure.histogram import Histogram, bucket_index
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.metrics import Sample, figure
+from ioplan.measure.steady_state import Part
+from ioplan.planner.estimate import iops_of, mean_bytes
+from ioplan.seek.decide import Claim, Point
+from ioplan.workload import DIRECTIONS
+
+REACHED = 0.99
+"""A rate that is not reached to this share is not borne."""
+GROWTH = 0.001
+"""A backlog that grows by more than this share of the arrivals is one that grows."""
+AT_MOST, AT_LEAST = ("<", "<="), (">", ">=")
+
+Reader = Callable[[Progress], Point]
+
+
+class Judged(NamedTuple):
+    """A claim, and what reads its points from intervals."""
+
+    claim: Claim
+    read: Reader
+
+
+def judged(seek: Seek, job: Job) -> list[Judged]:
+    """All that a probe is judged by: nothing, if it is one of a knee."""
+    if seek.goal == "knee":
+        return []
+    rated = [one for stream in job.streams if stream.rate for one in _rate(stream)]
+    return [*map(_demand, seek.where), *rated]
+
+
+def _demand(demand: Demand) -> Judged:
+    metric, is_bound = demand.metric, demand.operator in (*AT_MOST, *AT_LEAST)
+    if not is_bound or metric.name in ("max", "errors"):
+        claim = Claim(demand.text, "comparison", demand.limit)
+        return Judged(claim, _Comparison(demand))
+    at_most = demand.operator in AT_MOST
+    if metric.percent is not None:
+        share = 1 - metric.percent / 100
+        claim = Claim(demand.text, "share", share, at_most)
+        return Judged(claim, _slower(metric, demand.limit))
+    claim = Claim(demand.text, "ratio", demand.limit, at_most)
+    return Judged(claim, _mean(metric) if metric.name == "mean" else _per_s(metric))
+
+
+def _counts(metric: Metric, progress: Progress) -> Iterator[Counts]:
+    """The counts of an interval that a metric looks at; trims only if it names them."""
+    for stream in progress.streams:
+        if metric.stream in (None, stream.name):
+            yield from (
+                stream.directions[direction]
+                for direction in DIRECTIONS
+                if direction in stream.directions
+                if direction == (metric.direction or direction)
+                if metric.direction or direction != "trim"
+            )
+
+
+def _slower(metric: Metric, limit_ns: float) -> Reader:
+    """How many I/Os took longer, of how many: by the buckets above the limit's own."""
+    edge = bucket_index(int(limit_ns))
+
+    def read(progress: Progress) -> Point:
+        found = [Histogram.of(one.bins) for one in _counts(metric, progress)]
+        slower = sum(int(one.count[one.index > edge].sum()) for one in found)
+        return Point(float(slower), float(sum(one.total for one in found)))
+
+    return read
+
+
+def _mean(metric: Metric) -> Reader:
+    def read(progress: Progress) -> Point:
+        found = list(_counts(metric, progress))
+        return Point(
+            float(sum(one.sum_ns for one in found)),
+            float(sum(one.ios for one in found)),
+        )
+
+    return read
+
+
+def _per_s(metric: Metric) -> Reader:
+    def read(progress: Progress) -> Point:
+        found = _counts(metric, progress)
+        by_ios = metric.name == "iops"
+        amount = sum(one.ios if by_ios else one.bytes for one in found)
+        return Point(float(amount), progress.interval_ns / SECOND_NS)
+
+    return read
+
+
+class _Comparison:
+    """The figure of all intervals so far, beside its limit."""
+
+    def __init__(self, demand: Demand) -> None:
+        self.demand, self.whole = demand, Measurement()
+
+    def __call__(self, progress: Progress) -> Point:
+        self.whole.add(progress)
+        demand, value = self.demand, self._value()
+        if value is None:
+            return Point()
+        holds = OPERATORS[demand.operator](value, demand.limit)
+        only_grows = demand.metric.name in ("max", "errors")
+        lost = only_grows and value > demand.limit and demand.operator not in AT_LEAST
+        return Point(value, 1.0, holds=holds, lost=lost and not holds)
+
+    def _value(self) -> float | None:
+        whole = self.whole
+        parts = (whole.total, whole.directions, whole.streams)
+        part = Part(whole.run_ns / SECOND_NS, *parts)
+        return figure(self.demand.metric, [Sample(part, whole.detail)]).value
+
+
+def _rate(stream: JobStream) -> Iterator[Judged]:
+    """What an open loop is held to; a rate that none can tell from is borne."""
+    assert stream.rate
+    wanted = iops_of(stream.rate, _mean_bytes(stream)) * max(1, len(stream.hosts))
+
+    def done(progress: Progress) -> Point:
+        found = (one for s in _named(stream, progress) for one in s.directions.values())
+        ios = sum(one.ios + one.errors for one in found)
+        return Point(float(ios), progress.interval_ns / SECOND_NS)
+
+    name = "rate" if stream.name == "main" else f"{stream.name}.rate"
+    yield Judged(
+        Claim(f"{name} reached", "ratio", REACHED * wanted, False, proven=False), done
+    )
+    claim = Claim(f"{name} without a growing backlog", "difference", proven=False)
+    yield Judged(claim, _Backlog(stream, GROWTH * wanted))
+
+
+class _Backlog:
+    """By how much the backlog of a stream grew, beyond what may be by chance."""
+
+    def __init__(self, stream: JobStream, slack_iops: float) -> None:
+        self.stream, self.slack_iops, self.before = stream, slack_iops, 0
+
+    def __call__(self, progress: Progress) -> Point:
+        level = sum(one.backlog_ios for one in _named(self.stream, progress))
+        grown, self.before = level - self.before, level
+        return Point(grown - self.slack_iops * progress.interval_ns / SECOND_NS, 1.0)
+
+
+def _named(stream: JobStream, progress: Progress) -> list[StreamCounts]:
+    return [one for one in progress.streams if one.name == stream.name]
+
+
+def _mean_bytes(stream: JobStream) -> float:
+    """The mean size of an I/O: a rate in bytes is one of I/Os by it."""
+    reads = stream.read_percent / 100
+    return reads * mean_bytes(stream.read_sizes) + (1 - reads) * mean_bytes(
+        stream.write_sizes
+    )

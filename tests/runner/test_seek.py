@@ -1,0 +1,181 @@
+"""A seek on a drive of known limits: its probes, what it finds, and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, part, played
+
+from ioplan.job import Event, Failure, Progress, Result, Started
+from ioplan.planner.estimate import with_repetitions
+from ioplan.planner.unfold import unfold
+from ioplan.records.record import RunRecord
+from ioplan.records.seek import Found, Probed
+from ioplan.runner.finished_runs import FinishedRuns
+
+__all__ = ["bench"]
+
+SEEK = """test "T" {
+  run    random 4KiB 100/0 for 2s
+  seek   lowest qd in 1..64 where iops >= 890 iops
+  expect qd <= 16
+  expect iops >= 890 iops
+}"""
+CELLS = """test "T" {
+  run    random 100/0 for 2s
+  vary   size in 4KiB, 8KiB
+  seek   lowest qd in 1..64 where iops >= 890 iops
+}"""
+
+
+def by_depth(iops: int, fails: int = 0, most: int = 10_000) -> Script:
+    """So many IOPS for each outstanding I/O, and no more; a run may fail."""
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        if run.job.run_ns is None:
+            yield from played(run, 1000)
+            return
+        yield Started(mode="scripted")
+        if run.number == fails:
+            yield Failure(cause="device-error", message="broke")
+            return
+        job, rate = run.job, min(most, iops * run.job.streams[0].qd)
+        ios, done = round(rate * job.interval_ns / 1e9), 0
+        for number in range(1, (job.run_ns or 0) // job.interval_ns + 1):
+            if run.stopped:
+                break
+            done = number
+            yield Progress(
+                t_ns=number * job.interval_ns,
+                interval_ns=job.interval_ns,
+                streams=(part(ios),),
+            )
+        yield Result(
+            run_ns=done * job.interval_ns,
+            stopped=run.stopped,
+            streams=(part(done * ios),),
+        )
+
+    return script
+
+
+def probes(bench: Bench) -> list[Probed]:
+    return [one.asked.seek for one in bench.records if one.asked.seek]
+
+
+def found(record: RunRecord) -> Found:
+    assert record.found
+    return record.found
+
+
+def values(bench: Bench) -> list[tuple[float, str, str]]:
+    return [(one.value, one.phase, one.decision) for one in probes(bench)]
+
+
+def test_probes_and_what_they_find_are_records(bench: Bench) -> None:
+    assert bench.go(SEEK, by_depth(100)).status == "ok"
+    *tried, last = bench.records
+    assert {one.asked.kind for one in tried} == {"probe"} and last.asked.kind == "run"
+    assert values(bench) == [
+        (1, "bracket", "no"),
+        (2, "bracket", "no"),
+        (4, "bracket", "no"),
+        (8, "bracket", "no"),
+        (16, "bracket", "yes"),
+        (12, "bisect", "yes"),
+        (10, "bisect", "yes"),
+        (9, "bisect", "yes"),
+        (9, "confirm", "yes"),
+    ]
+    assert (found(last).value, found(last).no_at) == (9, 8)
+    assert found(last).confirmed and found(last).monotone
+    assert found(last).probes == len(tried)
+    assert found(last).bytes == sum(one.total.bytes for one in tried)
+    assert last.total == tried[-1].total and last.asked.cell == {}
+    assert [one.outcome for one in last.verdicts] == ["held", "held"]
+    assert last.verdicts[0].actual == 9
+
+
+def test_a_probe_ends_when_it_is_decided(bench: Bench) -> None:
+    bench.go(SEEK, by_depth(100))
+    took = {
+        (one.asked.cell["qd"], one.asked.seek.phase): one.run_s
+        for one in bench.records
+        if one.asked.seek
+    }
+    assert took["1", "bracket"] < 2, "a clear no needs not all of the run"
+    assert 1.99 < took["16", "bracket"] < 2.5, "a yes needs the run"
+    assert took["9", "confirm"] >= 7.9, "four times the run"
+
+
+def test_the_id_of_a_finding_is_of_the_seek_as_written(bench: Bench) -> None:
+    bench.go(SEEK, by_depth(100))
+    first = bench.records[-1]
+    bench.go(SEEK, by_depth(200))
+    second = bench.records[-1]
+    assert found(first).value != found(second).value
+    assert first.run_id == second.run_id
+    bench.go(SEEK.replace("890 iops\n  expect q", "800 iops\n  expect q"))
+    assert bench.records[-1].run_id != first.run_id
+
+
+def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:
+    outcome = bench.go(SEEK, by_depth(1))
+    last = bench.records[-1]
+    assert found(last).value is None and last.total.ios == 0
+    assert outcome.verdicts["failed"] == 1 and outcome.status == "ok"
+    assert last.verdicts[0].why == "no qd holds"
+
+
+def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:
+    bench.go(CELLS, by_depth(100))
+    tried = [one for one in bench.records if one.asked.seek]
+    second = [one.asked.seek for one in tried if one.asked.cell["size"] == "8KiB"]
+    assert [one.value for one in second if one] == [9, 5, 7, 8, 9]
+
+
+def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
+    """As `resume` does: the answers of the finished probes are told again."""
+    bench.go(CELLS, by_depth(100, fails=5))
+    before = bench.records
+    assert [one.status for one in before] == ["ok"] * 4 + ["failed"]
+    bench.drive.started = 0
+    outcome = bench.go(CELLS, by_depth(100), finished_runs=FinishedRuns(before))
+    assert outcome.reused == 4
+    assert values(bench)[0] == (16, "bracket", "yes")
+    whole = [*before[:4], *bench.records]
+    bench.go(CELLS, by_depth(100))
+    assert [one.run_id for one in whole] == [one.run_id for one in bench.records]
+
+
+def test_the_state_is_renewed_between_probes(bench: Bench) -> None:
+    body = SEEK.replace("100/0", "0/100").replace("{\n", "{\n after filled\n", 1)
+    bench.go(FILLED + body, by_depth(100))
+    assert sum(one.asked.kind == "prepare" for one in bench.records) == 1
+    each = body.replace("after filled", "after filled before each run")
+    bench.go(FILLED + each, by_depth(100))
+    prepared = sum(one.asked.kind == "prepare" for one in bench.records)
+    assert prepared == len(probes(bench)) == 9, bench.store.events("s2")
+
+
+def test_no_seek_takes_more_probes_than_the_plan_says(bench: Bench) -> None:
+    for iops in (1, 29, 449):
+        bench.go(SEEK, by_depth(iops))
+        assert bench.context
+        steps = list(with_repetitions(unfold(bench.context.plan)))
+        assert len(probes(bench)) <= sum(times for _, times in steps)
+
+
+KNEE = """test "T" {
+  run  random 4KiB 100/0 for 2s
+  seek knee qd in 1..64 of 90%
+}"""
+
+
+def test_a_knee_is_the_depth_that_reaches_a_share_of_the_highest(bench: Bench) -> None:
+    bench.go(KNEE, by_depth(100, most=2000))
+    last = bench.records[-1]
+    assert (found(last).value, found(last).no_at) == (18, 17)
+    assert {decision for _, _, decision in values(bench)} == {"measured"}
+    assert all(1.99 < one.run_s <= 2 for one in bench.records[:-2])
+    assert last.run_s > 7.9 and found(last).confirmed
