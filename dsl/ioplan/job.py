@@ -67,14 +67,17 @@ def job_streams(
 ) -> tuple[JobStream, ...]:
     """Give each stream its region in whole logical blocks of the target."""
 
-    def edge(percent: float) -> int:
-        return int(capacity_bytes * percent / 100) // block_bytes * block_bytes
+    def edge(percent: float, more_bytes: int) -> int:
+        beyond = int(capacity_bytes * percent / 100) + more_bytes
+        return beyond // block_bytes * block_bytes
 
     return tuple(
         JobStream.model_construct(
             **stream.__dict__,
-            region_start_bytes=edge(stream.region.start_percent),
-            region_end_bytes=edge(stream.region.end_percent),
+            region_start_bytes=edge(
+                stream.region.start_percent, stream.region.start_bytes
+            ),
+            region_end_bytes=edge(stream.region.end_percent, stream.region.end_bytes),
         )
         for stream in workload.streams
     )

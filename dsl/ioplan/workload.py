@@ -84,10 +84,19 @@ class Data(ValidatedModel):
 
 
 class Region(ValidatedModel):
-    """A part of the target, in percent of its capacity."""
+    """A part of the target: each edge is a share of its capacity and bytes beyond."""
 
     start_percent: Percent = 0.0
     end_percent: Percent = 100.0
+    start_bytes: Annotated[int, Limits(ge=0)] = 0
+    end_bytes: Annotated[int, Limits(ge=0)] = 0
+
+    def edges_percent(self, capacity_bytes: float) -> tuple[float, float]:
+        """Both edges on a target of this size, in percent of it."""
+        return (
+            min(100.0, self.start_percent + 100 * self.start_bytes / capacity_bytes),
+            min(100.0, self.end_percent + 100 * self.end_bytes / capacity_bytes),
+        )
 
 
 class Stream(ValidatedModel):

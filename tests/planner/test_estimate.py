@@ -150,3 +150,9 @@ def test_estimates_do_not_disturb_the_steps() -> None:
 def test_times_scale() -> None:
     body = "run random 4KiB 100/0 for 100s, warmup 10s\n idle 20s"
     assert cost_of(body, scale=0.01).run_s == pytest.approx(1.3)
+
+
+def test_a_region_in_bytes_is_as_many_of_a_pass() -> None:
+    state = "precondition p { write random 4KiB, region 1GiB..+2GiB, 3 passes }\n"
+    cost = cost_of("after p\n run random 4KiB 100/0 for 1s", state)
+    assert cost.written_bytes == pytest.approx(3 * (2 << 30), rel=1e-9)

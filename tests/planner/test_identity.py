@@ -167,7 +167,12 @@ OTHERS = {
     ],
     "pause_ns": [1_000, 5_000_000],
     "pause_every": [2, 128],
-    "region": [Region(start_percent=50), Region(end_percent=50)],
+    "region": [
+        Region(start_percent=50),
+        Region(end_percent=50),
+        Region(start_bytes=1 << 30),
+        Region(end_percent=0, end_bytes=1 << 30),
+    ],
     "distribution": [
         Zipf(theta=0.5),
         Pareto(h=0.5),

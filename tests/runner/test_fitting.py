@@ -195,3 +195,12 @@ def test_a_region_is_measured_in_whole_blocks() -> None:
     (found,) = misfits(steps(text % (1, "0.0003")), FACTS)
     assert found.kind is Cause.TOO_SMALL
     assert "region of 0 B is smaller than one I/O of 4096 B" in found.text
+
+
+def test_a_region_in_bytes_may_end_beyond_the_target() -> None:
+    """FACTS is 1 GiB."""
+    text = 'test "A" { run random 4KiB 100/0, region 0%%..%s for 1s }'
+    assert not misfits(steps(text % "1GiB"), FACTS)
+    (found,) = misfits(steps(text % "1.5GiB"), FACTS)
+    assert found.kind is Cause.TOO_SMALL
+    assert found.text == "A: its region ends at 1536MiB, and the target at 1GiB"

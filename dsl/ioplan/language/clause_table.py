@@ -205,8 +205,17 @@ CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="region",
         forms={"region": "region 0%..50%"},
-        sets={"region": ("region.start_percent", "region.end_percent")},
-        reference=("`region 0%..50%`", "part of the target", "all"),
+        sets={
+            "region": (
+                *("region.start_percent", "region.end_percent"),
+                *("region.start_bytes", "region.end_bytes"),
+            )
+        },
+        reference=(
+            "`region 0%..50%`, `region 1GiB..5GiB`, `region 1GiB..+25%`",
+            "part of the target, from its edges, or from its start and its length",
+            "all",
+        ),
     ),
     Clause(
         word="hotspots",

@@ -21,6 +21,7 @@ from ioplan.workload import Data, Normal, Pareto, SizeShare, Zipf
 
 SECTOR_BYTES = 512
 """No block device has a smaller logical block."""
+WHOLE_PERCENT = 100.0
 MOST_IO_BYTES = 1 << 30
 MOST_QD = 65536
 MOST_THREADS = 4096
@@ -105,6 +106,19 @@ def percent(quantity: Quantity, what: str) -> float:
     if share > 100:
         raise QuantityError(f"{what} is at most 100 %")
     return share
+
+
+def region_edge(quantity: Quantity) -> tuple[float, int]:
+    """An edge of a region: a share of the target in percent, or bytes."""
+    edge = of_kind(quantity, "a region's edge", "share", "size")
+    if edge.kind == "share":
+        return percent(edge, "a region's edge"), 0
+    if int(edge.value) % SECTOR_BYTES:
+        raise QuantityError(
+            f"{edge.text} is not a multiple of {SECTOR_BYTES} B",
+            _near_size(int(edge.value)),
+        )
+    return 0.0, int(edge.value)
 
 
 def one_size(quantity: Quantity) -> Attributes:

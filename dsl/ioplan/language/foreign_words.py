@@ -14,7 +14,7 @@ from ioplan.language.quantity import QuantityError, parse
 WRITTEN = {
     **FIO_WORDS,
     **dict.fromkeys(("io_size", "io_limit", "maxdata"), "for 10GiB"),
-    **dict.fromkeys(("offset", "offset_increment"), "region 10%..60%"),
+    **dict.fromkeys(("offset", "offset_increment"), "region 10GiB..+50GiB"),
     **dict.fromkeys(("startdelay", "start_delay", "sleep", "wait"), "idle 5s"),
     **dict.fromkeys(("bsrange", "xfersizes"), "sizes { 4KiB 50%, 64KiB 50% }"),
     **dict.fromkeys(("steadystate", "ss"), "until steady iops every 1min, at most 1h"),

@@ -181,8 +181,8 @@ class Estimator:
         return (passes or 0) * sum(self._region(stream) for stream in workload.streams)
 
     def _region(self, stream: Stream) -> float:
-        share = stream.region.end_percent - stream.region.start_percent
-        return self.capacity_bytes * share / 100
+        start, end = stream.region.edges_percent(self.capacity_bytes)
+        return self.capacity_bytes * max(0.0, end - start) / 100
 
     def preparation(self, step: PrepareStep) -> Cost:
         """The cost of one step of a precondition."""

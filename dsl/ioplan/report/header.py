@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ioplan.core.units import bytes_text, metric_text, time_text
+from ioplan.language.check.clause_values import region_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
@@ -14,7 +15,7 @@ from ioplan.records.window import window_of
 from ioplan.report.document import Facts
 from ioplan.report.sentences import access_text
 from ioplan.report.session_labels import drive
-from ioplan.workload import Stream
+from ioplan.workload import Region, Stream
 
 Pairs = Iterator[tuple[str, str]]
 
@@ -131,8 +132,13 @@ def _stimulus(stream: Stream) -> Pairs:
     yield "Threads", str(stream.threads)
     yield "Outstanding I/Os per thread", str(stream.qd)
     yield "Data pattern", stream.data.kind
-    region = stream.region
-    yield "Active range", f"{region.start_percent:g} to {region.end_percent:g} %"
+    yield "Active range", _range_text(stream.region)
+
+
+def _range_text(region: Region) -> str:
+    if region.start_bytes or region.end_bytes:
+        return region_text(region).replace("..", " to ")
+    return f"{region.start_percent:g} to {region.end_percent:g} %"
 
 
 def _prepared(record: RunRecord) -> str:

@@ -13,6 +13,7 @@ from ioplan.language.check.check import check
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import StreamTemplate, WriteStep
+from ioplan.language.quantity import size_text
 from ioplan.language.spoken import unspoken
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
@@ -34,7 +35,7 @@ def misfits(steps: Iterable[Prepare | Run], facts: TargetFacts) -> list[Misfit]:
     found: dict[Misfit, None] = {}
     for title, workload in _workloads(steps):
         for stream in job_streams(workload, facts.capacity_bytes, facts.block_bytes):
-            for kind, reason in _misfits(stream, facts.block_bytes):
+            for kind, reason in _misfits(stream, facts):
                 found.setdefault(Misfit(kind, f"{title}: {reason}"))
     return list(found)
 
@@ -47,7 +48,15 @@ def _workloads(steps: Iterable[Prepare | Run]) -> Iterator[tuple[str, Workload]]
             yield step.state.name, step.step.workload
 
 
-def _misfits(stream: JobStream, block: int) -> Iterator[Misfit]:
+def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
+    block, end_bytes = facts.block_bytes, stream.region_end_bytes
+    if end_bytes > facts.capacity_bytes:
+        text = (
+            f"its region ends at {size_text(end_bytes)}, and the target at "
+            f"{size_text(facts.capacity_bytes)}"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
     sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
     for size in sorted(sizes):
         if size % block:

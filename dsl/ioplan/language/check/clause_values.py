@@ -3,38 +3,71 @@
 from __future__ import annotations
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.fields import Attributes, data_of, percent
+from ioplan.language.fields import (
+    WHOLE_PERCENT,
+    Attributes,
+    data_of,
+    percent,
+    region_edge,
+)
 from ioplan.language.quantity import make
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Data, Region
 
+Edge = tuple[float, int]
+"""A share of the target in percent, and bytes beyond it."""
+
 
 def region_of(
-    first: tree.Atom, last: tree.Atom, span: Span, scope: Scope
+    first: tree.Atom,
+    last: tree.Atom,
+    span: Span,
+    scope: Scope,
+    is_length: bool = False,
 ) -> Attributes | None:
-    """A part of the target from its two edges."""
-    edges = [_edge(atom, scope) for atom in (first, last)]
-    start, end = edges
+    """A part of the target from its two edges, or from its first and its length."""
+    start, end = (_edge(atom, scope) for atom in (first, last))
     if start is None or end is None:
         return None
-    if start >= end:
+    if is_length:
+        end = start[0] + end[0], start[1] + end[1]
+    if end[0] > WHOLE_PERCENT:
+        help = f"it starts at {make('share', start[0]).text}"
+        scope.findings.error("the region ends beyond the target", span, help)
+        return None
+    if start[0] >= end[0] and start[1] >= end[1]:
         scope.findings.error("the region is empty", span, "for example region 0%..50%")
         return None
-    return {"region": Region.model_construct(start_percent=start, end_percent=end)}
+    return {
+        "region": Region.model_construct(
+            start_percent=start[0],
+            end_percent=end[0],
+            start_bytes=start[1],
+            end_bytes=end[1],
+        )
+    }
 
 
-def _edge(atom: tree.Atom, scope: Scope) -> float | None:
+def _edge(atom: tree.Atom, scope: Scope) -> Edge | None:
     edge = scope.quantity(atom, "a region's edge")
     if edge is None:
         return None
-    return scope.parameters.guarded(atom.span, lambda: percent(edge, "a region's edge"))
+    return scope.parameters.guarded(atom.span, lambda: region_edge(edge))
 
 
 def region_text(region: Region) -> str:
     """A region as a plan writes it, and conditions compare it: `0%..50%`."""
-    edges = (region.start_percent, region.end_percent)
-    return "..".join(make("share", edge).text for edge in edges)
+    start = region.start_percent, region.start_bytes
+    end = region.end_percent, region.end_bytes
+    if all(end):  # a start and a length
+        length = end[0] - start[0], end[1] - start[1]
+        return f"{_edge_text(start)}..+{_edge_text(length)}"
+    return f"{_edge_text(start)}..{_edge_text(end)}"
+
+
+def _edge_text(edge: Edge) -> str:
+    return make("size", edge[1]).text if edge[1] else make("share", edge[0]).text
 
 
 def data_from(

@@ -271,7 +271,8 @@ def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 
 
 def _region(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    made = region_of(clause.atoms[0], clause.atoms[1], clause.span, scope)
+    first, last = clause.atoms
+    made = region_of(first, last, clause.span, scope, is_length=bool(clause.words))
     if made:
         draft.put("region", made, clause.span)
 

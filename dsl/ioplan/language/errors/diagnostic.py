@@ -20,7 +20,7 @@ class Diagnostic(Value):
     message: str
     span: Span
     help: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "note"] = "error"
 
     def render(self) -> str:
         """The finding with its line and carets, as a person reads it."""

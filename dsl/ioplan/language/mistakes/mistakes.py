@@ -64,7 +64,7 @@ def mistakes(
     `is_erased` is a target that holds nothing before the plan, `is_memory` one that is
     in the host's memory.
     """
-    stored = Stored(is_erased=is_erased)
+    stored = Stored(is_erased=is_erased, capacity_bytes=capacity_bytes)
     walk = _Walk(plan.time_scale, capacity_bytes, stored, is_memory)
     for test in plan.tests:
         for found in walk.test(test):
@@ -101,7 +101,11 @@ class _Walk:
             cell = {**cell, test.seek.axis: test.seek.lowest}
         workload = workload_of(step.workload, step.override, cell)
         steady = step.rule is not None or test.rounds is not None
-        checks = (_rates(workload), _regions(workload), self._reads(workload))
+        checks = (
+            _rates(workload),
+            _regions(workload, self.capacity_bytes),
+            self._reads(workload),
+        )
         found = [*self.memory, *(one for check in checks for one in check)]
         found += [] if steady else self._fresh(workload, step, cell)
         for kind, text, help, parts in found:
@@ -141,10 +145,9 @@ class _Walk:
     def _written(self, streams: list[Stream], step: RunTemplate, cell: Cell) -> float:
         """How many passes over the target the run writes, nearly."""
         if step.passes:
-            shares = (
-                one.region.end_percent - one.region.start_percent for one in streams
-            )
-            return float(amount_of(step.passes, cell).value) * sum(shares) / 100
+            edges = (one.region.edges_percent(self.capacity_bytes) for one in streams)
+            share = sum(end - start for start, end in edges) / 100
+            return float(amount_of(step.passes, cell).value) * share
         if step.limit:
             return amount_of(step.limit, cell).value / self.capacity_bytes
         if step.run is None:
@@ -188,10 +191,11 @@ def _runs(steps: tuple[StepTemplate, ...]) -> Iterator[RunTemplate]:
             yield step
 
 
-def _regions(workload: Workload) -> Iterator[Found]:
+def _regions(workload: Workload, capacity_bytes: int) -> Iterator[Found]:
     """Regions that a drive's DRAM holds."""
     for stream in workload.streams:
-        percent = stream.region.end_percent - stream.region.start_percent
+        start, end = stream.region.edges_percent(capacity_bytes)
+        percent = end - start
         if percent <= DRAM_PERCENT:
             text = (
                 f"its region of {percent:g} % of the target fits into the DRAM of many "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ioplan.core.value import Value
+from ioplan.core.value import Value, replace
 from ioplan.language.plan import PurgeStep, RestStep, WriteStep
 from ioplan.workload import Region, Workload
 
@@ -24,16 +24,17 @@ class Stored(Value):
     parts: Parts = ()
     passes: float = 0.0
     is_erased: bool = False
+    capacity_bytes: float = 1e12
 
     def after(self, step: PurgeStep | RestStep | WriteStep) -> Stored:
         """With a step of a precondition done."""
         if isinstance(step, RestStep):
             return self
         if isinstance(step, PurgeStep):
-            return Stored(is_erased=True)
+            return replace(self, parts=(), passes=0.0, is_erased=True)
         if step.passes is None or step.rule is not None:
             return self.with_writes(step.workload, None)
-        shares = sum(_length(one.region) for one in step.workload.streams) / WHOLE
+        shares = sum(self._length(one.region) for one in step.workload.streams) / WHOLE
         return self.with_writes(step.workload, step.passes * shares)
 
     def with_writes(self, workload: Workload, passes: float | None) -> Stored:
@@ -45,30 +46,34 @@ class Stored(Value):
         parts = self.parts
         for stream in workload.streams:
             if stream.writes and stream.trim_percent < WHOLE:
-                parts = _joined(parts, stream.region)
+                parts = _joined(parts, self._edges(stream.region))
         total = inf if passes is None else self.passes + passes
-        return Stored(parts=parts, passes=total, is_erased=self.is_erased)
+        return replace(self, parts=parts, passes=total)
 
     def unwritten(self, region: Region) -> Parts:
         """The parts of a region that the plan has not written."""
-        found, at = [], region.start_percent
+        at, last = self._edges(region)
+        found = []
         for start, end in self.parts:
             if start > at:
-                found.append((at, min(start, region.end_percent)))
+                found.append((at, min(start, last)))
             at = max(at, end)
-        if at < region.end_percent:
-            found.append((at, region.end_percent))
-        return tuple((a, b) for a, b in found if b > a and a < region.end_percent)
+        if at < last:
+            found.append((at, last))
+        return tuple((a, b) for a, b in found if b > a and a < last)
+
+    def _edges(self, region: Region) -> tuple[float, float]:
+        return region.edges_percent(self.capacity_bytes)
+
+    def _length(self, region: Region) -> float:
+        start, end = self._edges(region)
+        return end - start
 
 
-def _length(region: Region) -> float:
-    return region.end_percent - region.start_percent
-
-
-def _joined(parts: Parts, region: Region) -> Parts:
+def _joined(parts: Parts, edges: tuple[float, float]) -> Parts:
     """The parts with one more."""
     merged: list[tuple[float, float]] = []
-    for start, end in sorted((*parts, (region.start_percent, region.end_percent))):
+    for start, end in sorted((*parts, edges)):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:

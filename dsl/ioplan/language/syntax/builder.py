@@ -289,7 +289,7 @@ class Builder:
     def flag(self, meta: Extent, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), self.at(meta).text)
 
-    each = total = poisson = flag
+    each = total = poisson = plus = flag
     base = _clause("base")
     qd = _clause("qd")
     rate = _clause("rate")

@@ -165,7 +165,8 @@ def clause(node: tree.Clause) -> list[str]:
         case "sizes" | "read sizes" | "write sizes" | "hotspots":
             return [f"{node.kind} {_pairs(node)}"]
         case "region":
-            return [f"region {'..'.join(map(atom, node.atoms))}"]
+            first, last = map(atom, node.atoms)
+            return [f"region {first}..{words}{last}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
         case "sync":

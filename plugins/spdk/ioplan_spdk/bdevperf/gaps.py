@@ -129,8 +129,7 @@ def _is_part(job: Job, stream: JobStream, size_bytes: int) -> bool:
     """
     last = job.capacity_bytes // size_bytes * size_bytes
     reaches = last <= stream.region_end_bytes <= job.capacity_bytes
-    region = stream.region
-    whole = region.start_percent <= 0 and region.end_percent >= 100
+    whole = stream.region.edges_percent(job.capacity_bytes) == (0, 100)
     return stream.region_start_bytes > 0 or not reaches or not whole
 
 

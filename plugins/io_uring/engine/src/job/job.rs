@@ -210,6 +210,10 @@ pub struct Region {
     pub _start_percent: f64,
     #[serde(default, rename = "end_percent")]
     pub _end_percent: f64,
+    #[serde(default, rename = "start_bytes")]
+    pub _start_bytes: u64,
+    #[serde(default, rename = "end_bytes")]
+    pub _end_bytes: u64,
 }
 
 /// `Uniform {}` and not `Uniform`: serde checks the fields of struct variants only.
