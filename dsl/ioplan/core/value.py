@@ -44,6 +44,9 @@ class Value:
         cls._factories = tuple(n for n, one in defaults if isinstance(one, Factory))
 
     def __init__(self, *args: Any, **given: Any) -> None:
+        if not given and len(args) == len(self.fields_):  # most are made like this
+            self.__dict__.update(zip(self.fields_, args, strict=True))
+            return
         values = {**self.defaults_, **dict(zip(self.fields_, args, strict=False))}
         values |= given
         for name in self._factories:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Generator, Iterator
 
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.core.value import Value
@@ -15,7 +15,9 @@ from ioplan.language.plan import CheckedPlan, Precondition, Test
 from ioplan.language.syntax import tree
 from ioplan.lsp.document import Document
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
-from ioplan.planner.unfold import unfold
+from ioplan.planner.steps import Step
+from ioplan.planner.target_state import TargetState
+from ioplan.planner.unfold import UNKNOWN, unfold_test
 
 MOST_STEPS = 20_000
 """Half a second's; of what is larger only the cells are told."""
@@ -66,44 +68,64 @@ class PlanCost(Value):
         return f"{head}, {self.text(self.total)}" if self.total else head
 
 
+Kept = dict[object, tuple[TestCost, TargetState]]
+"""What tests cost and in what state they leave a target, by all that decides it."""
+
+
 def cost_of(document: Document) -> PlanCost | None:
     """What the sound tests of a text cost, worked out once."""
-    plan, capacity_bytes = document.plan, document.workspace.capacity_bytes
+    plan = document.plan
     if plan is None or not plan.tests:
         return None
-    return document.once("cost", lambda: plan_cost(plan, capacity_bytes))
+    return document.once("cost", lambda: _plan_cost(plan, document))
 
 
-def plan_cost(plan: CheckedPlan, capacity_bytes: int) -> PlanCost:
-    """What the sound tests of a plan cost, each after those before it."""
-    estimator, steps_left = Estimator(capacity_bytes), MOST_STEPS
-    costs: dict[str, Cost | None] = {}
-    for test, steps in groupby(unfold(plan), key=lambda step: step.test):
-        costs[test.title] = cost = Cost()
-        for step, times in with_repetitions(steps):
-            one = estimator.cost(step).repeated(times)
-            cost, steps_left = _sum(cost, one), steps_left - 1
-            if steps_left < 0:
-                break
-        costs[test.title] = cost if steps_left >= 0 else None
-        if steps_left < 0:
-            break
-    return _plan_cost(plan, costs, capacity_bytes)
-
-
-def _plan_cost(
-    plan: CheckedPlan, costs: dict[str, Cost | None], capacity_bytes: int
-) -> PlanCost:
-    known = {test.title: _test_cost(test, costs.get(test.title)) for test in plan.tests}
+def _plan_cost(plan: CheckedPlan, document: Document) -> PlanCost:
+    """Each test after those before it; those of which nothing changed are known."""
+    shared, kept = document.workspace, document.workspace.costs
+    known: dict[str, TestCost] = {}
+    common, state = _common(document), UNKNOWN
     total: Cost | None = Cost()
-    for one in known.values():
-        total = _sum(total, one.cost) if total and one.cost else None
-    return PlanCost(known, total, capacity_bytes)
+    for test in plan.tests:
+        key = test.title, test.text, state, common, shared.capacity_bytes
+        if key not in kept:
+            kept[key] = _test_cost(test, state, plan.time_scale, shared.capacity_bytes)
+        known[test.title], state = kept[key]
+        cost = known[test.title].cost
+        total = _sum(total, cost) if total and cost else None
+    return PlanCost(known, total, shared.capacity_bytes)
 
 
-def _test_cost(test: Test, cost: Cost | None) -> TestCost:
+def _common(document: Document) -> object:
+    """What decides beside a test: definitions, here and in files, and the profile."""
+    own = (i.span.text for i in document.file.items if not isinstance(i, tree.Test))
+    used = (m.source.text for p, m in document.modules.items() if p != document.path)
+    return document.workspace.profile, *own, *used
+
+
+def _test_cost(
+    test: Test, state: TargetState, time_scale: float, capacity_bytes: int
+) -> tuple[TestCost, TargetState]:
+    """Without its cost where there are too many steps."""
     cells = sum(1 for _ in Matrix(test.axes, test.skip).cells())
-    return TestCost(cells, cost, test.rounds.at_most if test.rounds else 0)
+    rounds = test.rounds.at_most if test.rounds else 0
+    steps = Followed(unfold_test(test, state, time_scale))
+    estimator, cost = Estimator(capacity_bytes), Cost()
+    for number, (step, times) in enumerate(with_repetitions(steps)):
+        if number == MOST_STEPS:
+            return TestCost(cells, None, rounds), UNKNOWN
+        cost = _sum(cost, estimator.cost(step).repeated(times))
+    return TestCost(cells, cost, rounds), steps.state
+
+
+class Followed:
+    """The steps of a test, and the state after the last."""
+
+    def __init__(self, steps: Generator[Step, None, TargetState]) -> None:
+        self.steps, self.state = steps, UNKNOWN
+
+    def __iter__(self) -> Iterator[Step]:
+        self.state = yield from self.steps
 
 
 def _sum(one: Cost, other: Cost) -> Cost:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from ioplan.language.check.check import Examined, examine
@@ -26,6 +27,8 @@ Kind = TypeVar("Kind", bound=tree.Node)
 Parsed = tuple[tree.File, list[Diagnostic]]
 MOST_PARSED = 64
 """Texts whose trees are kept."""
+MOST_COSTS = 1000
+"""Tests of which it is remembered what they cost."""
 MOST_FILES = 500
 """Of a folder, files that are searched for a name."""
 TERABYTE = 10**12
@@ -42,6 +45,8 @@ class Workspace:
         self.roots: list[Path] = []
         self.profile = FULL
         self.capacity_bytes = TERABYTE
+        self.costs: dict[Any, Any] = {}
+        self._parsing = Lock()  # a check runs beside what is asked meanwhile
         self._parsed: dict[tuple[str, str], Parsed] = {}
         self._documents: dict[Path, Document] = {}
 
@@ -49,6 +54,8 @@ class Workspace:
         """A text is on the screen now, or another one than before."""
         self.texts[path] = text
         self.forget()
+        if len(self.costs) > MOST_COSTS:
+            self.costs.clear()
 
     def close(self, path: Path) -> None:
         """What is on the disk counts again."""
@@ -66,11 +73,12 @@ class Workspace:
     def parse(self, source: Source) -> Parsed:
         """The tree of a text, made once."""
         key = source.name, source.text
-        found = self._parsed.pop(key, None) or parse(source)
-        self._parsed[key] = found
-        if len(self._parsed) > MOST_PARSED:
-            self._parsed.pop(next(iter(self._parsed)))
-        return found
+        with self._parsing:
+            found = self._parsed.pop(key, None) or parse(source)
+            self._parsed[key] = found
+            if len(self._parsed) > MOST_PARSED:
+                self._parsed.pop(next(iter(self._parsed)))
+            return found
 
     def document(self, path: Path) -> Document:
         """The file of that path. Raises OSError, ValueError."""
@@ -103,6 +111,11 @@ class Document:
     def file(self) -> tree.File:
         """The tree of what could be parsed."""
         return self.workspace.parse(self.source)[0]
+
+    @property
+    def syntax_errors(self) -> list[Diagnostic]:
+        """What could not be parsed."""
+        return self.workspace.parse(self.source)[1]
 
     def _loader(self) -> Loader:
         shared = self.workspace

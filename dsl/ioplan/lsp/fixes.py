@@ -1,6 +1,6 @@
 """What a diagnostic's help says to do, done: offered only where the checker agrees.
 
-A help is words; what it means for the text is guessed, tried, and kept if the
+A help is words. What it means for the text is guessed, tried, and kept if the
 diagnostic is gone and no other has come in its place.
 """
 
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ioplan.core.value import Value
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.mistakes import mistakes
-from ioplan.language.syntax.source import Span
+from ioplan.language.syntax import tree
 from ioplan.lsp.document import Document
 from ioplan.lsp.edits import Edit, applied
+from ioplan.lsp.guesses import MORE, Guess, guesses
 
-MEANT = re.compile(r"did you mean '([^']+)'\?")
-HELPED = re.compile(r"did you mean ((?:(?! or \b|\?).)+)\?")
-WRITE = re.compile(
-    r"(?:write|add to it|for example|add|name it)(?: for example)?: ?(.+)"
-)
-LIKE = re.compile(r"for example (.+)")
-QUOTED = re.compile(r"'([^']*)'")
-MOST_TRIED = 40
+MOST_TRIED = 24
+"""Of one diagnostic; each is a check of what the diagnostic is in."""
+MOST_OFFERED = 3
+MOST_FIXED = 10
+"""Diagnostics of one range."""
+PLACES = re.compile(r"(?:in )?line \d+(?:, column \d+)?")
 
 
 class Fix(Value):
@@ -36,22 +36,32 @@ class Fix(Value):
 
 def fixes(document: Document, start: int, end: int) -> Iterator[Fix]:
     """The changes for all that is wrong in a range."""
-    tried = 0
-    for one in document.diagnostics:
-        if document.path_of(one.span.source) != document.path:
-            continue
-        if one.span.start <= end and start <= one.span.end and tried < MOST_TRIED:
-            tried += 1
-            yield from _fixes_of(one, document)
+    found = (
+        one
+        for one in document.diagnostics
+        if one.span.start <= end
+        and start <= one.span.end
+        and document.path_of(one.span.source) == document.path
+    )
+    for one in islice(found, MOST_FIXED):
+        yield from fixes_of(one, document)
 
 
-def _fixes_of(one: Diagnostic, document: Document) -> Iterator[Fix]:
+def fixes_of(one: Diagnostic, document: Document) -> Iterator[Fix]:
+    """The changes that take one diagnostic away."""
     if one.severity == "warning":
         yield from _accepting(one, document)
         return
-    for title, edit in _guesses(one, document.text):
-        if _helps(edit, one, document):
-            yield Fix(title, one, (edit,))
+    around = _around(one, document)
+    unique = {guess.edit: guess for guess in guesses(one, around.text)}
+    tried = islice(unique.values(), MOST_TRIED)
+    helping = (guess for guess in tried if _helps(guess, one, around))
+    titles: set[str] = set()
+    for guess in helping:
+        if guess.title not in titles:
+            yield Fix(guess.title, one, (guess.edit,))
+        titles.add(guess.title)
+        if len(titles) == MOST_OFFERED:
             return
 
 
@@ -59,8 +69,7 @@ def _accepting(one: Diagnostic, document: Document) -> Iterator[Fix]:
     """An `accept` line for a warning that is meant so."""
     plan = document.plan
     found = [m for m in mistakes(plan) if m.run.span == one.span] if plan else []
-    kinds = dict.fromkeys(m.kind for m in found if m.text == one.message)
-    for kind in kinds:
+    for kind in dict.fromkeys(m.kind for m in found if m.text == one.message):
         at = _behind_title(document)
         edit = Edit(at, at, f'accept "{kind}"\n')
         yield Fix(f'accept "{kind}"', one, (edit,))
@@ -72,93 +81,37 @@ def _behind_title(document: Document) -> int:
     return found.end() if found else 0
 
 
-def _guesses(one: Diagnostic, text: str) -> Iterator[tuple[str, Edit]]:
-    """What the help may mean, the most likely first."""
-    start, end = one.span.start, one.span.end
-    for meant in MEANT.findall(one.message):
-        word = QUOTED.search(one.message)
-        at = text.find(word[1], start, end) if word else -1
-        if word and at >= 0:
-            yield f"write {meant}", Edit(at, at + len(word[1]), meant)
-        yield f"write {meant}", Edit(start, end, meant)
-    for meant in (*HELPED.findall(one.help), *HELPED.findall(one.message)):
-        yield f"write {meant}", Edit(start, end, meant)
-    yield from _by_words(one, text)
-    for written in WRITE.findall(one.help):
-        yield from _written(written.strip(), one.span, text)
-    for written in LIKE.findall(one.help):
-        yield f"write {written}", Edit(start, end, written)
+def _around(one: Diagnostic, document: Document) -> Document:
+    """The document without the other tests, which would be checked each time."""
+    text = document.text
+    for test in document.items(tree.Test):
+        apart = test.span.end < one.span.start or one.span.end < test.span.start
+        if apart and not one.message.startswith("two tests"):
+            start, end = test.span.start, test.span.end
+            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return Document(document.path, text, document.workspace)
 
 
-def _by_words(one: Diagnostic, text: str) -> Iterator[tuple[str, Edit]]:
-    """Helps that say what to do."""
-    start, end, help = one.span.start, one.span.end, one.help
-    if help.startswith("put a }"):
-        at = len(text[: end if "at the end" in help else start].rstrip())
-        yield "close the block", Edit(at, at, "\n}" if "\n" in text[:at] else " }")
-    if (
-        "keep one of them" in help
-        or "leave the" in help
-        or "is not allowed" in one.message
-    ):
-        before = text[:start].rstrip()
-        first = len(before) - 1 if before.endswith(",") else start
-        yield "remove it", Edit(first, end, "")
-        rest = re.compile(r"\s*,?\s*").match(text, end)
-        yield "remove it", Edit(start, rest.end() if rest else end, "")
-    if "comma before" in one.message:
-        at = len(text[:start].rstrip())
-        yield "put a comma before it", Edit(at, at, ",")
-    if 'end it with "' in help:
-        row = text.find("\n", start)
-        at = len(text[: row if row >= 0 else len(text)].rstrip())
-        yield 'close the text with "', Edit(at, at, '"')
-    if help.startswith("give the file a prefix"):
-        yield "give the file a prefix", Edit(end, end, " as other")
+def _helps(guess: Guess, one: Diagnostic, document: Document) -> bool:
+    """Whether the diagnostic is gone after a change, and no other has come.
 
-
-def _written(written: str, span: Span, text: str) -> Iterator[tuple[str, Edit]]:
-    """`write: …` and `add: …`: in the place of it, of its clause, or behind it."""
-    title = f"write {written}"
-    yield title, Edit(span.start, span.end, written)
-    for start in _clause_starts(text, span.start):
-        for end in _clause_ends(text, span.end):
-            yield title, Edit(start, end, written)
-    at = len(text[: span.end].rstrip())
-    for joint in (" ", ", ", "\n  "):
-        yield f"add {written}", Edit(at, at, joint + written.removeprefix(", "))
-    brace = text.rfind("}", 0, span.end)
-    if brace > span.start:
-        yield f"add {written}", Edit(brace, brace, f"  {written}\n")
-
-
-def _clause_starts(text: str, at: int) -> Iterator[int]:
-    """Where the clause or the statement around a place may begin."""
-    row = text.rfind("\n", 0, at) + 1
-    for found in reversed(list(re.finditer(r"[\w\"]", text[row:at]))):
-        if found.start() == 0 or not text[row + found.start() - 1].isalnum():
-            yield row + found.start()
-
-
-def _clause_ends(text: str, at: int) -> Iterator[int]:
-    row = text.find("\n", at)
-    for found in re.finditer(
-        r",|\s*$|\s+(?=for\b)", text[at : row if row >= 0 else None]
-    ):
-        yield at + found.start()
-
-
-def _helps(edit: Edit, one: Diagnostic, document: Document) -> bool:
-    """Whether the diagnostic is gone after a change, and no other has come."""
-    tried = applied(document.text, [edit])
-    if tried == document.text or "…" in edit.text:
+    Where a text can be parsed at last, what else is wrong with it may show.
+    """
+    tried = applied(document.text, [guess.edit])
+    if tried == document.text:
         return False
-    after = Document(document.path, tried, document.workspace).examined.errors
-    before = document.examined.errors
-    return len(after) < len(before) and {_key(d) for d in after} <= {
-        _key(d) for d in before
-    }
+    other = Document(document.path, tried, document.workspace)
+    if one in document.syntax_errors:
+        added = guess.title.startswith("add")
+        return not added and len(other.syntax_errors) < len(document.syntax_errors)
+    before, after = document.examined.errors, other.examined.errors
+    if MORE.search(one.help) and len(after) == len(before):
+        edit = guess.edit
+        return not any(edit.start <= d.span.start <= edit.end for d in after)
+    known = {_key(d) for d in before}
+    return len(after) < len(before) and {_key(d) for d in after} <= known
 
 
 def _key(one: Diagnostic) -> str:
-    return re.sub(r"line \d+, column \d+", "", one.message)
+    """What it says, wherever that is."""
+    return PLACES.sub("", one.message)

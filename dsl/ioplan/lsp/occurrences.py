@@ -33,8 +33,11 @@ class Occurrence(Value):
 
 def occurrences(document: Document) -> list[Occurrence]:
     """All names of a text that stand for something, in its order."""
-    found = list(_Walk(document).file())
-    return sorted(found, key=lambda one: one.span.start)
+    return document.once("occurrences", lambda: _in_order(document))
+
+
+def _in_order(document: Document) -> list[Occurrence]:
+    return sorted(_Walk(document).file(), key=lambda one: one.span.start)
 
 
 def occurrence_at(document: Document, offset: int) -> Occurrence | None:
@@ -80,9 +83,7 @@ class _Walk:
 
     def _locals(self, node: tree.Test) -> dict[str, tree.Word]:
         """Names of axes that are neither fields nor params."""
-        words = (
-            w for s in node.statements if isinstance(s, tree.Vary) for w in s.names
-        )
+        words = (w for s in node.statements for w in _axes(s))
         return {
             word.text: word
             for word in reversed(list(words))
@@ -106,6 +107,11 @@ class _Walk:
             for word in node.names:
                 yield from self._axis(word, word is self.local.get(word.text))
             yield from self._names(node.elements)
+        elif isinstance(node, tree.Seek):
+            yield from self._axis(
+                node.name, node.name is self.local.get(node.name.text)
+            )
+            yield from self._names((*node.elements, *filter(None, [node.where])))
         elif isinstance(node, tree.After):
             yield from self._names(tuple(w for w in (node.name, node.then) if w))
             yield from self._axis(node.before_each) if node.before_each else ()
@@ -202,6 +208,13 @@ class _Walk:
 
     def _path(self, module: Module) -> Path | None:
         return self.document.path_of(module.source)
+
+
+def _axes(node: tree.Statement) -> tuple[tree.Word, ...]:
+    """The names that a statement varies."""
+    if isinstance(node, tree.Seek):
+        return (node.name,)
+    return node.names if isinstance(node, tree.Vary) else ()
 
 
 def node_names(node: tree.Clause | tree.Named) -> bool:

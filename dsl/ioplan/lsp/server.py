@@ -41,6 +41,7 @@ from ioplan.lsp.wire import Rows, uri_of
 CHECK_AFTER_S = 0.05
 """A check waits so long for the next key."""
 Made = TypeVar("Made")
+ByFile = dict[Path, list[Diagnostic]]
 
 
 class Server(LanguageServer):
@@ -50,7 +51,8 @@ class Server(LanguageServer):
         super().__init__("ioplan", __version__)
         self.files = Workspace()
         self.uris: dict[Path, str] = {}
-        self.found: dict[Path, dict[Path, list[Diagnostic]]] = {}
+        self.found: dict[Path, ByFile] = {}
+        self.changes = 0
         self.told: set[Path] = set()
         self.waiting: asyncio.TimerHandle | None = None
 
@@ -67,23 +69,35 @@ class Server(LanguageServer):
 
     def check_soon(self) -> None:
         """Check all open texts when no key comes any more."""
+        self.changes += 1
         if self.waiting:
             self.waiting.cancel()
         loop = asyncio.get_running_loop()
-        self.waiting = loop.call_later(CHECK_AFTER_S, self.check)
+        self.waiting = loop.call_later(CHECK_AFTER_S, self._begin)
 
-    def check(self) -> None:
-        """Tell of each file what is wrong with it, or not any more."""
+    def _begin(self) -> None:
+        """In a thread, so that what is asked meanwhile is answered."""
         self.waiting = None
-        for path in [*self.files.texts]:
-            self.found[path] = self._by_file(self.files.document(path))
-        named = {path for found in self.found.values() for path in found}
+        loop, change = asyncio.get_running_loop(), self.changes
+        documents = [self.files.document(path) for path in self.files.texts]
+        checked = loop.run_in_executor(None, self._checked, documents)
+        checked.add_done_callback(lambda done: self._tell(done.result(), change))
+
+    def _checked(self, documents: list[Document]) -> dict[Path, ByFile]:
+        return {one.path: self._by_file(one) for one in documents}
+
+    def _tell(self, found: dict[Path, ByFile], change: int) -> None:
+        """Tell of each file what is wrong with it, or not any more."""
+        if change != self.changes:
+            return  # a later check tells it
+        self.found = found
+        named = {path for by_file in found.values() for path in by_file}
         for path in self.told | named:
             self._publish(path)
         self.told = named
 
-    def _by_file(self, document: Document) -> dict[Path, list[Diagnostic]]:
-        by_file: dict[Path, list[Diagnostic]] = {document.path: []}
+    def _by_file(self, document: Document) -> ByFile:
+        by_file: ByFile = {document.path: []}
         for one in document.diagnostics:
             path = document.path_of(one.span.source) or document.path
             by_file.setdefault(path, []).append(one)
@@ -161,7 +175,6 @@ def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
 def _closed(params: lsp.DidCloseTextDocumentParams) -> None:
     path = path_of(params.text_document.uri)
     server.files.close(path)
-    server.found.pop(path, None)
     server.check_soon()
 
 
@@ -341,4 +354,5 @@ def _at(params: Any) -> tuple[Document, Rows, int]:
 def serve() -> None:
     """Answer on standard input and output until the editor ends."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 50)  # a tree has many nodes, and no circles
     server.start_io()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
+from itertools import pairwise
 
 from ioplan.core.value import Value
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
@@ -42,7 +44,7 @@ class Coloured(Value):
 
 def tokens(document: Document) -> list[Coloured]:
     """All words and comments, in their order."""
-    found = {token.start: _coloured(token) for token in _read(document)}
+    found = {one.start: one for one in _read(document)}
     for comment in comments_of(document.text):
         length = len(comment.text)
         found[comment.start] = Coloured(comment.start, length, "comment")
@@ -73,15 +75,22 @@ class _Reader(Prefix):
         self.tokens.append(token)
 
 
-def _read(document: Document) -> Iterator[Token]:
-    reader = _Reader(document.file.parsed)
+def _read(document: Document) -> Iterator[Coloured]:
+    """The words of each item; those of an item that has not changed are known."""
+    text = document.file.parsed
+    ends = [item.span.end for item in document.file.items]
+    for start, end in pairwise([0, *ends]):
+        for one in _words(text[start:end]):
+            yield Coloured(start + one.start, one.length, one.sort)
+
+
+@lru_cache(maxsize=1000)
+def _words(text: str) -> tuple[Coloured, ...]:
+    """The words of an item's text."""
+    reader = _Reader(text)
     with suppress(Stuck):
         reader.read()
-    return iter(reader.tokens)
-
-
-def _coloured(token: Token) -> Coloured:
-    return Coloured(token.start, len(token), _sort(token))
+    return tuple(Coloured(t.start, len(t), _sort(t)) for t in reader.tokens)
 
 
 def _sort(token: Token) -> str:

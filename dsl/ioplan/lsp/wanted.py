@@ -20,6 +20,7 @@ from ioplan.lsp.place import Place
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"
 LISTS = ("sizes", "read sizes", "write sizes", "hotspots")
 COMPARED = {"when", "and", "or", "not", "("}
+SOUGHT = {"highest", "lowest", "knee"}
 AXES = {"by", "over", "per"}
 
 
@@ -84,6 +85,8 @@ def _in_statement(said: Statement, texts: list[str]) -> Wanted:
     opener, last = texts[0], texts[-1]
     if "when" in texts and opener != "write":
         return _condition(said, texts)
+    if opener == "seek":
+        return _seek(said, texts)
     if opener == "after":
         return Wanted(
             ("varied", "run or round") if last == "each" else ("precondition",)
@@ -112,6 +115,17 @@ def _condition(said: Statement, texts: list[str]) -> Wanted:
     if said.words[-1].type == "OPERATOR":
         return Wanted(axis=texts[-2])
     return Wanted(("scale",)) if texts[-1] == "log" else NOTHING
+
+
+def _seek(said: Statement, texts: list[str]) -> Wanted:
+    """An axis, its values, and a condition on metrics."""
+    if "where" in texts and texts[-1] in {"where", *COMPARED}:
+        return Wanted(("metric",))
+    if said.words[-1].type == "OPERATOR":
+        return Wanted(kinds=_limit(said))
+    if texts[-1] == "in":
+        return Wanted(axis=texts[-2])
+    return Wanted(("axis",)) if texts[-1] in SOUGHT else _clause(texts)
 
 
 def _axis_of(said: Statement, texts: list[str]) -> str:

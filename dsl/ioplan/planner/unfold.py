@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
@@ -84,14 +84,21 @@ UNKNOWN = TargetState()
 def unfold(plan: CheckedPlan, state: TargetState = UNKNOWN) -> Iterator[Step]:
     """All steps of a plan. `state` is what the target is in before the first."""
     for test in plan.tests:
-        once = Unfolding(test, state, plan.time_scale)
-        if test.rounds:
-            rounds = AllRounds(once)
-            yield RoundsOf(test, test.rounds, rounds.round)
-            once = rounds.ended()
-        else:
-            yield from once.matrix(0)
-        state = once.state
+        state = yield from unfold_test(test, state, plan.time_scale)
+
+
+def unfold_test(
+    test: Test, state: TargetState, time_scale: float
+) -> Generator[Step, None, TargetState]:
+    """The steps of one test; returns the state that it leaves."""
+    once = Unfolding(test, state, time_scale)
+    if test.rounds:
+        rounds = AllRounds(once)
+        yield RoundsOf(test, test.rounds, rounds.round)
+        once = rounds.ended()
+    else:
+        yield from once.matrix(0)
+    return once.state
 
 
 class Unfolding:
