@@ -3,51 +3,95 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
-from ioplan.language.metric import Metric
-from ioplan.runner.crosscheck import MetricRatio, Pairs, ratio_interval, run_interleaved
+from ioplan.runner.crosscheck import Pairs, judged, run_interleaved
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 
 
+def pairs(firsts: Sequence[float], seconds: Sequence[float]) -> Pairs:
+    """A cell with these IOPS, and nothing else."""
+    found = Pairs("R", {"qd": "1"})
+    for side, values in zip(found.sides, (firsts, seconds), strict=True):
+        side.values["iops"].extend(values)
+    return found
+
+
 def test_the_interval_is_students() -> None:
     """Against a worked example: ratios 1.1, 1.2, 1.3, 1.2 by hand."""
-    found = ratio_interval([100.0] * 4, [110.0, 120.0, 130.0, 120.0])
-    assert found.ratio == pytest.approx(1.19791, abs=1e-4)
-    assert (found.low, found.high) == pytest.approx((1.0747, 1.3353), abs=2e-4)
+    (found,) = judged([pairs([100.0] * 4, [110.0, 120.0, 130.0, 120.0])])
+    assert found.interval.ratio == pytest.approx(1.19791, abs=1e-4)
+    bounds = (found.interval.low, found.interval.high)
+    assert bounds == pytest.approx((1.0747, 1.3353), abs=2e-4)
     assert found.verdict == "differ"
 
 
 def test_agree_and_undecided() -> None:
-    assert ratio_interval([100, 101, 99], [100, 101, 99]).verdict == "agree"
-    assert ratio_interval([100, 100, 100], [80, 120, 100]).verdict == "undecided"
+    found = judged([pairs([100, 101, 99], [100, 101, 99])])
+    assert [one.verdict for one in found] == ["agree"]
+    found = judged([pairs([100, 100, 100], [80, 120, 100])])
+    assert [one.verdict for one in found] == ["undecided"]
 
 
-def test_alike_backends_seldom_differ() -> None:
-    """95 % confidence: about 5 of 100 comparisons of the same thing are off."""
+def test_more_cells_make_wider_intervals() -> None:
+    one = pairs([100.0] * 4, [110.0, 120.0, 130.0, 120.0])
+    (alone,), both = judged([one]), judged([one, one])
+    assert both[0].interval.high > alone.interval.high
+
+
+def test_alike_backends_seldom_differ_anywhere_in_a_table() -> None:
+    """At most 5 of 100 tables; each by itself, 26 to 40 of these would have one."""
     rng = random.Random(1)
+    tables = [verdicts(rng, 10, 5, (0.03, 0.06), 30) for _ in range(60)]
+    wrong = sum(any("differ" in cell for cell in table[:-1]) for table in tables)
+    found = sum("differ" in table[-1] for table in tables)
+    assert wrong <= 7  # more, with a probability of 2 %
+    assert found >= 57
 
-    def values() -> list[float]:
-        return [rng.lognormvariate(0, 0.1) for _ in range(6)]
 
-    wrong = 0
-    for _ in range(400):
-        found = ratio_interval(values(), values())
-        wrong += not found.low <= 1 <= found.high
-    assert 8 <= wrong <= 34
+def test_bandwidth_is_judged_where_it_says_more_than_iops() -> None:
+    cell = pairs([100, 101], [100, 101])
+    for side in cell.sides:
+        side.values["bandwidth"].extend(4096 * iops for iops in side.values["iops"])
+    assert [metric.name for metric in cell.metrics] == ["iops"]
+    cell.sides[1].values["bandwidth"][0] *= 1.01
+    assert [metric.name for metric in cell.metrics] == ["iops", "bandwidth"]
+
+
+@pytest.mark.parametrize(
+    ("placements", "steals", "said"),
+    [
+        (((7,), (7,)), (1.0, 2.0), ""),
+        (((7,), (6, 7)), (1.0, 2.0), "different CPUs: 7 and 6,7"),
+        (((7,), ()), (1.0, 2.0), ""),
+        (((7,), (7,)), (1.0, 9.0), "took 1 % of a CPU from one, and 9 %"),
+    ],
+)
+def test_nothing_is_judged_where_placement_or_steal_differ(
+    placements: tuple[tuple[int, ...], ...], steals: tuple[float, float], said: str
+) -> None:
+    cell = pairs([100, 101, 99], [200, 201, 199])
+    for side, cpus, steal in zip(cell.sides, placements, steals, strict=True):
+        side.placements = {frozenset(cpus)} if cpus else set()
+        side.steal_percents = [steal]
+    (found,) = judged([cell])
+    assert said in found.unjudged and bool(said) == bool(found.unjudged)
+    assert found.verdict == ("not judged" if said else "differ")
 
 
 def test_the_order_turns_round() -> None:
     order: list[int] = []
 
-    pairs = Pairs("T", {})
-    pairs.add = lambda side, record, detail: None  # type: ignore[method-assign]
-    run_interleaved(lambda which: (order.append(which), None), pairs, 3)  # type: ignore[func-returns-value, arg-type, return-value]
+    cell = Pairs("T", {})
+    cell.add = lambda side, record, detail: None  # type: ignore[method-assign]
+    run_interleaved(lambda which: (order.append(which), None), cell, 3)  # type: ignore[func-returns-value, arg-type, return-value]
     assert order == [0, 1, 1, 0, 0, 1]
 
 
@@ -68,16 +112,15 @@ def test_only_agreement_is_a_success(
     store_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = MetricRatio(
-        "R", {"qd": "1"}, Metric(name="iops"), 100.0, values[0],
-        ratio_interval([100.0, 100.0], values),
-    )  # fmt: skip
+    found = pairs([100.0, 100.0], values)
+    found.sides[1].remarks["the drive was hot"] = None
     monkeypatch.setattr(crosscheck, "_measured", lambda *_: [found])
     done = ioplan(
         "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,sim",
         "--target", tmp_path / "s.bin", "--create", "16MiB",
     )  # fmt: skip
     assert done.code == code and word in done.out, done.err
+    assert "warning: the drive was hot" in done.out
     assert ("more --rounds" in done.out) == (word == "undecided")
 
 
@@ -88,7 +131,7 @@ def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
         "--target", tmp_path / "s.bin", "--create", "16MiB", "--rounds", "2",
     )  # fmt: skip
     assert done.code in (0, 1), done.err
-    assert "qd=4" in done.out and "95 % interval" in done.out
+    assert "qd=4" in done.out and "interval" in done.out
     sessions = ioplan("ls", "--format", "jsonl").lines
     assert {(s["backend"], s["runs"]) for s in sessions} == {
         ("io_uring", 4),

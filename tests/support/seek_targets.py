@@ -7,7 +7,7 @@ the limit, of how many. `p99 <= limit` holds up to `truth`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp, log, log10, sqrt
+from math import exp, inf, log, log10, sqrt
 
 import numpy as np
 
@@ -35,10 +35,12 @@ class Target:
         """The truth."""
         return sum(rate > one for one in self.changes) % 2 == 0
 
-    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
-        """Intervals of a second."""
+    def run(
+        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
+    ) -> Iterator[Counted]:
+        """Intervals of that length."""
         while True:
-            total = int(rng.poisson(rate))
+            total = int(rng.poisson(rate * length_s))
             yield int(rng.binomial(total, min(1.0, self.share(rate)))), total
 
 
@@ -54,7 +56,8 @@ class NotMonotone(Target):
 
 class NoisyCliff(Target):
     """Rises tenfold while the rate rises by a quarter; and all I/O of some neighbouring
-    seconds is slower or faster (lognormal, correlation 0.5 from one to the next)."""
+    seconds is slower or faster (lognormal, correlation 0.5 from one second to the
+    next)."""
 
     DEVIATION, CORRELATION = 0.5, 0.5
 
@@ -63,13 +66,14 @@ class NoisyCliff(Target):
         low = SHARE * 10 ** (slope * log10(rate / self.changes[0]))
         return min(0.5, max(0.0005, low))
 
-    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
-        state = rng.normal()
-        step = sqrt(1 - self.CORRELATION**2)
+    def run(
+        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
+    ) -> Iterator[Counted]:
+        state, kept = rng.normal(), self.CORRELATION**length_s
         while True:
-            state = self.CORRELATION * state + step * rng.normal()
+            state = kept * state + sqrt(1 - kept**2) * rng.normal()
             factor = exp(self.DEVIATION * state - self.DEVIATION**2 / 2)
-            total = int(rng.poisson(rate))
+            total = int(rng.poisson(rate * length_s))
             share = min(1.0, self.share(rate) * factor)
             yield int(rng.binomial(total, share)), total
 
@@ -86,11 +90,13 @@ class MM1(Target):
     def share(self, rate: float) -> float:
         return exp(-max(0.0, self.SERVICE - rate) * self.LIMIT_S)
 
-    def run(self, rate: float, rng: np.random.Generator) -> Iterator[Counted]:
+    def run(
+        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
+    ) -> Iterator[Counted]:
         waiting_s = 0.0
         while True:
-            total = max(1, int(rng.poisson(rate)))
-            gaps_s = np.diff(np.sort(rng.random(total)), append=1.0)
+            total = max(1, int(rng.poisson(rate * length_s)))
+            gaps_s = np.diff(np.sort(length_s * rng.random(total)), append=length_s)
             service_s = rng.exponential(1 / self.SERVICE, total)
             path = np.concatenate(
                 ([waiting_s], waiting_s + np.cumsum(service_s - gaps_s))
@@ -128,8 +134,15 @@ def seek(
     return Sought(search.finding(), cost_s, most_probes(bounds), sweep_s)
 
 
-def contains(target: Target, found: Finding) -> bool:
+def contains(target: Target, lower: float | None, upper: float | None) -> bool:
     """Whether the stated interval holds a place where yes turns to no."""
-    low = 0.0 if found.lower is None else found.lower
-    high = float("inf") if found.upper is None else found.upper
-    return any(low <= one < high for one in target.changes[::2])
+    return any((lower or 0) <= one < (upper or inf) for one in target.changes[::2])
+
+
+TARGETS: dict[str, tuple[Target, Bounds]] = {
+    "cliff": (Cliff(), Bounds(1_000.0, 100_000.0)),
+    "noisy cliff": (NoisyCliff(), Bounds(1_000.0, 100_000.0)),
+    "not monotone": (NotMonotone(), Bounds(1_000.0, 100_000.0)),
+    "M/M/1": (MM1(), Bounds(100.0, 4_000.0)),
+}
+"""What is sought where, each to 5 %."""

@@ -1,26 +1,35 @@
 """Do two backends measure the same? Their runs of each cell, interleaved.
 
 The order turns round every time (A B, B A, …), so that a drift of the target
-falls on both alike. Each pair of runs gives a ratio; the interval is Student's,
-on the logarithms of the ratios, with a confidence of 95 %.
+falls on both alike. Each pair of runs gives a ratio; the intervals are Student's, on
+the logarithms of the ratios, with variances that the cells share. All of them hold
+together with a confidence of 95 % (Bonferroni): two backends that measure the same are
+said to differ, anywhere in a table, in at most one of twenty tables.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import exp, log, sqrt
-from statistics import fmean, median, stdev
+from math import exp, isclose, log, sqrt
+from statistics import fmean, median, variance
 
+from ioplan.core.shared_variance import Variance, moderated
 from ioplan.core.student_t import quantile
 from ioplan.language.metric import Metric
 from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 
-METRICS = (Metric(name="iops"), Metric(name="mean"))
+IOPS, BANDWIDTH = Metric(name="iops"), Metric(name="bandwidth")
+METRICS = (IOPS, BANDWIDTH, Metric(name="mean"), Metric(name="p99"))
 AGREEMENT_PERCENT = 5.0
 """Backends agree where the whole interval is within this."""
+CONFIDENCE = 0.95
+MOST_REMARKS = 8
+LEAST_DEVIATION = 1e-3
+"""Of a ratio: buckets of histograms repeat a percentile to the last digit."""
+STEAL_PERCENT = 2.0
+"""Of one CPU. Where a hypervisor takes so much more from one, nothing is judged."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +49,12 @@ class RatioInterval:
         return "undecided" if self.low <= 1 <= self.high else "differ"
 
 
-def ratio_interval(firsts: Sequence[float], seconds: Sequence[float]) -> RatioInterval:
-    """The ratio second / first over pairs; needs two pairs at least."""
-    logs = [log(b / a) for a, b in zip(firsts, seconds, strict=True)]
-    middle = fmean(logs)
-    half = quantile(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
-    return RatioInterval(exp(middle), exp(middle - half), exp(middle + half))
-
-
 @dataclass(frozen=True)
 class MetricRatio:
-    """One metric of one cell: medians of both, and their ratio."""
+    """One metric of one cell: medians of both, and their ratio.
+
+    `unjudged` says why nothing can be concluded, where it cannot.
+    """
 
     test: str
     cell: dict[str, str]
@@ -58,39 +62,130 @@ class MetricRatio:
     first: float
     second: float
     interval: RatioInterval
+    unjudged: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What is to be said of it."""
+        return "not judged" if self.unjudged else self.interval.verdict
+
+
+@dataclass
+class SideRuns:
+    """The runs of a cell on one backend, in the order of the rounds."""
+
+    values: dict[str, list[float]] = field(
+        default_factory=lambda: {metric.name: [] for metric in METRICS}
+    )
+    placements: set[frozenset[int]] = field(default_factory=set)
+    steal_percents: list[float] = field(default_factory=list)
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def add(self, record: RunRecord, detail: RunDetail) -> None:
+        """Take a run."""
+        for metric in METRICS:
+            value = figure(metric, [Sample(record, detail)]).value
+            if value:
+                self.values[metric.name].append(value)
+        if cpus := record.backend.facts.get("cpus"):
+            self.placements.add(frozenset(cpus))
+        if record.telemetry and record.telemetry.steal_percent is not None:
+            self.steal_percents.append(record.telemetry.steal_percent)
+        self.remarks.update(
+            dict.fromkeys((*record.warnings, *record.substitutions)),
+        )
 
 
 @dataclass
 class Pairs:
-    """The values of a cell by metric and backend, in the order of the rounds."""
+    """A cell and the runs of both backends on it."""
 
     test: str
     cell: dict[str, str]
-    values: dict[tuple[str, int], list[float]] = field(
-        default_factory=lambda: defaultdict(list)
+    sides: tuple[SideRuns, SideRuns] = field(
+        default_factory=lambda: (SideRuns(), SideRuns())
     )
 
     def add(self, side: int, record: RunRecord, detail: RunDetail) -> None:
         """Take a run of one of both."""
-        for metric in METRICS:
-            value = figure(metric, [Sample(record, detail)]).value
-            if value:
-                self.values[metric.name, side].append(value)
+        self.sides[side].add(record, detail)
 
-    def ratios(self) -> Iterable[MetricRatio]:
-        """Each metric that both have as often."""
-        for metric in METRICS:
-            first = self.values[metric.name, 0]
-            second = self.values[metric.name, 1]
-            if len(first) == len(second) >= 2:
-                yield MetricRatio(
-                    self.test,
-                    self.cell,
-                    metric,
-                    median(first),
-                    median(second),
-                    ratio_interval(first, second),
-                )
+    def log_ratios(self, metric: Metric) -> list[float]:
+        """Those of a metric, second to first; empty unless both have it as often."""
+        first, second = (side.values[metric.name] for side in self.sides)
+        if len(first) != len(second) or len(first) < 2:
+            return []
+        return [log(b / a) for a, b in zip(first, second, strict=True)]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Those that both have; bandwidth only if it says more than IOPS does."""
+        same = zip(self.log_ratios(IOPS), self.log_ratios(BANDWIDTH), strict=False)
+        redundant = all(isclose(a, b, abs_tol=1e-9) for a, b in same)
+        found = [one for one in METRICS if self.log_ratios(one)]
+        return [one for one in found if not (one == BANDWIDTH and redundant)]
+
+    @property
+    def unjudged(self) -> str:
+        """Why a difference would not be the backends'; empty if it would be."""
+        places = [side.placements for side in self.sides]
+        if all(places) and places[0] != places[1]:
+            return f"they ran on different CPUs: {' and '.join(map(_cpus, places))}"
+        if not all(side.steal_percents for side in self.sides):
+            return ""
+        first, second = (median(side.steal_percents) for side in self.sides)
+        if abs(first - second) <= STEAL_PERCENT:
+            return ""
+        return (
+            f"the hypervisor took {first:.0f} % of a CPU from one, and {second:.0f} % "
+            f"from the other"
+        )
+
+
+def _cpus(placements: Iterable[frozenset[int]]) -> str:
+    texts = sorted(",".join(map(str, sorted(cpus))) for cpus in placements)
+    return " or ".join(texts)
+
+
+def judged(cells: Sequence[Pairs]) -> list[MetricRatio]:
+    """All metrics of all cells, with intervals that hold together."""
+    statements = sum(len(cell.metrics) for cell in cells)
+    share = 1 - (1 - CONFIDENCE) / 2 / max(1, statements)
+    found = {metric.name: _intervals(cells, metric, share) for metric in METRICS}
+    return [
+        _ratio(cell, metric, found[metric.name][number])
+        for number, cell in enumerate(cells)
+        for metric in cell.metrics
+    ]
+
+
+def _intervals(
+    cells: Sequence[Pairs], metric: Metric, share: float
+) -> dict[int, RatioInterval]:
+    """By the number of the cell; `share` is the upper quantile of each."""
+    logs = {n: one for n, cell in enumerate(cells) if (one := cell.log_ratios(metric))}
+    shared = moderated([_variance(one) for one in logs.values()])
+    return {
+        number: _interval(logs[number], known, share)
+        for number, known in zip(logs, shared, strict=True)
+    }
+
+
+def _variance(logs: Sequence[float]) -> Variance:
+    return Variance(max(variance(logs), LEAST_DEVIATION**2), len(logs) - 1)
+
+
+def _interval(logs: Sequence[float], known: Variance, share: float) -> RatioInterval:
+    middle = fmean(logs)
+    half = quantile(share, known.degrees) * sqrt(known.value / len(logs))
+    return RatioInterval(exp(middle), exp(middle - half), exp(middle + half))
+
+
+def _ratio(cell: Pairs, metric: Metric, interval: RatioInterval) -> MetricRatio:
+    first, second = (median(side.values[metric.name]) for side in cell.sides)
+    return MetricRatio(
+        cell.test, cell.cell, metric, first, second, interval, cell.unjudged
+    )
 
 
 RunOne = Callable[[int], tuple[RunRecord, RunDetail]]
@@ -102,3 +197,16 @@ def run_interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
         for which in (0, 1) if number % 2 == 0 else (1, 0):
             record, detail = run(which)
             pairs.add(which, record, detail)
+
+
+def remarks(cells: Sequence[Pairs], side: int) -> Iterator[str]:
+    """What the runs of a side said, each once, with the number of cells."""
+    counts: dict[str, int] = {}
+    for cell in cells:
+        for text in cell.sides[side].remarks:
+            counts[text] = counts.get(text, 0) + 1
+    for text, cells_with_it in list(counts.items())[:MOST_REMARKS]:
+        more = f" (in {cells_with_it} cells)" * (cells_with_it > 1)
+        yield f"{text}{more}"
+    if len(counts) > MOST_REMARKS:
+        yield f"and {len(counts) - MOST_REMARKS} more, in the session's records"

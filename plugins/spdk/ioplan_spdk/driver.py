@@ -30,9 +30,11 @@ class Driver(NamedTuple):
     reason: str = ""
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """The lower the better: what it cannot do at all, and what not exactly."""
-        return sum(not gap.instead for gap in self.gaps), len(self.gaps)
+    def rank(self) -> tuple[int, int, int]:
+        """The lower the better: what it cannot do at all, what only by leave, and what
+        not exactly."""
+        impossible = sum(not gap.instead for gap in self.gaps)
+        return impossible, sum(not gap.mild for gap in self.gaps), len(self.gaps)
 
 
 def driver_of(job: Job, options: SpdkOptions) -> Driver:

@@ -42,6 +42,8 @@ from ioplan.runner.crosscheck import (
     MetricRatio,
     Pairs,
     RunOne,
+    judged,
+    remarks,
     run_interleaved,
 )
 from ioplan.runner.execute.execute import now
@@ -170,11 +172,16 @@ def crosscheck(options: Options, console: Console) -> int:
         make_target(choices[0].backend, sides[0].request, console)
         for side in sides:
             side.begin()
-        found = _measured(plan, sides, options.rounds, console)
+        cells = _measured(plan, sides, options.rounds, console)
+    found = judged(cells)
     console.print(_table(found, [choice.backend.name for choice in choices]))
-    for side in sides:
+    for number, side in enumerate(sides):
         console.print(f"session {side.session}: {side.choice.backend.name}")
-    verdicts = {one.interval.verdict for one in found}
+        for text in remarks(cells, number):
+            console.print(line(f"  warning: {text}", "yellow"), soft_wrap=True)
+    for reason in dict.fromkeys(one.unjudged for one in found if one.unjudged):
+        console.print(line(f"not judged: {reason}", "yellow"), soft_wrap=True)
+    verdicts = {one.verdict for one in found}
     if "undecided" in verdicts:
         console.print(line(UNDECIDED, "dim"))
     return HELD if verdicts == {"agree"} else EXPECTATION_FAILED
@@ -190,7 +197,7 @@ def _choices(options: Options) -> list[Choice]:
 
 def _measured(
     plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
-) -> list[MetricRatio]:
+) -> list[Pairs]:
     status: SessionStatus = "failed"
     try:
         found = list(_compared(plan, sides, rounds, console))
@@ -208,7 +215,7 @@ def _measured(
 
 def _compared(
     plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
-) -> Iterator[MetricRatio]:
+) -> Iterator[Pairs]:
     """Each run of the plan on both; the first prepares for both."""
     for step in _single(plan):
         if isinstance(step, Prepare):
@@ -217,7 +224,7 @@ def _compared(
             console.print(line(f"{step.test.title}: {step}", "dim"))
             pairs = Pairs(step.test.title, step.cell_text)
             run_interleaved(_on(sides, step), pairs, rounds)
-            yield from pairs.ratios()
+            yield pairs
 
 
 def _on(sides: list[Side], step: Run) -> RunOne:
@@ -246,7 +253,7 @@ def _single(plan: CheckedPlan) -> Iterator[SingleStep]:
 def _table(found: list[MetricRatio], names: list[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("cell", overflow="fold")
-    for heading in ("metric", *names, "ratio", "95 % interval"):
+    for heading in ("metric", *names, "ratio", "interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
     for one in found:
@@ -259,6 +266,6 @@ def _table(found: list[MetricRatio], names: list[str]) -> Table:
             metric_text(one.second, one.metric.unit),
             f"{ratio.ratio:.3f}",
             f"{ratio.low:.3f} … {ratio.high:.3f}",
-            ratio.verdict,
+            one.verdict,
         )
     return table

@@ -17,7 +17,7 @@ from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.steady_state import Part
 from ioplan.planner.estimate import iops_of, mean_bytes
-from ioplan.seek.decide import Claim, Point
+from ioplan.seek.decide import MARGIN, Claim, Point
 from ioplan.workload import DIRECTIONS
 
 REACHED = 0.99
@@ -73,12 +73,21 @@ def _counts(metric: Metric, progress: Progress) -> Iterator[Counts]:
 
 def _slower(metric: Metric, limit_ns: float) -> Reader:
     """How many I/Os took longer, of how many: by the buckets above the limit's own."""
-    edge = bucket_index(int(limit_ns))
+    near = (1 - MARGIN, 1, 1 + MARGIN)
+    low, edge, high = (bucket_index(int(limit_ns * one)) for one in near)
 
     def read(progress: Progress) -> Point:
-        found = [Histogram.of(one.bins) for one in _counts(metric, progress)]
-        slower = sum(int(one.count[one.index > edge].sum()) for one in found)
-        return Point(float(slower), float(sum(one.total for one in found)))
+        found = Histogram.merged(
+            Histogram.of(c.bins) for c in _counts(metric, progress)
+        )
+        index, count = found.index, found.count
+        slower = index > edge
+        return Point(
+            amount=float(count[slower].sum()),
+            weight=float(found.total),
+            above=float(count[slower & (index <= high)].sum()),
+            below=float(count[~slower & (index >= low)].sum()),
+        )
 
     return read
 
@@ -146,14 +155,17 @@ def _rate(stream: JobStream) -> Iterator[Judged]:
 
 
 class _Backlog:
-    """By how much the backlog of a stream grew, beyond what may be by chance."""
+    """By how much the backlog of a stream grew, beyond what may be by chance; the
+    warm-up may have left one."""
 
     def __init__(self, stream: JobStream, slack_iops: float) -> None:
-        self.stream, self.slack_iops, self.before = stream, slack_iops, 0
+        self.stream, self.slack_iops = stream, slack_iops
+        self.before: int | None = None
 
     def __call__(self, progress: Progress) -> Point:
         level = sum(one.backlog_ios for one in _named(self.stream, progress))
-        grown, self.before = level - self.before, level
+        grown = 0 if self.before is None else level - self.before
+        self.before = level
         return Point(grown - self.slack_iops * progress.interval_ns / SECOND_NS, 1.0)
 
 

@@ -1,0 +1,58 @@
+"""Moderated variances: the functions behind them, and what they do."""
+
+from __future__ import annotations
+
+import random
+from math import inf, pi
+from statistics import fmean, variance
+
+import pytest
+
+from ioplan.core.shared_variance import (
+    Variance,
+    digamma,
+    inverse_trigamma,
+    moderated,
+    trigamma,
+)
+
+EULER = 0.5772156649015329
+
+
+def test_the_functions_at_known_places() -> None:
+    assert digamma(1) == pytest.approx(-EULER, abs=1e-9)
+    assert digamma(10) == pytest.approx(2.251752589066721, abs=1e-9)
+    assert trigamma(1) == pytest.approx(pi**2 / 6, abs=1e-8)
+    assert trigamma(0.5) == pytest.approx(pi**2 / 2, abs=1e-8)
+    assert inverse_trigamma(trigamma(3.7)) == pytest.approx(3.7, abs=1e-9)
+
+
+def sample(rng: random.Random, deviation: float, values: int = 5) -> Variance:
+    return Variance(
+        variance(rng.gauss(0, deviation) for _ in range(values)), values - 1
+    )
+
+
+def test_groups_of_one_variance_share_it() -> None:
+    rng = random.Random(1)
+    found = moderated([sample(rng, 2.0) for _ in range(200)])
+    assert fmean(one.degrees for one in found) > 25
+    assert all(2.5 < one.value < 6.5 for one in found)
+
+
+def test_groups_of_other_variances_keep_their_own() -> None:
+    rng = random.Random(2)
+    own = [sample(rng, 10.0**n) for n in range(-3, 4) for _ in range(5)]
+    for before, after in zip(own, moderated(own), strict=True):
+        assert after.degrees < 6
+        assert before.value < 1 or after.value == pytest.approx(before.value, rel=0.6)
+
+
+def test_few_groups_tell_nothing_of_each_other() -> None:
+    own = [Variance(1.0, 4.0), Variance(2.0, 4.0)]
+    assert moderated(own) == own
+    assert moderated([]) == []
+
+
+def test_equal_variances_are_known_for_certain() -> None:
+    assert {one.degrees for one in moderated([Variance(1.0, 4.0)] * 6)} == {inf}

@@ -1,0 +1,108 @@
+"""What intervals say of a seek's condition agrees with the figures of the whole run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_data import counts, progress, stream
+
+from ioplan.job import Job, JobStream, Progress
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import Demand, Seek
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.metrics import Sample, figure
+from ioplan.measure.steady_state import Part
+from ioplan.runner.seek.claims import Judged, judged
+from ioplan.seek.decide import MARGIN
+from ioplan.workload import Rate, SizeShare
+
+SIZES = (SizeShare(size_bytes=4096, percent=100),)
+
+
+def demand(text: str) -> Demand:
+    name, operator, value = text.split()
+    metric = parse_metric(name, ("main", "other"))
+    return Demand(metric=metric, operator=operator, limit=float(value), text=text)
+
+
+def claims(*texts: str, rate: Rate | None = None) -> list[Judged]:
+    """Of a condition, on a run of one stream."""
+    asked = Seek.model_construct(goal="highest", where=tuple(map(demand, texts)))
+    main = JobStream.model_construct(
+        name="main",
+        read_percent=100.0,
+        hosts=(),
+        read_sizes=SIZES,
+        write_sizes=SIZES,
+        region_start_bytes=0,
+        region_end_bytes=1 << 20,
+        rate=rate,
+    )
+    return judged(asked, Job.model_construct(target="x", streams=(main,)))
+
+
+def second(read_ns: list[int], errors: int = 0, backlog: int = 0) -> Progress:
+    main = stream("main", read=counts(read_ns, errors=errors))
+    main = main.model_copy(update={"backlog_ios": backlog})
+    return progress(1, main, stream("other", write=counts([5] * 50)))
+
+
+SECONDS = st.lists(
+    st.lists(st.integers(1, 10**7), min_size=1, max_size=40), min_size=1, max_size=5
+)
+NAMES = ("p50", "main.p90", "read.p75", "mean", "main.iops", "bandwidth", "write.mean")
+
+
+@given(SECONDS, st.sampled_from(NAMES), st.integers(1, 10**7))
+def test_sums_of_points_are_the_figure(
+    seconds: list[list[int]], name: str, limit: int
+) -> None:
+    asked = f"{name} <= {limit}"
+    (one,) = claims(asked)
+    whole, points = Measurement(), []
+    for read_ns in seconds:
+        whole.add(second(read_ns))
+        points.append(one.read(second(read_ns)))
+    found = sum(p.amount for p in points) / sum(p.weight for p in points)
+    run = Part(len(seconds), whole.total, whole.directions, whole.streams)
+    real = figure(demand(asked).metric, [Sample(run, whole.detail)]).value
+    if one.claim.method == "ratio":
+        assert found == pytest.approx(real)
+    elif real is not None and abs(real / limit - 1) > MARGIN:
+        assert (found <= one.claim.limit + 1e-12) == (real <= limit)
+
+
+def test_what_is_near_the_limit_is_told() -> None:
+    (one,) = claims("p99 <= 1_000_000")
+    point = one.read(second([500_000, 985_000, 995_000, 1_004_000, 1_030_000]))
+    assert (point.amount, point.weight) == (2, 55)
+    assert (point.above, point.below) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "holds", "lost"),
+    [
+        ("errors == 0", 0, True, False),
+        ("errors == 0", 1, False, True),
+        ("max <= 1000", 0, True, False),
+        ("max <= 800", 0, False, True),
+        ("max >= 1000", 0, False, False),
+    ],
+)
+def test_comparisons_so_far(text: str, errors: int, holds: bool, lost: bool) -> None:
+    (one,) = claims(text)
+    point = one.read(second([100, 900], errors=errors))
+    assert one.claim.method == "comparison"
+    assert (point.holds, point.lost) == (holds, lost)
+
+
+@pytest.mark.parametrize("rate", [Rate(iops=100.0), Rate(bytes_per_s=409_600.0)])
+def test_an_open_loop_is_held_to_its_rate(rate: Rate) -> None:
+    reached, backlog = claims(rate=rate)
+    assert [one.claim.method for one in (reached, backlog)] == ["ratio", "difference"]
+    point = reached.read(second([1] * 90, errors=5))
+    assert (point.amount, point.weight, reached.claim.limit) == (95, 1, 99)
+    levels = [40, 40, 50, 45]
+    grown = [backlog.read(second([1], backlog=level)).amount for level in levels]
+    assert grown == pytest.approx([-0.1, -0.1, 9.9, -5.1])

@@ -1,0 +1,137 @@
+"""Which suites each backend does as they are, by its gaps: nothing need be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import paths
+import pytest
+from generated import check_part
+from suite_rows import PLANS, TB, plan_of
+
+from ioplan.backends import Gap, TargetFacts, find
+from ioplan.language.clause_table import slot
+from ioplan.runner.fit_report import Fit, fits_of
+
+README = paths.ROOT / "plans" / "README.md"
+ABSENT = "/nowhere"
+FACTS = {"kind": "block", "capacity_bytes": TB // 4096 * 4096, "block_bytes": 512}
+
+
+class Column(NamedTuple):
+    """A backend with options, and a drive that it can have."""
+
+    heading: str
+    backend: str
+    options: dict[str, Any]
+    path: str
+
+
+NVME, PCIE = "/dev/nvme0n1", "nvme:pcie:0000:01:00.0"
+PROGRAMS = {"path": ABSENT, "plugin": ABSENT, "fio": ABSENT}
+"""Named and not there: what is installed here shall not matter."""
+COLUMNS = (
+    Column("`io_uring`", "io_uring", {}, NVME),
+    Column("`fio`", "fio", {"version": "3.33"}, NVME),
+    Column("`spdk`", "spdk", PROGRAMS, PCIE),
+    Column("… bdevperf", "spdk", {"driver": "bdevperf", "path": ABSENT}, PCIE),
+    Column("… fio plug-in", "spdk", {"driver": "fio", "fio": ABSENT}, PCIE),
+    Column("`sim`", "sim", {}, "sim"),
+)
+
+Fits = dict[tuple[str, str], list[Fit]]
+
+
+@pytest.fixture(scope="module")
+def fits() -> Fits:
+    """By suite and heading, those of its tests."""
+    plans = {name: plan_of(suite) for name, suite in PLANS.items()}
+    return {
+        (name, column.heading): fits_of(
+            plan,
+            find(column.backend),
+            TargetFacts(path=column.path, **FACTS),
+            column.options,
+        )
+        for name, plan in plans.items()
+        for column in COLUMNS
+    }
+
+
+def runs_as_it_is(fit: Fit) -> bool:
+    return fit.grade in ("exact", "near")
+
+
+def test_all_suites_but_one_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
+    """The one draws arrivals, which fio does not time from their intended start."""
+    for heading in ("`fio`", "`spdk`", "… fio plug-in"):
+        found = {
+            (name, fit.test.title, slot(gap.field))
+            for (name, column), those in fits.items()
+            for fit in those
+            for gap in fit.gaps
+            if column == heading and not runs_as_it_is(fit)
+        }
+        assert found == {("quick/laptop", "Latency at a steady rate", "rate")}
+
+
+def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:
+    check_part(README, "suites by backend", suites_table(fits), renew)
+    check_part(README, "inexact clauses", clauses_table(fits), renew)
+
+
+def suites_table(fits: Fits) -> str:
+    """How many tests of each suite run as they are."""
+    names = [column.heading for column in COLUMNS]
+    rows = [["suite", "tests", *names], ["---"] * (len(COLUMNS) + 2)]
+    for suite in PLANS:
+        counts = [_count(fits[suite, heading]) for heading in names]
+        rows.append([f"`{suite}`", str(len(fits[suite, names[0]])), *counts])
+    whole = [
+        sum(all(map(runs_as_it_is, fits[suite, name])) for suite in PLANS)
+        for name in names
+    ]
+    rows.append(["**suites whole**", "", *(f"{n} of {len(PLANS)}" for n in whole)])
+    return _markdown(rows)
+
+
+def _count(fits: list[Fit]) -> str:
+    runs = sum(map(runs_as_it_is, fits))
+    near = sum(fit.grade == "near" for fit in fits)
+    shown = "all" if runs == len(fits) else str(runs)
+    return shown + f", {near} nearly" * bool(near)
+
+
+def clauses_table(fits: Fits) -> str:
+    """Each clause that is not exact, why, what is done instead, and in which tests."""
+    rows = [["backend", "clause", "reason", "instead", "tests"], ["---"] * 5]
+    for column in COLUMNS:
+        for gap, titles in _by_reason(fits, column.heading).items():
+            instead = gap.instead or "nothing"
+            instead += " (a warning only)" * gap.mild
+            tests = ", ".join(titles) if len(titles) <= 3 else f"{len(titles)} tests"
+            rows.append(
+                [column.heading, f"`{slot(gap.field)}`", gap.reason, instead, tests]
+            )
+    return _markdown(rows)
+
+
+def _by_reason(fits: Fits, heading: str) -> dict[Gap, list[str]]:
+    """A gap of each reason, and the tests that have it."""
+    first: dict[tuple[str, str], Gap] = {}
+    titles: dict[Gap, dict[str, None]] = {}
+    for fit, gap in _gaps(fits, heading):
+        known = first.setdefault((gap.field, gap.reason), gap)
+        titles.setdefault(known, {})[fit.test.title] = None
+    return {gap: list(those) for gap, those in titles.items()}
+
+
+def _gaps(fits: Fits, heading: str) -> Iterator[tuple[Fit, Gap]]:
+    for (_, column), those in fits.items():
+        if column == heading:
+            yield from ((fit, gap) for fit in those for gap in fit.gaps)
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
