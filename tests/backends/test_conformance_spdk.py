@@ -19,7 +19,7 @@ from ioplan_spdk.options import SpdkOptions
 OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 REPLAYS = {
     "rpc/N_nonroot_nohuge": job(),
-    "rpc/C_opcode_histograms": job(
+    "rpc/O_mix_one_layer": job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=50_000_000
     ),
 }

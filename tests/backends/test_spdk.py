@@ -253,7 +253,9 @@ def times(schedule: Schedule, late_s: float = 0.001) -> list[tuple[float, bool]]
 
 
 def test_when_statistics_are_asked_for() -> None:
-    assert times(Schedule(1, 3, False)) == [(1.0, True), (2.0, True), (2.9, False)]
+    assert times(Schedule(1, 3, False)) == [
+        (1.0, True), (2.0, True), (2.9, False), (3.0, False)
+    ]  # fmt: skip
     assert times(Schedule(0.001, 1, False))[:2] == [(0.1, True), (0.2, True)]
     by_bytes = times(Schedule(1, 3, True))
     assert [t for t, _ in by_bytes[:4]] == [0.3, 0.5, 0.8, 1.0]

@@ -23,6 +23,7 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.bdevperf.histogram_text import printed_jobs
 from ioplan_spdk.bdevperf.session import PREFIX, Home
 from ioplan_spdk.options import SpdkOptions
 
@@ -115,7 +116,7 @@ def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: igno
     asked = job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
     )
-    found = events(bdevperf("rpc/C_opcode_histograms"), asked)
+    found = events(bdevperf("rpc/O_mix_one_layer"), asked)
     result = measured(found)
     read, write = result.directions["read"], result.directions["write"]
     assert read.ios / (read.ios + write.ios) == pytest.approx(0.7, abs=0.01)
@@ -128,13 +129,33 @@ def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
     asked = job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
     )
-    program = stand_in(tmp_path, "rpc/C_opcode_histograms")
+    program = stand_in(tmp_path, "rpc/O_mix_one_layer")
     result = measured(events(program, asked))
-    assert result.total.ios == round(640827.613971218 * 3.000626)
-    # recorded half a second before the end, and never again
+    assert result.total.ios == round(2105196.4212083505 * 3.000007)
+    # recorded one second before the end, and never again
     assert result.result and any("estimated" in w for w in result.result.warnings)
-    read = result.directions["read"].latency
-    assert read and read.mean_ns == pytest.approx(16567294888 / 1161661 / 2.6, rel=0.02)
+    assert result.result.facts["layers"] == 1
+    assert 0 < result.result.facts["layer_ns"] < 1000
+
+
+def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) -> None:
+    """It is printed; what the device counted of the other one, before it was told to
+    count this one only, is taken out by that one's own histogram."""
+    asked = job(
+        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
+    )
+    execution = SpdkExecution(stand_in(tmp_path, "rpc/O_mix_one_layer"), OPTIONS, asked)
+    with execution:
+        result = list(execution)[-1]
+        assert execution.session
+        ((text,),) = printed_jobs(execution.session.process.output())
+    assert isinstance(result, Result)
+    read, write = (result.streams[0].directions[d] for d in ("read", "write"))
+    foreign = sum(n for *_, n in text.buckets) - read.ios
+    assert 0 < foreign < write.ios / 100
+    assert sum(read.bins[1::2]) == read.ios
+    estimated = result.facts["estimated_ios"] - foreign
+    assert 0 < estimated < write.ios  # of the writes, what came after the last look
 
 
 def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
@@ -243,6 +264,7 @@ import paths
 from spdk_jobs import job
 from pathlib import Path
 from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.bdevperf.histogram_text import printed_jobs
 from ioplan_spdk.options import SpdkOptions
 asked = job(run_ns=30 * 10**9, read_percent=70, read_only=False)
 kept = Path(sys.argv[2])

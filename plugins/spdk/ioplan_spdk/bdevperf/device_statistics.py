@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplan.job import SECOND_NS
 from ioplan.measure.tally import Bins, CountsBuilder
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.meter import Meter
+from ioplan_spdk.bdevperf.mixed_histogram import MixedHistogram
 from ioplan_spdk.bdevperf.script import Script, statistics_calls
 from ioplan_spdk.bdevperf.ticks import dense
 from ioplan_spdk.rpc.client import (
@@ -22,8 +23,9 @@ from ioplan_spdk.rpc.client import (
 
 MIN_INTERVAL_S = 0.1
 """A histogram is 79 KB of text, made by the core that does the I/O."""
-BEFORE_END_S = 0.1
-"""When the histograms are asked for the last time: with the test they are gone."""
+BEFORE_END_S = (0.1, 0.02)
+"""When the histograms are asked for the last times: with the test they are gone. It
+begins later than it is asked for, so the last look is not too late."""
 BY_BYTES_S = 0.25
 """How often a test that its bytes end is looked at, at least."""
 
@@ -33,7 +35,7 @@ class Schedule:
 
     def __init__(self, interval_s: float, test_s: float, by_bytes: bool) -> None:
         self.interval_s = max(MIN_INTERVAL_S, interval_s)
-        self.last_s = max(BEFORE_END_S, test_s - BEFORE_END_S)
+        self.last_s = [max(before_s, test_s - before_s) for before_s in BEFORE_END_S]
         self.look_s = BY_BYTES_S if by_bytes else inf
         self.test_s = test_s
         self.point_s = self.interval_s
@@ -52,8 +54,22 @@ class Schedule:
         return is_point
 
     def _plan(self, t_s: float) -> None:
-        times = (self.point_s, self.last_s, t_s + self.look_s)
-        self.next_s = min((s for s in times if t_s < s <= self.last_s), default=inf)
+        times = (self.point_s, *self.last_s, t_s + self.look_s)
+        last_s = max(self.last_s)
+        self.next_s = min((s for s in times if t_s < s <= last_s), default=inf)
+
+
+class FinalCounters(NamedTuple):
+    """What was done of each direction; and how much longer an I/O took above what is
+    stacked on the target's device than below, in the mean, where something is."""
+
+    ends: dict[Direction, CountsBuilder]
+    layer_ns: float | None
+
+
+def _stack(script: Script) -> tuple[str, str]:
+    """The device that bdevperf runs on, and the target's own."""
+    return script.run_on, script.bdev.name
 
 
 class DeviceStatistics:
@@ -61,12 +77,13 @@ class DeviceStatistics:
 
     def __init__(self, client: Client, script: Script) -> None:
         self.client, self.script = client, script
+        self.mixed = MixedHistogram(client, script)
         self.tick_rate = 0.0
         self.is_gone = False
 
     def poll(self, meter: Meter) -> None:
         """What is so at one moment. A late reply costs a point, not the run."""
-        if self.is_gone:
+        if self.is_gone or not self.mixed.is_switched:
             return
         try:
             replies = self.client.call_together(statistics_calls(self.script))
@@ -75,7 +92,8 @@ class DeviceStatistics:
             )
             for (direction, name), iostat, histogram in probes:
                 counted = self._counters(iostat, name, direction)
-                meter.update(direction, counted, _bins(histogram))
+                bins = self._own(direction, _bins(histogram), counted.ios)
+                meter.update(direction, counted, bins)
         except RpcTimeout:
             return
         except RpcFault as fault:
@@ -84,18 +102,39 @@ class DeviceStatistics:
                 meter.warnings.append(f"no statistics from then on: {fault}")
             self.is_gone = True
 
-    def final(self) -> dict[Direction, CountsBuilder]:
-        """The final counters; a process that was told to end has none left."""
-        try:
-            return {
-                direction: self._counters(self._iostat(name), name, direction)
-                for direction, name in self.script.probes.items()
-            }
-        except (RpcFault, BadReply):
-            return {}
+    def _own(self, direction: Direction, bins: Bins | None, ios: int) -> Bins | None:
+        """With the end of a test a histogram is empty, and has nothing of another."""
+        is_mixed = self.script.switched and direction == self.script.printed
+        if bins is None or not is_mixed or int(bins.sum()) < ios:
+            return bins
+        return self.mixed.own(bins, ios)
 
-    def _iostat(self, name: str) -> Any:
-        return self.client.call("bdev_get_iostat", {"name": name})
+    def final(self) -> FinalCounters:
+        """The final counters; a process that was told to end has none left."""
+        script = self.script
+        names = list(dict.fromkeys((*script.probes.values(), *_stack(script))))
+        calls = [("bdev_get_iostat", {"name": name}) for name in names]
+        try:
+            replies = dict(zip(names, self.client.call_together(calls), strict=True))
+            ends = {
+                direction: self._counters(replies[name], name, direction)
+                for direction, name in script.probes.items()
+            }
+            return FinalCounters(ends, self._layer_ns(replies))
+        except (RpcFault, BadReply):
+            return FinalCounters({}, None)
+
+    def _layer_ns(self, replies: dict[str, Any]) -> float | None:
+        if not self.script.layers:
+            return None
+        ios = more_ns = 0
+        for direction in self.script.probes:
+            upper, lower = (
+                self._counters(replies[name], name, direction)
+                for name in _stack(self.script)
+            )
+            ios, more_ns = ios + upper.ios, more_ns + upper.sum_ns - lower.sum_ns
+        return more_ns / ios if ios else None
 
     def _counters(self, reply: Any, name: str, direction: Direction) -> CountsBuilder:
         if isinstance(reply, RpcError):

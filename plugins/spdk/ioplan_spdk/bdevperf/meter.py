@@ -6,11 +6,12 @@ and the text of the test know the total. So:
 
 - of an interval, the histogram's growth is the count, and the counters give its
   mean;
-- of a run in one direction, the text's histogram is the total, and exact;
-- of a mixed run, and of one at a rate, the counters' final values are exact. What
-  came after the last histogram (a tenth of a second) is given the shape of what
-  came before, and the mean that is then missing; the run's facts say how many
-  I/Os those were;
+- the text's histogram is that of the one direction, or of a mix's greater one, and
+  with it the total is exact;
+- of a mix's other direction, and of a run at a rate, the counters' final values are
+  exact. What came after the last histogram (some hundredths of a second) is given the
+  shape of what came before, and the mean that is then missing; the run's facts say
+  how many I/Os those were;
 - the last interval is what then is missing, so that all of them add up.
 """
 
@@ -127,18 +128,21 @@ class Meter:
         self,
         found: Outcome,
         ends: Mapping[Direction, CountsBuilder],
-        printed: Bins | None,
+        printed: Mapping[Direction, Bins],
     ) -> StreamCounts:
         """The totals; `progress` then gives the interval that completes them.
 
-        `printed` is the text's histogram, where it is that of the one direction.
+        `printed` is the text's histogram, with the direction that it is of.
         """
-        if printed is not None:
-            (direction,) = self.now
-            self.now[direction] = self._single(found, ends.get(direction), printed)
+        if len(self.now) == 1 and printed:
+            ((direction, bins),) = printed.items()
+            self.now[direction] = self._single(found, ends.get(direction), bins)
         else:
-            ends = self._ends(found, ends)
-            self.now = {d: self._completed(self.now[d], ends[d]) for d in self.now}
+            ends = self._ends(found, ends, printed)
+            self.now = {
+                d: self._completed(self.now[d], ends[d], printed.get(d))
+                for d in self.now
+            }
         return self._counts(self.now)
 
     def _single(
@@ -159,11 +163,23 @@ class Meter:
         return replace(end, bins=within(printed, end.min_ns, end.max_ns))
 
     def _ends(
-        self, found: Outcome, ends: Mapping[Direction, CountsBuilder]
+        self,
+        found: Outcome,
+        ends: Mapping[Direction, CountsBuilder],
+        printed: Mapping[Direction, Bins],
     ) -> dict[Direction, CountsBuilder]:
-        """The final counters; without them, the total shared as it was so far."""
+        """The final counters; without them, what the text tells of one direction, or
+        else the total shared as it was so far."""
         if sum(end.ios for end in ends.values()) == found.ios:
             return dict(ends)
+        for direction, bins in printed.items():
+            if 0 < (count := int(bins.sum())) <= found.ios:
+                (other,) = self.now.keys() - {direction}
+                counted = {direction: count, other: found.ios - count}
+                return {
+                    d: _estimated(part, counted[d], found, printed.get(d))
+                    for d, part in self.now.items()
+                }
         shares = np.array([part.ios for part in self.now.values()])
         if not shares.any():
             shares = np.array(list(self.shares.values()))
@@ -177,8 +193,12 @@ class Meter:
             for direction, count in zip(self.now, counts, strict=True)
         }
 
-    def _completed(self, before: CountsBuilder, end: CountsBuilder) -> CountsBuilder:
+    def _completed(
+        self, before: CountsBuilder, end: CountsBuilder, printed: Bins | None = None
+    ) -> CountsBuilder:
         """The end, with the histogram so far and its shape for what is missing."""
+        if printed is not None and end.ios == int(printed.sum()):
+            return replace(end, bins=within(printed, end.min_ns, end.max_ns))
         if not before.bins.any():
             return end
         tail = end.ios - int(before.bins.sum())
@@ -219,9 +239,13 @@ def _lengthened(before: CountsBuilder, tail: int, end: CountsBuilder) -> Bins:
     return before.bins + bins
 
 
-def _estimated(now: CountsBuilder, count: int, found: Outcome) -> CountsBuilder:
-    """A direction's end when only the total of both is known."""
-    each_ns = mean_ns(now.bins) or (now.sum_ns / now.ios if now.ios else found.mean_ns)
+def _estimated(
+    now: CountsBuilder, count: int, found: Outcome, printed: Bins | None = None
+) -> CountsBuilder:
+    """A direction's end when only the total of both is known, and of one of them the
+    printed histogram."""
+    bins = now.bins if printed is None else printed
+    each_ns = mean_ns(bins) or (now.sum_ns / now.ios if now.ios else found.mean_ns)
     low_ns = min(now.min_ns, found.min_ns) if now.ios else found.min_ns
     return CountsBuilder(
         ios=count,

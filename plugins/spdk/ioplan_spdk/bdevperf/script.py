@@ -12,7 +12,14 @@ from typing import Any
 from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.workload import Direction
 from ioplan_spdk.options import SpdkOptions
-from ioplan_spdk.rpc.bdev import READS, WRITES, Bdev, Call, bdev_of, split_by_direction
+from ioplan_spdk.rpc.bdev import (
+    BETWEEN,
+    Bdev,
+    Call,
+    bdev_of,
+    histogram_of,
+    stacked,
+)
 from ioplan_spdk.target_spec import TargetSpec, target_spec
 
 LONGEST_S = 7 * 24 * 3600
@@ -46,9 +53,23 @@ class Script:
         return self.target.address if self.target.kind == "pcie" else ""
 
     @property
-    def prints_probes(self) -> bool:
-        """Whether the histogram that bdevperf prints is that of the one probe."""
-        return [self.run_on] == list(self.probes.values())
+    def layers(self) -> int:
+        """How many devices are stacked on the target's own, to measure with."""
+        return sum(call.method == "bdev_passthru_create" for call in self.calls)
+
+    @property
+    def printed(self) -> Direction | None:
+        """The direction of the histogram that bdevperf prints: that of the device
+        which it runs on. None where nothing is measured there."""
+        return next((d for d, name in self.probes.items() if name == self.run_on), None)
+
+    @property
+    def switched(self) -> Call | None:
+        """What the device that bdevperf runs on is told once a mix has begun: a test
+        that starts sets its histogram back to all I/O."""
+        if self.printed is None or len(self.probes) == 1:
+            return None
+        return histogram_of(self.run_on, self.printed)
 
     @property
     def shares(self) -> dict[Direction, int]:
@@ -67,18 +88,14 @@ class Script:
 def script_of(job: Job, options: SpdkOptions) -> Script:
     """The script of a job; where there are gaps, of what would be done instead."""
     target, stream = target_spec(job.target), job.streams[0]
-    bdev = bdev_of(target, options.bdev, job.block_bytes, job.read_only)
-    directions = directions_of(stream)
-    layered = _is_layered(stream, directions)
-    run_on = WRITES if layered else bdev.name
-    calls = bdev.calls + (split_by_direction(bdev.name) if layered else ())
-    probes = {d: READS if layered and d == "write" else bdev.name for d in directions}
+    run_on = _bdev(job, options).name
+    bdev, above, probes = _measured(job, options, run_on)
     return Script(
         target=target,
         bdev=bdev,
         stream=stream.name,
         size_bytes=size_of(stream),
-        calls=calls + _limits(stream, run_on),
+        calls=bdev.calls + above + _limits(stream, run_on),
         probes=probes,
         run_on=run_on,
         test=_test(job, stream),
@@ -88,11 +105,45 @@ def script_of(job: Job, options: SpdkOptions) -> Script:
     )
 
 
-def _is_layered(stream: JobStream, directions: tuple[Direction, ...]) -> bool:
-    """Whether statistics are taken below the device that bdevperf runs on: of a mix,
-    to tell reads from writes; of a rate, so that the wait for the limit, which
-    says nothing of the target, is no part of the latency."""
-    return len(directions) > 1 or (stream.rate is not None and directions != ("trim",))
+def _bdev(job: Job, options: SpdkOptions, number: int = 0) -> Bdev:
+    target = target_spec(job.target)
+    return bdev_of(target, options.bdev, job.block_bytes, job.read_only, number)
+
+
+def _measured(
+    job: Job, options: SpdkOptions, run_on: str
+) -> tuple[Bdev, tuple[Call, ...], dict[Direction, str]]:
+    """The target's device, what is stacked on it, and where each direction is measured.
+
+    A device has one histogram, of all I/O or of one kind. So a mix takes two devices:
+    the upper one, which bdevperf runs on, has the direction with most I/O, as its
+    histogram is printed to the last I/O. The wait for a rate's limit says nothing of
+    the target, so that is measured below the device that has it.
+    """
+    stream = job.streams[0]
+    directions = directions_of(stream)
+    is_paced = stream.rate is not None and directions != ("trim",)
+    if len(directions) == 1 and not is_paced:
+        return _bdev(job, options), (), {directions[0]: run_on}
+    base = _bdev(job, options, number=1)
+    if len(directions) == 1:
+        (only,) = directions
+        calls = (stacked(run_on, base.name), histogram_of(base.name, only))
+        return base, calls, {only: base.name}
+    if not is_paced:
+        more, less = _by_share(stream)
+        both = (stacked(run_on, base.name), histogram_of(base.name, less))
+        at = {more: run_on, less: base.name}
+        return base, both, {d: at[d] for d in directions}
+    paced = (
+        *(stacked(BETWEEN, base.name), stacked(run_on, BETWEEN)),
+        *(histogram_of(base.name, "read"), histogram_of(BETWEEN, "write")),
+    )
+    return base, paced, {"read": base.name, "write": BETWEEN}
+
+
+def _by_share(stream: JobStream) -> tuple[Direction, Direction]:
+    return ("read", "write") if stream.read_percent >= 50 else ("write", "read")
 
 
 def directions_of(stream: JobStream) -> tuple[Direction, ...]:
@@ -209,6 +260,8 @@ def native(job: Job, options: SpdkOptions) -> str:
         lines += [_request(Call("perform_tests", script.warmup))]
     lines += [_request(reset) for reset in reset_calls(script)]
     lines += [_request(Call("perform_tests", script.test))]
+    if script.switched:
+        lines += ["# once it does I/O", _request(script.switched)]
     lines += [f"# meanwhile, every {job.interval_ns / SECOND_NS:g} s, and at its end"]
     lines += [_request(probe) for probe in statistics_calls(script)]
     if script.limit_bytes:
@@ -222,7 +275,7 @@ def _request(call: Call) -> str:
 
 def reset_calls(script: Script) -> list[Call]:
     """Forget what was done before the test, by the examination of the device too."""
-    names = dict.fromkeys(script.probes.values())
+    names = dict.fromkeys((*script.probes.values(), script.run_on, script.bdev.name))
     return [Call("bdev_reset_iostat", {"name": n, "mode": "all"}) for n in names]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioplan.job import SECOND_NS, Cpu, Event, Progress, Result, StreamCounts
-from ioplan.measure.tally import Bins, no_bins
+from ioplan.measure.tally import Bins, CountsBuilder, no_bins
+from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.device_statistics import DeviceStatistics, Schedule
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
 from ioplan_spdk.bdevperf.meter import Meter
+from ioplan_spdk.bdevperf.mixed_histogram import LOOK_S
 from ioplan_spdk.bdevperf.outcome import Outcome, UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.script import Script
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
@@ -59,8 +61,9 @@ class TimedTest:
         )
         by_bytes = self.script.limit_bytes is not None
         schedule = Schedule(interval_ns / SECOND_NS, test_s, by_bytes)
-        while not self.main.ready(min(POLL_S, schedule.next_s - self._t_s)):
+        while not self.main.ready(min(self._poll_s, schedule.next_s - self._t_s)):
             self._check_hang()
+            self.statistics.mixed.switch()
             if self._t_s < schedule.next_s:
                 continue
             self.statistics.poll(self.meter)
@@ -68,6 +71,10 @@ class TimedTest:
             t_s = self._t_s
             if schedule.passed(t_s):
                 yield self.meter.progress(round(t_s * SECOND_NS), self.warmup)
+
+    @property
+    def _poll_s(self) -> float:
+        return POLL_S if self.statistics.mixed.is_switched else LOOK_S
 
     @property
     def _t_s(self) -> float:
@@ -97,10 +104,10 @@ class TimedTest:
         bdevperf's time begins after ours: where its end lies before our last look,
         the last interval ends with its reply, `over_ns` after the request.
         """
-        counters = self.statistics.final()
+        counters, layer_ns = self.statistics.final()
         code = self.session.process.end()
         text = self._printed()
-        totals = self.meter.finish(outcome, counters, self._bins(text))
+        totals = self.meter.finish(outcome, counters, self._bins(text, counters))
         if code:
             reason = why(code, self.session.process.messages())
             raise UnsoundTest("backend-died", f"bdevperf ended badly: {reason}")
@@ -108,29 +115,45 @@ class TimedTest:
         last = self.meter.progress(outcome.run_ns if is_later else over_ns, False)
         if last.streams[0].directions:
             yield last
-        yield self._final(outcome, totals, text, cpu)
+        final = self._final(outcome, totals, text, cpu)
+        yield final.model_copy(update={"facts": final.facts | self._layers(layer_ns)})
+
+    def _layers(self, layer_ns: float | None) -> dict[str, Any]:
+        """What is stacked on the target's device to measure with, and what it costs."""
+        if not self.script.layers:
+            return {}
+        cost = {} if layer_ns is None else {"layer_ns": round(layer_ns, 1)}
+        return {"layers": self.script.layers, **cost}
 
     def _printed(self) -> JobText | None:
         tests = printed_jobs(self.session.process.output())
         done = [jobs[0] for jobs in tests if jobs]
         return done[-1] if done else None
 
-    def _bins(self, text: JobText | None) -> Bins | None:
-        if not self.script.prints_probes:
-            return None
+    def _bins(
+        self, text: JobText | None, ends: Mapping[Direction, CountsBuilder]
+    ) -> dict[Direction, Bins]:
+        """The printed histogram, by the direction that it is of."""
+        direction = self.script.printed
+        if direction is None:
+            return {}
         if text is None:
-            return no_bins()
-        return printed(text.buckets, self.statistics.tick_rate or SECOND_NS)
+            return {direction: no_bins()}
+        bins = printed(text.buckets, self.statistics.tick_rate or SECOND_NS)
+        if not self.script.switched:
+            return {direction: bins}
+        mixed = self.statistics.mixed
+        if direction in ends:
+            return {direction: mixed.own(bins, ends[direction].ios)}
+        return {direction: mixed.without_foreign(bins)}
 
     def _final(
         self, outcome: Outcome, totals: StreamCounts, text: JobText | None, cpu: Cpu
     ) -> Result:
-        percentiles = text.percentiles_us if text else {}
         facts: dict[str, Any] = {
             "status": outcome.status,
-            "estimated_ios": self.meter.tail_ios,
-            "mean_us": outcome.mean_ns / 1000,
-            "percentiles_us": {f"{p:g}": us for p, us in percentiles.items()},
+            "estimated_ios": self.meter.tail_ios + self.statistics.mixed.foreign_ios,
+            **({} if self.script.switched else _told(outcome, text)),
         }
         return Result(
             run_ns=outcome.run_ns,
@@ -140,6 +163,16 @@ class TimedTest:
             warnings=tuple(self.meter.warnings),
             facts=facts,
         )
+
+
+def _told(outcome: Outcome, text: JobText | None) -> dict[str, Any]:
+    """bdevperf's own figures; of a mix they are of one direction, and its mean of
+    none."""
+    percentiles = text.percentiles_us if text else {}
+    return {
+        "mean_us": outcome.mean_ns / 1000,
+        "percentiles_us": {f"{p:g}": us for p, us in percentiles.items()},
+    }
 
 
 def _used(before: Cpu, after: Cpu) -> Cpu:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ioplan.workload import Direction
 from ioplan_spdk.target_spec import LATENCIES, TargetSpec
 
-READS, WRITES = "PT0", "PT1"
+BETWEEN = "PT0"
+"""A device between the one that bdevperf runs on and the target's own."""
 
 
 class Call(NamedTuple):
@@ -23,17 +25,21 @@ class Bdev(NamedTuple):
     calls: tuple[Call, ...]
 
 
-def bdev_of(target: TargetSpec, driver: str, block_bytes: int, read_only: bool) -> Bdev:
-    """The device that stands for a target."""
+def bdev_of(
+    target: TargetSpec, driver: str, block_bytes: int, read_only: bool, number: int = 0
+) -> Bdev:
+    """The device that stands for a target; its name ends with the number."""
     if target.kind == "kernel":
-        return _kernel(target, driver, block_bytes, read_only)
+        return _kernel(target, driver, block_bytes, read_only, number)
     if target.kind in ("pcie", "tcp"):
-        return _nvme(target)
-    return _memory(target, block_bytes)
+        return _nvme(target, number)
+    return _memory(target, block_bytes, number)
 
 
-def _kernel(target: TargetSpec, driver: str, block_bytes: int, read_only: bool) -> Bdev:
-    name = f"{driver.capitalize()}0"
+def _kernel(
+    target: TargetSpec, driver: str, block_bytes: int, read_only: bool, number: int
+) -> Bdev:
+    name = f"{driver.capitalize()}{number}"
     params = {"name": name, "filename": target.path, "block_size": block_bytes}
     # Only when needed: releases that do not know a parameter refuse the call.
     if read_only and driver == "aio":
@@ -41,8 +47,9 @@ def _kernel(target: TargetSpec, driver: str, block_bytes: int, read_only: bool) 
     return Bdev(name, (Call(f"bdev_{driver}_create", params),))
 
 
-def _nvme(target: TargetSpec) -> Bdev:
-    params: dict[str, Any] = {"name": "Nvme0"}
+def _nvme(target: TargetSpec, number: int) -> Bdev:
+    name = f"Nvme{number}"
+    params: dict[str, Any] = {"name": name}
     if target.kind == "pcie":
         params |= {"trtype": "PCIe", "traddr": target.address}
     else:
@@ -50,12 +57,12 @@ def _nvme(target: TargetSpec) -> Bdev:
         params |= {"trtype": "TCP", "adrfam": family, "traddr": target.address}
         params |= {"trsvcid": target.port, "subnqn": target.nqn}
     attach = Call("bdev_nvme_attach_controller", params)
-    return Bdev(f"Nvme0n{target.nsid}", (attach,))
+    return Bdev(f"{name}n{target.nsid}", (attach,))
 
 
-def _memory(target: TargetSpec, block_bytes: int) -> Bdev:
+def _memory(target: TargetSpec, block_bytes: int, number: int) -> Bdev:
     kind = "malloc" if target.kind == "malloc" else "null"
-    name = f"{kind.capitalize()}0"
+    name = f"{kind.capitalize()}{number}"
     blocks = target.size_bytes // block_bytes
     params = {"name": name, "num_blocks": blocks, "block_size": block_bytes}
     made = Call(f"bdev_{kind}_create", params)
@@ -65,20 +72,17 @@ def _memory(target: TargetSpec, block_bytes: int) -> Bdev:
         f"{word}_latency": value
         for word, value in zip(LATENCIES, target.latencies_us, strict=True)
     }
-    params = {"name": "Delay0", "base_bdev_name": name, **delays}
-    return Bdev("Delay0", (made, Call("bdev_delay_create", params)))
+    delay = f"Delay{number}"
+    params = {"name": delay, "base_bdev_name": name, **delays}
+    return Bdev(delay, (made, Call("bdev_delay_create", params)))
 
 
-def split_by_direction(base: str) -> tuple[Call, ...]:
-    """Two devices stacked on the base, so that each direction has a histogram.
+def stacked(name: str, base: str) -> Call:
+    """A device on top of another, which passes all on."""
+    return Call("bdev_passthru_create", {"name": name, "base_bdev_name": base})
 
-    A device has one histogram, of all I/O or of one kind. The lowest counts the
-    reads, the next the writes. bdevperf must run on a third: of the device that
-    it runs on, it sets the histogram back to all I/O when a test starts.
-    """
-    return (
-        Call("bdev_passthru_create", {"name": READS, "base_bdev_name": base}),
-        Call("bdev_passthru_create", {"name": WRITES, "base_bdev_name": READS}),
-        Call("bdev_enable_histogram", {"name": base, "enable": True, "opc": "read"}),
-        Call("bdev_enable_histogram", {"name": READS, "enable": True, "opc": "write"}),
-    )
+
+def histogram_of(name: str, direction: Direction) -> Call:
+    """Have a device's one histogram count one direction only."""
+    word = "unmap" if direction == "trim" else direction
+    return Call("bdev_enable_histogram", {"name": name, "enable": True, "opc": word})
