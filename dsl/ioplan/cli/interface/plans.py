@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, flag, option
+from ioplan.cli.interface.declare import Argument, Command, flag, option
 
 PLAN_COMMANDS = (
     Command(
@@ -52,5 +52,35 @@ PLAN_COMMANDS = (
         "lsp",
         "Answer an editor: a language server on standard input and output.",
         "lsp:serve_editor",
+    ),
+    Command(
+        "import",
+        "Make plans of other tools' jobs; exit with 1 if they say less, 2 if none can.",
+        "import_files:import_files",
+        (
+            Argument(
+                key="files",
+                metavar="FILE",
+                help="Job files of fio.",
+                kind="path",
+                many=True,
+                required=True,
+            ),
+            option(
+                "--output -o",
+                "The plan's file, or a folder for several; else stdout.",
+                "FILE",
+                kind="path",
+            ),
+            option("--suite", "Plans over one library of workloads.", "NAME"),
+            option(
+                "--set",
+                "A variable of the job file.",
+                "NAME=VALUE",
+                key="settings",
+                many=True,
+            ),
+            use.FORCE,
+        ),
     ),
 )

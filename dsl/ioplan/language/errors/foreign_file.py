@@ -15,6 +15,8 @@ KINDS = (
     (re.compile(r"fio[ \t]+(?:[^\n]*\s)?-"), "a command line of fio"),
     (re.compile(r"(?:f?sd|f?wd|f?rd|hd|general)=\w+"), "a parameter file of vdbench"),
 )
+FILES = ("a job file of fio",)
+IMPORT = "`ioplan import` makes a plan of the file; "
 SETTING = re.compile(r"\b([a-z_]+)=([^\s,]+)")
 SHOWN = 6
 
@@ -26,7 +28,10 @@ def foreign_file(source: Source) -> Diagnostic | None:
         if pattern.match(source.text, start):
             line = source.text.find("\n", start)
             span = Span(source, start, line if line >= 0 else len(source.text))
-            return Diagnostic(f"this is {name}, not a plan", span, _help(source.text))
+            help = (
+                f"{IMPORT}{_help(source.text)}" if name in FILES else _help(source.text)
+            )
+            return Diagnostic(f"this is {name}, not a plan", span, help)
     return None
 
 

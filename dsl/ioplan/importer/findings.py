@@ -1,0 +1,49 @@
+"""What an import tells: what is said differently, what is left out, what is wrong."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.syntax.source import Span
+
+Severity = Literal["error", "warning", "note"]
+
+
+class ImportFault(Exception):
+    """A file of which nothing can be imported, with the reason at its place."""
+
+    def __init__(self, message: str, span: Span, help: str = "") -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic(message, span, help)
+
+
+class Findings:
+    """Collects what an import tells.
+
+    An error is something that could not be read, a warning is something said
+    differently or left out: both are losses. A note changes nothing that is asked.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+
+    def error(self, message: str, span: Span, help: str = "") -> None:
+        """Something that the other tool would not take either."""
+        self._add(message, span, help, "error")
+
+    def loss(self, message: str, span: Span, help: str = "") -> None:
+        """Something said differently, or left out."""
+        self._add(message, span, help, "warning")
+
+    def note(self, message: str, span: Span, help: str = "") -> None:
+        """Something worth knowing that changes nothing."""
+        self._add(message, span, help, "note")
+
+    def _add(self, message: str, span: Span, help: str, severity: Severity) -> None:
+        self.found.append(Diagnostic(message, span, help, severity))
+
+    @property
+    def losses(self) -> list[Diagnostic]:
+        """What makes the plan other than the file."""
+        return [one for one in self.found if one.severity != "note"]

@@ -1,0 +1,47 @@
+"""Which tool a file is of, by what stands in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio.translate import outline_of as of_fio
+from ioplan.importer.outline import PlanOutline
+from ioplan.language.syntax.source import Source, Span
+
+Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]
+
+RESULTS = "fio results"
+VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
+SECTION = re.compile(r"^\s*\[", re.MULTILINE)
+JOB_FILES = (".fio", ".job")
+READERS: dict[str, Read] = {"fio": of_fio}
+"""By the tool's name, what makes an outline of its file. Each raises ImportFault."""
+
+
+def kind_of(source: Source) -> str:
+    """`fio`, `vdbench`, `fiosynth` or RESULTS. Raises ImportFault."""
+    text = source.text
+    if '"fio version"' in text or '"jobs"' in text:
+        return RESULTS
+    if text.lstrip().startswith("{"):
+        return "fiosynth" if _has(text, "def") else RESULTS
+    if SECTION.search(text) or source.name.endswith(JOB_FILES):
+        return "fio"
+    if VDBENCH.search(text):
+        return "vdbench"
+    raise ImportFault(
+        "this is no file that can be imported",
+        Span(source, 0, max(1, text.find("\n"))),
+        "job files and JSON of fio, suites of FioSynth and parameter files of vdbench "
+        "can",
+    )
+
+
+def _has(text: str, key: str) -> bool:
+    try:
+        return key in json.loads(text)
+    except ValueError:
+        return False

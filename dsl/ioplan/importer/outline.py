@@ -1,0 +1,70 @@
+"""A plan in the making: tests of streams of clauses, each clause as it is written."""
+
+from __future__ import annotations
+
+from ioplan.core.value import Value, fresh
+
+SLOTS = (
+    *("base", "pattern", "size", "read sizes", "write sizes", "mix"),
+    *("qd", "threads", "rate", "pause", "region", "distribution", "permuted", "align"),
+    *("data", "dedup", "trim", "sync", "starts", "ends"),
+)
+"""What a stream says, in the order in which it is written; up to `mix` without commas.
+"""
+HEAD = SLOTS[:6]
+
+Clauses = dict[str, str]
+"""By slot, the text of the clause."""
+
+
+class StreamOutline(Value):
+    """One stream of I/O."""
+
+    name: str
+    clauses: Clauses
+
+
+class Length(Value):
+    """How long a run goes on, as a plan says it: `for 60s`, `1 pass`."""
+
+    text: str = ""
+    run_ns: int | None = None
+    warmup_ns: int = 0
+
+
+class TestOutline(Value):
+    """One test: streams at the same time, or over axes. `remarks` become comments."""
+
+    __test__ = False  # not one of pytest's
+
+    title: str
+    streams: tuple[StreamOutline, ...]
+    length: Length
+    axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    after: str = ""
+    expects: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class PreparationOutline(Value):
+    """A precondition: its name and its steps as they are written."""
+
+    name: str
+    steps: tuple[str, ...]
+
+
+class PlanOutline(Value):
+    """A whole plan."""
+
+    title: str
+    tests: tuple[TestOutline, ...]
+    preparations: tuple[PreparationOutline, ...] = ()
+    remarks: tuple[str, ...] = ()
+    params: dict[str, str] = fresh(dict)
+
+
+def spec(clauses: Clauses) -> str:
+    """Clauses as one workload, without a name."""
+    head = " ".join(clauses[slot] for slot in HEAD if slot in clauses)
+    rest = [clauses[slot] for slot in SLOTS[len(HEAD) :] if slot in clauses]
+    return ", ".join([head, *rest])

@@ -1,0 +1,138 @@
+"""Job files of fio as plans: golden/import/NAME.fio beside NAME.ioplan and NAME.told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import paths
+import pytest
+from fio_jobs import NEEDS_FIO
+
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio.job_file import JobFileReader
+from ioplan.importer.fio.jobs import jobs_of
+from ioplan.importer.fio.numbers import NumberFault, bytes_of, time_us
+from ioplan.importer.plan_import import import_plan
+from ioplan.language.syntax.source import Source
+
+GOLDEN = paths.GOLDEN / "import"
+JOB_FILES = sorted(path.stem for path in GOLDEN.glob("*.fio"))
+
+
+@pytest.mark.parametrize("name", JOB_FILES)
+def test_golden(name: str, renew: bool) -> None:
+    source = Source(f"{name}.fio", (GOLDEN / f"{name}.fio").read_text())
+    try:
+        made = import_plan(source, "fio", {})
+        assert made.plan, made.found[-1].render()
+        plan, told = made.text, "\n\n".join(one.render() for one in made.found)
+    except ImportFault as fault:
+        plan, told = "", fault.diagnostic.render()
+    for ending, text in (("ioplan", plan), ("told", told and told + "\n")):
+        path = GOLDEN / f"{name}.{ending}"
+        if renew:
+            path.write_text(text)
+        assert text == path.read_text()
+
+
+SIZES = {
+    "1mi": 1048576,
+    "1MiB": 1000000,
+    "64KIB": 64000,
+    "3kb": 3072,
+    "5120b": 5120,
+    "0x1000k": 4096,
+    "0x100000": 1048576,
+    "1e6": 1,
+    "10_000": 10,
+    "+4k": 4096,
+    "8ki": 8192,
+    "1.5m": 1,
+    "2*1048576": 2,
+}
+"""What fio 3.33 moved of `size=` with blocks of one byte."""
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_sizes_are_those_of_fio(text: str) -> None:
+    assert bytes_of(text) == SIZES[text]
+
+
+def test_a_base_of_1000_swaps_the_units() -> None:
+    assert (bytes_of("1m", 1000), bytes_of("1mib", 1000)) == (10**6, 1 << 20)
+
+
+TIMES = {"30": 30_000_000, "2m": 120_000_000, "30sec": 30, "5ms": 5000, "1h": 3.6e9}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_times_are_those_of_fio(text: str) -> None:
+    assert time_us(text, seconds=True) == TIMES[text]
+
+
+def test_a_bare_think_time_is_in_microseconds() -> None:
+    assert time_us("100", seconds=False) == 100
+    with pytest.raises(NumberFault, match="'' is no number"):
+        time_us("", seconds=False)
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_real_fio_reads_sizes_as_we_do(tmp_path: Path) -> None:
+    sections = [f"[j{i}]\nsize={text}\n" for i, text in enumerate(SIZES)]
+    head = "[global]\nioengine=null\nfilename=x\nfilesize=1t\nbs=1\n"
+    job = tmp_path / "sizes.fio"
+    job.write_text(head + "".join(sections))
+    found = _fio(["--output-format=json", job.name], tmp_path)
+    report = json.loads(found[found.index("{") :])
+    moved = [one["read"]["io_bytes"] for one in report["jobs"]]
+    assert moved == list(SIZES.values())
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+@pytest.mark.parametrize("name", ["matrix", "streams", "clauses"])
+def test_real_fio_has_the_same_jobs(name: str, tmp_path: Path) -> None:
+    """`--showcmd` prints each job with the options that are in force for it."""
+    source = Source(f"{name}.fio", (GOLDEN / f"{name}.fio").read_text())
+    jobs = jobs_of(JobFileReader({}, Findings()).read(source), Findings())
+    said = _fio(["--showcmd", str(GOLDEN / source.name)], tmp_path)
+    assert [w for w in said.split() if w.startswith("--name=")] == [
+        f"--name={job.name}" for job in jobs
+    ]
+
+
+def _fio(words: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        ["fio", *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_a_variable_is_given(tmp_path: Path) -> None:
+    text = "[j]\nioengine=null\nnorandommap\nrw=randread\nsize=${SPACE}g\n"
+    made = import_plan(Source("j.fio", text), "fio", {"SPACE": "2"})
+    assert "region 0B..2GiB" in made.text and made.is_whole
+
+
+def test_an_included_file_adds_options(tmp_path: Path) -> None:
+    (tmp_path / "more.fio").write_text("iodepth=32\ninclude deep.fio\n")
+    (tmp_path / "deep.fio").write_text("bs=64k\n")
+    source = Source(str(tmp_path / "j.fio"), "[j]\nioengine=null\ninclude more.fio\n")
+    assert "sequential 64KiB 100/0, qd 32" in import_plan(source, "fio", {}).text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[k]\nbs=4k\n", "an included file may hold no sections"),
+        ("include more.fio\n", "files include each other without end"),
+    ],
+)
+def test_included_files_that_cannot_be(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "more.fio").write_text(text)
+    source = Source(str(tmp_path / "j.fio"), "[j]\ninclude more.fio\n")
+    with pytest.raises(ImportFault, match=message):
+        import_plan(source, "fio", {})
