@@ -111,7 +111,7 @@ class TestWords:
             (("lab", "upp"), "No such command 'upp'. Did you mean 'up'?"),
             (("--foo",), "No such option: --foo"),
             (("run", "p", "-x"), "No such option: -x"),
-            (("run", "--targt", "x"), "No such option: --targt (Possible options: --target)"),
+            (("run", "--targt", "x"), "No such option: --targt (Possible options: --target, --test)"),
             (("run", "p", "--lan"), "No such option: --lan (Possible options: --lab)"),
             (("run",), "Missing argument 'PLAN'."),
             (("crosscheck", "p"), "Missing option '--backends'."),

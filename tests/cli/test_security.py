@@ -35,8 +35,11 @@ from ioplan.core.text import printable, printable_lines
 from ioplan.export.export import export
 from ioplan.guard.scratch_file import ScratchError, create_scratch
 from ioplan.job import Job
-from ioplan.language.check.check import check_file
+from ioplan.language.check.check import check_file, examine
+from ioplan.language.check.modules import Loader
+from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.syntax.source import Source
 from ioplan.records.record import RunDetail
 from ioplan.records.session import Session, new_session_id
 from ioplan.report.terminal.show import show_records
@@ -416,9 +419,13 @@ def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
     plan = plan_file(home, f'use "{text}"\ntest "T" {{ run hidden for 1s }}')
     with pytest.raises(PlanError) as caught:
         check_file(plan)
-    said = [one.message for one in caught.value.diagnostics]
-    assert any("leaves the plan's folder" in m or "there is no file" in m for m in said)
-    assert any("hidden" in m for m in said)  # it did not get in
+    (error,) = caught.value.diagnostics
+    known = ("leaves the plan's folder", "there is no file", "is a link that leads out")
+    assert any(why in error.message for why in known)
+    own = f"workload hidden = random 8KiB 100/0\n{plan.read_text()}"
+    found = examine(Loader((home,), Findings()), Source("plan", own))
+    assert not any("defined already" in e.message for e in found.errors)  # not let in
+    assert "hidden" in found.main.own and not found.main.used
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
@@ -537,16 +544,19 @@ def test_a_stored_plan_reads_no_files_of_the_reader_s(
         path.unlink()
 
 
-def test_a_stored_plan_uses_what_lies_beside_the_same_plan(tmp_path: Path) -> None:
-    (tmp_path / "own.ioplan").write_text("workload hidden = random 4KiB 100/0\n")
+def test_a_stored_plan_uses_what_is_stored_with_it(tmp_path: Path) -> None:
+    library = "workload hidden = random 4KiB 100/0\n"
     text = 'use "own.ioplan"\ntest "T" { run hidden for 1s }\n'
+    for name, content in (("own", library), ("plan", text)):
+        (tmp_path / f"{name}.ioplan").write_text(content)
     path = tmp_path / "plan.ioplan"
     stored = session(plan_file=str(path), plan_text=text, args={})
-    assert plan_of(stored) is None
-    path.write_text(text)
+    assert plan_of(stored) is None  # nothing of this host is read
+    stored.args["files"] = {"own.ioplan": library}
     assert plan_of(stored) is not None
-    path.write_text(text.replace("1s", "2s"))
-    assert plan_of(stored) is None
+    for odd in (None, 5, {"own.ioplan": 5}, ["own.ioplan"], {"own.ioplan": "\0"}):
+        stored.args["files"] = odd
+        assert plan_of(stored) is None
 
 
 def test_a_trigger_in_a_store_calls_nothing(hostile: Path, tmp_path: Path) -> None:

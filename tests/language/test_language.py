@@ -371,17 +371,6 @@ def test_files(tmp_path: Path) -> None:
     assert check_file(plan).title == "plan"
 
 
-def test_no_link_leaves_the_folder(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "in", tmp_path / "out.ioplan"
-    inside.mkdir()
-    outside.write_text("workload w = random 4KiB 100/0")
-    (inside / "w.ioplan").symlink_to(outside)
-    plan = inside / "plan.ioplan"
-    plan.write_text(f'use "w.ioplan"\ntest "T" {{ {RUN} }}')
-    with pytest.raises(PlanError, match=r"there is no file 'w\.ioplan'"):
-        check_file(plan)
-
-
 def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     big, binary = tmp_path / "big.ioplan", tmp_path / "binary.ioplan"
     big.write_bytes(b"#" * (MOST_BYTES + 1))

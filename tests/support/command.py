@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from io import BytesIO, StringIO, TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,11 @@ class Done:
         return [line for line in self.lines if line["type"] == kind]
 
 
-def ioplan(*arguments: str | Path) -> Done:
+def ioplan(*arguments: str | Path, stdin: str = "") -> Done:
     """Call it; an exception that reaches the caller fails the test."""
     out, err = (TextIOWrapper(BytesIO(), "utf-8", newline="") for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdin", StringIO())
+        patch.setattr("sys.stdin", TextIOWrapper(BytesIO(stdin.encode()), "utf-8"))
         with redirect_stdout(out), redirect_stderr(err):
             code = run([str(a) for a in arguments])
     return Done(code, _text(out), _text(err))

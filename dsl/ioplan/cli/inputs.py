@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.check import check_file
+from ioplan.language.check.check import check, check_file
+from ioplan.language.check.modules import library_roots
+from ioplan.language.check.search_path import Folders
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text
@@ -27,17 +30,21 @@ def checked_plan(
     time_scale: float = 1.0,
     profile: str = FULL,
     started: bool = False,
+    lab: Path | None = None,
+    library: bool = False,
 ) -> CheckedPlan:
-    """The checked plan. Raises PlanError and UsageError.
+    """The checked plan; it may use files of the lab. Raises PlanError and UsageError.
 
     A session that has begun keeps its settings: a plan that was edited since need
-    not use them any more.
+    not use them any more. A `library` needs no test.
     """
     if not 0 < time_scale <= 1000:
         raise UsageError("--scale-time is a factor above 0, for example 0.01")
     try:
         values = pairs(settings)
-        plan = check_file(plan_path(path), values, time_scale, profile)
+        folders = lab_folders(lab)
+        file = plan_path(path)
+        plan = check_file(file, values, time_scale, profile, folders, library)
         if not started:
             _check_used(plan, values)
         return plan
@@ -48,6 +55,18 @@ def checked_plan(
         ) from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def checked_text(
+    source: Source, at: Path, settings: list[str], profile: str, lab: Path | None
+) -> CheckedPlan:
+    """The checked plan or library of a text, as if it were a file. Raises PlanError."""
+    values = pairs(settings)
+    known: dict[str, Any] = {"profile": profile, "more": lab_folders(lab)}
+    roots = library_roots(at)
+    plan = check(source, roots, values, path=at.resolve(), library=True, **known)
+    _check_used(plan, values)
+    return plan
 
 
 def _check_used(plan: CheckedPlan, values: Mapping[str, str]) -> None:
@@ -64,6 +83,17 @@ def _check_used(plan: CheckedPlan, values: Mapping[str, str]) -> None:
     ]
     if unused:
         raise PlanError(unused)
+
+
+def lab_folders(lab: Path | None) -> Folders:
+    """What reads the lab, once a file is found nowhere else."""
+
+    def folders() -> tuple[Path, ...]:
+        from ioplan.lab.lab_file import plan_folders  # noqa: PLC0415  most need none
+
+        return plan_folders(lab)
+
+    return folders
 
 
 def plan_path(path: Path) -> Path:

@@ -13,6 +13,8 @@ class Options(Value):
 
     plan: Path
     store: Path
+    tests: list[str] = fresh(list)
+    listed: bool = False
     target: str | None = None
     create: str | None = None
     backend: str | None = None

@@ -35,6 +35,7 @@ class Lab(Model):
     groups: dict[Name, tuple[Words, ...]] = {}
     scheduler: Words | None = None
     results: Words | None = None
+    plans: tuple[Words, ...] = ()
 
     def meter_of(self, entry: LabTarget | None) -> tuple[str, ...]:
         """The command of the target's power meter, else of the lab's; empty if none."""

@@ -4,8 +4,8 @@
 options, such as `engine = "libaio"` for fio, and `[targets.NAME]` says which device
 NAME is, and whether it may be written. `power = { command = ["meter", "--watts"] }`
 names an external power meter, `cpus` are those that do the I/O. `[hosts.NAME]` says how
-to reach a host, `[groups]` which targets run in parallel, and `results` names the
-database to push results to.
+to reach a host, `[groups]` which targets run in parallel, `results` names the
+database to push results to, and `plans` are folders of files that plans use.
 """
 
 from __future__ import annotations
@@ -103,6 +103,16 @@ def read_lab(path: Path | None) -> Lab:
     """
     path = path or default_path()
     return _lab(path, _text(path)) if path else Lab.model_construct()
+
+
+def plan_folders(path: Path | None) -> tuple[Path, ...]:
+    """The folders in which the lab keeps plans for others to use; none without a lab.
+
+    Relative ones are beside the lab file. Raises LabError.
+    """
+    found = path or default_path()
+    named = read_lab(path).plans if found else ()
+    return tuple(found.parent / Path(one).expanduser() for one in named if found)
 
 
 def _text(path: Path) -> str:

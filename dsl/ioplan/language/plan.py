@@ -306,7 +306,8 @@ class CheckedPlan(Checked):
     `profile` is the set of values that was picked, "full" the plan's own.
     `on_failure` is None where the plan leaves it to the lab. `on_unsteady` says whether
     a steady state that is not reached makes the session's exit code 1. `accepted` are
-    the kinds of mistakes that are meant so.
+    the kinds of mistakes that are meant so. `files` are the texts of the files that it
+    uses, by the names that it uses them by.
     """
 
     title: str
@@ -319,3 +320,4 @@ class CheckedPlan(Checked):
     tests: tuple[Test, ...]
     time_scale: float = 1.0
     text: str
+    files: dict[str, str] = fresh(dict)

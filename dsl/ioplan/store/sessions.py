@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -46,11 +47,15 @@ class SessionStore(Database):
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
-    def update_plan(self, session_id: str, plan: str, plan_text: str) -> None:
-        """A session goes on with an edited plan."""
-        change = "UPDATE session SET plan = :plan, plan_text = :text WHERE id = :id"
+    def update_plan(
+        self, session_id: str, plan: str, plan_text: str, args: dict[str, Any]
+    ) -> None:
+        """A session goes on with an edited plan, or with edited files of it."""
+        said = "plan = :plan, plan_text = :text, args = :args"
+        change = f"UPDATE session SET {said} WHERE id = :id"
+        row = {"id": session_id, "plan": plan, "text": plan_text}
+        row["args"] = json.dumps(args)
         with self.writing() as connection:
-            row = {"id": session_id, "plan": plan, "text": plan_text}
             connection.change(change, row)
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:

@@ -162,9 +162,8 @@ def crosscheck(options: Options, console: Console) -> int:
     """Compare two backends; 1 unless all metrics of all cells agree."""
     if options.rounds < 2:
         raise UsageError("--rounds is 2 or more: one pair has no interval")
-    plan = checked_plan(
-        options.plan, options.settings, options.scale_time, options.profile
-    )
+    asked = options.settings, options.scale_time, options.profile
+    plan = checked_plan(options.plan, *asked, lab=options.lab)
     choices = _choices(options)
     with Store.open(options.store) as store:
         summary = summary_of(plan)

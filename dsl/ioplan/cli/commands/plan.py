@@ -10,6 +10,7 @@ from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
+from ioplan.cli.selection import only_tests, print_tests
 from ioplan.planner.unfold import UNKNOWN
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 def show_plan(
     *,
     plan: Path,
+    tests: list[str],
+    listed: bool,
     target: str | None,
     capacity: str | None,
     settings: list[str],
@@ -43,7 +46,11 @@ def show_plan(
     With a backend also how each test fits it. Raises what `run` would refuse, at the
     end of all that can be shown.
     """
-    planned = checked_plan(plan, settings, scale_time, profile)
+    planned = checked_plan(plan, settings, scale_time, profile, lab=lab)
+    planned = only_tests(planned, tests)
+    if listed:
+        print_tests(planned)
+        return
     capacity_bytes = size(capacity, "--capacity")
     backend, options = simulated(sim, backend, options)
     choice = _choice(backend, lab, options) if native or backend else None

@@ -17,6 +17,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.run_options import Options
+from ioplan.cli.selection import only_tests, print_tests
 from ioplan.cluster.jobs.job import Jobs
 from ioplan.core.value import Value, fresh
 from ioplan.language.plan import CheckedPlan
@@ -25,7 +26,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
-from ioplan.runner.seal import is_signed
+from ioplan.runner.seal import is_signed, sign
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
 
@@ -37,6 +38,8 @@ class ResumeOptions(Value):
 
     session: str
     store: Path
+    tests: list[str] = fresh(list)
+    listed: bool = False
     plan: Path | None = None
     overwrite: list[str] = fresh(list)
     overwrite_data: list[str] = fresh(list)
@@ -80,14 +83,30 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
     options = _options(session, resumed)
     asked = options.scale_time, options.profile
-    plan = checked_plan(options.plan, options.settings, *asked, started=True)
+    lab = options.lab
+    plan = checked_plan(options.plan, options.settings, *asked, started=True, lab=lab)
+    plan = only_tests(plan, session.args.get("tests", []))
+    some = only_tests(plan, resumed.tests)
+    if resumed.listed:
+        print_tests(some)
+        return HELD
     records = list(store.records(session.id))
-    if session.status == "ok" and plan.text == session.plan_text:
+    if session.status == "ok" and not _is_edited(plan, session):
         console.print(f"session {session.id} has ended; nothing is left to do")
         return HELD
     _print_changes(store, session, plan, records, console)
     start = SessionStart(session.id, _as_running(session, plan), FinishedRuns(records))
-    return run_session(plan, options, store, start)
+    code = run_session(some, options, store, start)
+    if len(some.tests) < len(plan.tests) and store.session(session.id).status == "ok":
+        _leave_open(plan, store, session.id, console)
+    return code
+
+
+def _leave_open(plan: CheckedPlan, store: Store, id: str, console: Console) -> None:
+    """Some tests went on; the session has not ended if others have runs left."""
+    if plan_change(plan, list(store.records(id))).added:
+        store.finish(id, "interrupted", now())
+        console.print(f"other tests are left: ioplan resume {id}", highlight=False)
 
 
 def _options(session: Session, resumed: ResumeOptions) -> Options:
@@ -109,6 +128,7 @@ def _options(session: Session, resumed: ResumeOptions) -> Options:
         lab=Path(args["lab"]) if args["lab"] else None,
         options=args["backend_options"],
         settings=args["settings"],
+        tests=args.get("tests", []),
         profile=args["profile"],
         scale_time=args["scale_time"],
         overwrite=[*args["overwrite"], *resumed.overwrite],
@@ -137,10 +157,21 @@ def _check_signature(session: Session, resumed: ResumeOptions) -> None:
 
 
 def _as_running(session: Session, plan: CheckedPlan) -> Session:
-    change = {"status": "running", "ended_at": None}
+    """With the plan as it is now; what its user sealed has the plan's files."""
+    args = session.args
+    if args.get("files") != plan.files:
+        args = args | {"files": plan.files}
+        args["seal"] = sign(session.id, session.backend, args)
+    change = {"status": "running", "ended_at": None, "args": args}
     return session.model_copy(
         update=change | {"plan": plan.title, "plan_text": plan.text}
     )
+
+
+def _is_edited(plan: CheckedPlan, session: Session) -> bool:
+    """Whether the plan, or a file that it uses, says something else than it did."""
+    files = session.args.get("files", plan.files)
+    return (plan.text, plan.files) != (session.plan_text, files)
 
 
 def _print_changes(
@@ -155,11 +186,12 @@ def _print_changes(
     text = f"{finished} finished runs are kept"
     console.print(f"resuming session {session.id}: {text}", highlight=False)
     store.add_event(session.id, SessionEvent(at=now(), kind="resumed", text=text))
-    if plan.text == session.plan_text:
+    if not _is_edited(plan, session):
         return
     before = SessionEvent(at=now(), kind="edited", text=session.plan_text)
     store.add_event(session.id, before)
-    store.update_plan(session.id, plan.title, plan.text)
+    args = _as_running(session, plan).args
+    store.update_plan(session.id, plan.title, plan.text, args)
     for line in _lines(plan_change(plan, records), plan.file):
         print_message(line)
 

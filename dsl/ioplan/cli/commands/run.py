@@ -21,9 +21,11 @@ from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
+from ioplan.cli.selection import only_tests, print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
@@ -75,7 +77,11 @@ def run_command(
     )
     if asked.quiet and asked.json:
         raise UsageError("say --quiet or --json, not both")
-    if not asked.lane and is_fleet(read_lab(asked.lab), asked.target):
+    if (
+        not asked.lane
+        and not asked.listed
+        and is_fleet(read_lab(asked.lab), asked.target)
+    ):
         from ioplan.cli.commands.run_fleet import run_fleet  # noqa: PLC0415  of labs
 
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
@@ -86,9 +92,12 @@ def run_command(
 
 def run(options: Options) -> int:
     """Run a plan; returns the exit code. Raises ExplainedError and PlanError."""
-    plan = checked_plan(
-        options.plan, options.settings, options.scale_time, options.profile
-    )
+    asked = options.settings, options.scale_time, options.profile
+    plan = checked_plan(options.plan, *asked, lab=options.lab)
+    plan = only_tests(plan, options.tests)
+    if options.listed:
+        print_tests(plan)
+        return HELD
     with Store.open(options.store) as store:
         return run_session(plan, options, store, SessionStart(_id(options)))
 
@@ -259,6 +268,8 @@ def _session(
         "allow_approximate": options.allow_approximate,
         "allow": options.allow,
         "only_exact": options.only_exact,
+        "files": plan.files,
+        "tests": options.tests,
     }
     args["seal"] = _signature(id, choice, args)
     return new_session(id, plan, choice, drive.facts, args, meter)

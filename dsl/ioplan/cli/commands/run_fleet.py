@@ -25,6 +25,7 @@ from ioplan.cli.exit_codes import (
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cli.run_options import Options
+from ioplan.cli.selection import only_tests
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.dispatch import fleet_targets, new_job
 from ioplan.cluster.jobs.executors import Executor, LocalExecutor
@@ -53,18 +54,17 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
     """A lane for each target; returns the exit code."""
     if options.json or options.baseline:
         raise UsageError("--json and --baseline are for one target, not for a group")
-    plan = checked_plan(
-        options.plan, options.settings, options.scale_time, options.profile
-    )
+    asked = options.settings, options.scale_time, options.profile
+    plan = checked_plan(options.plan, *asked, lab=options.lab)
+    plan = only_tests(plan, options.tests)
     lab_file = options.lab or default_lab()
     assert lab_file and options.target  # the group is written there
     lab = read_lab(lab_file)
     check_lanes(plan, lab, fleet_targets(lab, options.target))
     with _lane_errors():
         words = _words(options)
-        title, group, store = plan.title, options.target, options.store
-        job = new_job(options.plan, title, lab_file, group, words, store)
-    jobs = Jobs(store)
+        job = new_job(plan, lab_file, options.target, words, options.store)
+    jobs = Jobs(options.store)
     with _executor(job) as executor, _lane_errors():
         executor.check(job.calls)
         jobs.keep(job)
@@ -93,6 +93,7 @@ def _words(options: Options) -> list[str]:
         ("--profile", options.profile),
         ("--scale-time", str(options.scale_time)),
         *(("--set", one) for one in options.settings),
+        *(("--test", one) for one in options.tests),
         *(("--option", one) for one in options.options),
         *(("--allow", one) for one in options.allow),
         *(("--overwrite", _from_root(one)) for one in options.overwrite),

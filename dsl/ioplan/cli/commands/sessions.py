@@ -12,16 +12,15 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan import __version__
-from ioplan.cli.display.output import data_out
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.selection import only_tests
 from ioplan.cli.stores import opened, results_at
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
 from ioplan.export.sessions import export_sessions
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans, library_roots, read_text
+from ioplan.language.check.check import check_recorded
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.syntax.source import Source
@@ -81,13 +80,26 @@ def show_session(
     """Print a session, or its plan, or export it."""
     with results_at(store) as found:
         if plan:
-            with data_out() as out:
-                out.write(found.session(session).plan_text.encode())
+            with opened(output, force) as out:
+                out.write(plan_with_files(found.session(session)).encode())
         elif format:
             with opened(output, force) as out:
                 export(found, session, format, out, plan=_unfinished(found, session))
         else:
             _print_session(Terminal(highlight=False), found, session, test)
+
+
+def plan_with_files(session: Session) -> str:
+    """The plan as it was run; behind it, as comments, the files that it uses.
+
+    So the whole is still a plan, and says all that was run.
+    """
+    text = session.plan_text
+    for name, used in session.args.get("files", {}).items():
+        rows = [f"{name}:", "", *str(used).splitlines()]
+        shown = "\n".join(f"#   {row}".rstrip() for row in rows)
+        text += f"\n# {'-' * 70}\n{shown}\n"
+    return text
 
 
 def export_records(
@@ -151,27 +163,14 @@ def plan_of(session: Session) -> CheckedPlan | None:
         settings = {k: v for k, v in args.get("set", {}).items() if v}
         scale = float(args.get("scale_time", 1.0))
         profile = args.get("profile", FULL)
-        return check(source, _roots(session), settings, scale, None, profile)
-    except (PlanError, AttributeError, TypeError, ValueError):
+        files = {str(k): str(v) for k, v in args.get("files", {}).items()}
+        plan = check_recorded(source, files, settings, scale, profile)
+        return only_tests(plan, args.get("tests", []))
+    except (PlanError, UsageError, AttributeError, TypeError, ValueError):
         return None  # a store that was passed on may say anything
 
 
-def _roots(session: Session) -> tuple[Path, ...]:
-    """What lies beside the plan is read only if the plan itself lies there.
-
-    A store that was passed on names any path, and its plan uses any file there.
-    """
-    path = Path(session.plan_file)
-    try:
-        same_size = path.stat().st_size == len(session.plan_text.encode())
-        if same_size and read_text(path) == session.plan_text:
-            return library_roots(path)
-    except (OSError, ValueError):
-        pass
-    return (installed_plans(),)
-
-
-PLAN_ARGS = ("set", "scale_time", "profile")
+PLAN_ARGS = ("set", "scale_time", "profile", "files", "tests")
 """Of a session's call, what its plan was checked with."""
 
 

@@ -12,16 +12,24 @@ PLAN_COMMANDS = (
         "check:check_plans",
         (
             use.PLANS,
+            use.TESTS,
+            use.LIST,
             use.SETTINGS,
             use.PROFILE,
             option("--format", "text, or json for editors.", default="text"),
+            use.LAB,
+            use.STDIN_NAME,
         ),
     ),
     Command(
         "fmt",
         "Write plans in the one layout; comments stay.",
         "check:format_plans",
-        (use.PLANS, flag("--check", "Only tell; exit with 1 if one is not.")),
+        (
+            use.PLANS,
+            flag("--check", "Only tell; exit with 1 if one is not."),
+            use.STDIN_NAME,
+        ),
     ),
     Command(
         "plan",
@@ -29,6 +37,8 @@ PLAN_COMMANDS = (
         "plan:show_plan",
         (
             use.PLAN,
+            use.TESTS,
+            use.LIST,
             option("--target", "Take its capacity."),
             option("--capacity", "For example 1TB."),
             use.SETTINGS,

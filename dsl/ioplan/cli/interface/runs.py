@@ -16,6 +16,8 @@ RUN_COMMANDS = (
         "run:run_command",
         (
             use.PLAN,
+            use.TESTS,
+            use.LIST,
             option("--target", "A file, a device, or a target or group of the lab."),
             use.CREATE,
             use.BACKEND,
@@ -45,6 +47,8 @@ RUN_COMMANDS = (
         "resume:resume_command",
         (
             use.SESSION,
+            use.TESTS,
+            use.LIST,
             option("--plan", "The plan, where it was moved or edited.", kind="path"),
             use.OVERWRITE,
             use.OVERWRITE_DATA,

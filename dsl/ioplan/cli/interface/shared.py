@@ -5,10 +5,19 @@ from __future__ import annotations
 from ioplan.cli.interface.declare import Argument, flag, option
 
 PLAN = Argument(
-    key="plan", metavar="PLAN", help="A plan's file.", kind="path", required=True
+    key="plan",
+    metavar="PLAN",
+    help="A plan's file, or the name of a suite.",
+    kind="path",
+    required=True,
 )
 PLANS = Argument(
-    key="plans", metavar="PLAN", help="Plans.", kind="path", many=True, required=True
+    key="plans",
+    metavar="PLAN",
+    help="Plans' files; '-' reads one from standard input.",
+    kind="path",
+    many=True,
+    required=True,
 )
 SESSION = Argument(
     key="session",
@@ -23,6 +32,15 @@ SETTINGS = option(
 PROFILE = option(
     "--profile", "Use this profile's param values.", "NAME", default="full"
 )
+TESTS = option(
+    "--test",
+    "Only tests with such a title, as 'Random*'; may be repeated.",
+    "GLOB",
+    key="tests",
+    many=True,
+)
+LIST = flag("--list", "Only list the tests.", key="listed")
+STDIN_NAME = option("--stdin-name", "What errors call '-'.", "FILE", kind="path")
 SCALE_TIME = option(
     "--scale-time", "Multiply every duration.", kind="number", default=1.0
 )

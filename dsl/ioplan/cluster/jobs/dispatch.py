@@ -12,35 +12,20 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
-from ioplan.language.check.modules import (
-    Loader,
-    installed_plans,
-    library_roots,
-    read_text,
-)
-from ioplan.language.errors.collector import Findings
-from ioplan.language.syntax.source import Source
+from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import new_session_id
 from ioplan.target_entry import LabTarget
 
 FOLDER = "plan"
 
 
-def plan_files(plan: Path) -> dict[str, str]:
+def plan_files(plan: CheckedPlan) -> dict[str, str]:
     """The plan and the files that it uses: texts by path, the plan's first.
 
-    Without the suites that come with ioplan, as every host has them. The plan was
-    checked before. Raises OSError.
+    They are found there as they are here: beside the plan.
     """
-    path = plan.resolve()
-    found = {f"{FOLDER}/{path.name}": read_text(path)}
-    loader = Loader(library_roots(path), Findings())
-    loader.module(Source(str(plan), read_text(path)), path)
-    for used, module in loader.loaded.items():
-        if not used.is_relative_to(installed_plans().resolve()):
-            name = used.relative_to(path.parent)
-            found[f"{FOLDER}/{name}"] = module.source.text
-    return found
+    used = {f"{FOLDER}/{name}": text for name, text in plan.files.items()}
+    return {f"{FOLDER}/{Path(plan.file).name}": plan.text} | used
 
 
 def fleet_targets(lab: Lab, word: str) -> list[str]:
@@ -49,8 +34,7 @@ def fleet_targets(lab: Lab, word: str) -> list[str]:
 
 
 def new_job(
-    plan: Path,
-    title: str,
+    plan: CheckedPlan,
     lab_file: Path,
     word: str,
     args: Sequence[str],
@@ -76,7 +60,7 @@ def new_job(
             session=f"{id}-{number:03}",
             target=target,
             host=entry.host or "",
-            plan=f"{FOLDER}/{plan.name}",
+            plan=next(iter(files)),
             files=files,
             lab=labs[entry.host],
             args=tuple(args),
@@ -85,7 +69,9 @@ def new_job(
         )
         calls.append(call)
     scheduler = _scheduler_for(lab, calls)
-    return Job(id=id, plan=title, where=word, scheduler=scheduler, calls=tuple(calls))
+    return Job(
+        id=id, plan=plan.title, where=word, scheduler=scheduler, calls=tuple(calls)
+    )
 
 
 def _check_path(name: str, entry: LabTarget) -> None:

@@ -24,6 +24,7 @@ from ioplan.language.check.parameters import (
 )
 from ioplan.language.check.preconditions import defined as checked_precondition
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
@@ -41,11 +42,16 @@ def check_file(
     settings: Mapping[str, str] = NO_SETTINGS,
     time_scale: float = 1.0,
     profile: str = FULL,
+    more: Folders = no_folders,
+    library: bool = False,
 ) -> CheckedPlan:
-    """Check a plan's file. Raises PlanError with all errors, OSError, ValueError."""
-    source = Source(str(path), read_text(path))
-    roots = library_roots(path)
-    return check(source, roots, settings, time_scale, path.resolve(), profile)
+    """Check a plan's file; `more` are the folders in which it is looked for last.
+
+    A `library` needs no test. Raises PlanError with all errors, OSError, ValueError.
+    """
+    source, roots = Source(str(path), read_text(path)), library_roots(path)
+    at = path.resolve()
+    return check(source, roots, settings, time_scale, at, profile, more, library)
 
 
 def check(
@@ -55,6 +61,8 @@ def check(
     time_scale: float = 1.0,
     path: Path | None = None,
     profile: str = FULL,
+    more: Folders = no_folders,
+    library: bool = False,
 ) -> CheckedPlan:
     """Check a plan's text with the values of a profile, then with those set.
 
@@ -64,8 +72,26 @@ def check(
     if not 0 < time_scale < inf:
         raise ValueError(f"a time scale is a number above 0, not {time_scale}")
     findings = Findings()
-    loader = Loader(roots, findings)
+    loader = Loader(roots, findings, more=more)
     found = examine(loader, source, settings, time_scale, path, profile)
+    if found.errors or found.plan is None:
+        raise PlanError(found.errors)
+    if not (found.plan.tests or library):
+        raise PlanError([_no_test(found.main)])
+    return found.plan
+
+
+def check_recorded(
+    source: Source,
+    files: Mapping[str, str],
+    settings: Mapping[str, str],
+    time_scale: float,
+    profile: str,
+) -> CheckedPlan:
+    """Check a plan of a record, with the texts of its files. Raises as `check` does."""
+    loader = Loader((), Findings(), read=lambda path: files[str(path)])
+    loader.path = RecordedFiles(files)
+    found = examine(loader, source, settings, time_scale, None, profile)
     if found.errors or found.plan is None:
         raise PlanError(found.errors)
     return found.plan
@@ -102,7 +128,7 @@ def examine(
             used_definitions(main),
         )
         parameters.use({key: value for key, value in given.items() if key in used})
-        plan = _checked(main, parameters, time_scale, profile)
+        plan = _checked(main, parameters, time_scale, profile, loader.texts)
     except EnoughFound:
         pass
     except RecursionError:
@@ -111,7 +137,11 @@ def examine(
 
 
 def _checked(
-    main: Module, parameters: Parameters, time_scale: float, profile: str
+    main: Module,
+    parameters: Parameters,
+    time_scale: float,
+    profile: str,
+    files: dict[str, str],
 ) -> CheckedPlan:
     _check_definitions(main, parameters, time_scale, set())
     tests = _tests(main, Scope(main, parameters), time_scale)
@@ -126,6 +156,7 @@ def _checked(
         tests=tests,
         time_scale=time_scale,
         text=main.source.text,
+        files=files,
     )
 
 
@@ -205,16 +236,21 @@ def _check_definitions(
 def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
     """The tests without errors."""
     nodes = [item for item in main.file.items if isinstance(item, tree.Test)]
-    if not nodes:
-        scope.findings.missing(
-            "the plan has no test",
-            place(main),
-            Span(main.source, 0, len(main.source.text)),
-            'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
-        )
+    if not nodes and not main.own:  # a file of names is a library
+        found = _no_test(main)
+        whole = Span(main.source, 0, len(main.source.text))
+        scope.findings.missing(found.message, found.span, whole, found.help)
     _check_titles(nodes, scope.findings)
     checked = [checked_test(node, scope, time_scale) for node in nodes]
     return tuple(test for test in checked if test)
+
+
+def _no_test(main: Module) -> Diagnostic:
+    return Diagnostic(
+        "the plan has no test",
+        place(main),
+        'add for example: test "Reads" { run random 4KiB 100/0 for 10s }',
+    )
 
 
 def _check_titles(nodes: list[tree.Test], findings: Findings) -> None:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, fresh
+from ioplan.language.check.search_path import (
+    Folders,
+    SearchPath,
+    goes_down,
+    named_folders,
+    no_folders,
+    project_folder,
+)
 from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax import tree
@@ -38,8 +46,12 @@ def installed_plans() -> Path:
 
 
 def library_roots(plan: Path) -> tuple[Path, ...]:
-    """Where `use` looks: beside the plan, then among the installed suites."""
-    return (plan.parent, installed_plans())
+    """Where `use` looks: beside the plan, in its project, in IOPLAN_PATH, among suites.
+
+    After that come the folders of the lab, which the language does not know.
+    """
+    folders = (plan.parent, *project_folder(plan), *named_folders(), installed_plans())
+    return tuple(dict.fromkeys(folders))
 
 
 class Module(Value):
@@ -76,7 +88,7 @@ class Module(Value):
 
 
 class Loader:
-    """Loads a file and all that it uses, each once.
+    """Loads a file and all that it uses, each once; `texts` by the names in `use`.
 
     Where files are edited, `read` knows their text, and `parse` what was parsed before.
     """
@@ -87,11 +99,13 @@ class Loader:
         findings: Findings,
         read: Callable[[Path], str] | None = None,
         parse: Callable[[Source], tuple[tree.File, list[Diagnostic]]] = parse,
+        more: Folders = no_folders,
     ) -> None:
-        self.roots = tuple(root.resolve() for root in roots)
+        self.path = SearchPath(roots, more)
         self.findings = findings
         self.read, self.parse = read or read_text, parse
         self.loaded: dict[Path, Module] = {}
+        self.texts: dict[str, str] = {}
         self.under_way: list[Path] = []
 
     def module(self, source: Source, path: Path | None = None) -> Module:
@@ -148,13 +162,16 @@ class Loader:
     def _use(self, module: Module, use: tree.Use) -> None:
         path = self._find(use)
         if path is None:
+            self.findings.mark_missing(use.alias.text if use.alias else "")
             return
         if path in self.under_way:
             self._cycle(use, path)
             return
         used = self.loaded.get(path) or self._load(use, path)
         if used is None:
+            self.findings.mark_missing(use.alias.text if use.alias else "")
             return
+        self.texts[use.path.text] = used.source.text
         alias = use.alias.text if use.alias else None
         self._check_clash(module, used, use, alias)
         module.used.append((alias, used))
@@ -186,31 +203,33 @@ class Loader:
                 'for example use "std/workloads.ioplan"',
             )
             return None
-        if not _inside(text):
+        if not goes_down(text):
             self.findings.error(
                 f"{text!r} leaves the plan's folder",
                 use.path.span,
-                "name a file beside the plan or below it, or an installed suite",
+                "name a file below the plan's folder, or below one of IOPLAN_PATH",
             )
             return None
-        for root in self.roots:
-            found = _below(root, text)
-            if found:
-                return found
-        self.findings.error(
-            f"there is no file {text!r}{did_you_mean(text, self._known())}",
-            use.path.span,
-            "it is looked for beside the plan, then among the installed suites",
-        )
-        return None
+        found = self.path.find(text)
+        if found is None:
+            self._not_found(text, use)
+        return found
 
-    def _known(self) -> list[str]:
-        """The plans that could have been meant, a bounded number of them."""
-        known: list[str] = []
-        for root in self.roots:
-            for pattern in ("*.ioplan", "*/*.ioplan"):
-                known += [str(p.relative_to(root)) for p in sorted(root.glob(pattern))]
-        return known[:1000]
+    def _not_found(self, text: str, use: tree.Use) -> None:
+        if led := self.path.link_out(text):
+            self.findings.error(
+                f"{text!r} is a link that leads out, to {led}",
+                use.path.span,
+                f"copy the file, or add {led.parent} to IOPLAN_PATH",
+            )
+            return
+        self.findings.error(
+            f"there is no file {text!r}{did_you_mean(text, self.path.known())}",
+            use.path.span,
+            "it is looked for beside the plan, in the folder of the nearest "
+            "ioplan.toml, in IOPLAN_PATH, among the installed suites, and in the lab's "
+            "plans",
+        )
 
     def _cycle(self, use: tree.Use, path: Path) -> None:
         names = [p.name for p in self.under_way[self.under_way.index(path) :]]
@@ -239,7 +258,11 @@ def read_text(path: Path) -> str:
         # a pipe that nobody writes to would be waited for
         raise ValueError("not a regular file; write the plan to a file")
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
+        return text_of(file.read(MOST_BYTES + 1))
+
+
+def text_of(data: bytes) -> str:
+    """What was read of a plan, as text. Raises ValueError when it is none."""
     if len(data) > MOST_BYTES:
         raise ValueError(
             f"the file is larger than {MOST_BYTES >> 20} MiB; is it a plan?"
@@ -250,22 +273,6 @@ def read_text(path: Path) -> str:
         raise ValueError(
             f"not a UTF-8 text (byte {error.start}); is it a plan?"
         ) from None
-
-
-def _inside(text: str) -> bool:
-    """Whether a path goes downwards only."""
-    path = PurePosixPath(text)
-    unsafe = "\0" in text or "\\" in text or not path.parts
-    return not (unsafe or path.is_absolute() or ".." in path.parts)
-
-
-def _below(root: Path, text: str) -> Path | None:
-    """The file of that name below a root; a link out of the root does not count."""
-    try:
-        found = (root / text).resolve()
-        return found if found.is_file() and found.is_relative_to(root) else None
-    except (OSError, RuntimeError):
-        return None
 
 
 def place(module: Module) -> Span:

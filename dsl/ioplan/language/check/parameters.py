@@ -98,7 +98,8 @@ class Parameters:
             return found[0], found[1]
         near = main.suggestion(name, tree.Param)
         message = f"the plan has no param {name!r}{near}"
-        self.findings.error(message, span, "" if near else _known_params(main))
+        if not self.findings.may_be_of_missing(name):
+            self.findings.error(message, span, "" if near else _known_params(main))
         return None
 
     def given(

@@ -39,12 +39,17 @@ class Findings:
         self._muted = False
         self._alike: dict[str, Alike] | None = None
         self._lost: set[str] = set()
+        self._missing: set[str] = set()
 
     def mark_unparsed(self, spans: Iterable[Span]) -> None:
         """Remember places that were not understood, and the words in them."""
         for span in spans:
             self.damaged.append(span)
             self._lost.update(re.findall(r"\w+", span.text))
+
+    def mark_missing(self, alias: str) -> None:
+        """Remember that a file is not there, by its prefix: that is error enough."""
+        self._missing.add(alias)
 
     def error(self, message: str, span: Span, help: str = "") -> None:
         """Note an error. Raises EnoughFound."""
@@ -78,10 +83,15 @@ class Findings:
 
     def unknown(self, name: str, message: str, span: Span, help: str = "") -> None:
         """Note an unknown name, unless a damaged place may define or use it."""
-        if not {name.rpartition(".")[2], "use"} & self._lost:
-            self.error(message, span, help)
-        else:
+        lost = {name.rpartition(".")[2], "use"} & self._lost
+        if lost or self.may_be_of_missing(name):
             self.error_count += 1
+        else:
+            self.error(message, span, help)
+
+    def may_be_of_missing(self, name: str) -> bool:
+        """Whether a file that is not there may define a name."""
+        return name.rpartition(".")[0] in self._missing
 
     @contextmanager
     def suppressed(self) -> Iterator[None]:

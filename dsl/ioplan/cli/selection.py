@@ -1,0 +1,58 @@
+"""Some tests of a plan, by their titles, and the list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.core.text import counted, did_you_mean
+from ioplan.language.plan import CheckedPlan, Test
+
+WILD = frozenset("*?[")
+
+
+def only_tests(plan: CheckedPlan, globs: Sequence[str]) -> CheckedPlan:
+    """The plan with the tests whose titles fit one of the globs; all without any.
+
+    Cases do not matter. Raises UsageError for a glob that fits none.
+    """
+    for glob in globs:
+        if not any(_fits(test, glob) for test in plan.tests):
+            raise _no_test(plan, glob)
+    kept = [one for one in plan.tests if any(_fits(one, glob) for glob in globs)]
+    return plan.model_copy(update={"tests": tuple(kept)}) if globs else plan
+
+
+def _fits(test: Test, glob: str) -> bool:
+    """A title that is written out fits itself, whatever is in it."""
+    title = test.title.casefold()
+    return glob.casefold() == title or fnmatchcase(title, glob.casefold())
+
+
+def _no_test(plan: CheckedPlan, glob: str) -> UsageError:
+    titles = [test.title for test in plan.tests]
+    near = did_you_mean(glob, titles)
+    if not near and not WILD & {*glob}:
+        inside = [title for title in titles if glob.casefold() in title.casefold()]
+        near = f", did you mean '*{glob}*'?" if inside else ""
+    return UsageError(
+        f"no test of {plan.file} is called {glob!r}{near}; --list shows all"
+    )
+
+
+def print_tests(plan: CheckedPlan) -> None:
+    """Each test with its cells and steps, a line each; the titles are as written."""
+    from ioplan.language.bind.matrix import Matrix  # noqa: PLC0415  for lists only
+    from ioplan.language.check.run_steps import flat  # noqa: PLC0415
+    from ioplan.language.plan import RunTemplate  # noqa: PLC0415
+
+    width = max((len(test.title) for test in plan.tests), default=0)
+    for test in plan.tests:
+        cells = sum(1 for _ in Matrix(test.axes, test.skip).cells())
+        runs = sum(isinstance(step, RunTemplate) for step in flat(test.steps))
+        axes = " ".join(name for axis in test.axes for name in axis.names)
+        by = f" over {axes}" if axes else ""
+        each = f", {counted(runs, 'run')} each" if runs > 1 else ""
+        print_line(f"{test.title:<{width}}  {counted(cells, 'cell')}{by}{each}")

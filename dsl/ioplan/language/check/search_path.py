@@ -1,0 +1,108 @@
+"""Where the files are that a plan uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+VARIABLE = "IOPLAN_PATH"
+PROJECT = "ioplan.toml"
+"""A file of this name makes the folder that it is in a root for all plans below it."""
+MOST_KNOWN = 1000
+
+Folders = Callable[[], tuple[Path, ...]]
+
+
+def no_folders() -> tuple[Path, ...]:
+    """Of who has no lab."""
+    return ()
+
+
+def project_folder(plan: Path) -> tuple[Path, ...]:
+    """The nearest folder around a plan that has an ioplan.toml of this user or root."""
+    for folder in plan.absolute().parents:
+        try:
+            owner = (folder / PROJECT).stat().st_uid
+        except OSError:
+            continue
+        return (folder,) if owner in (0, os.getuid()) else ()
+    return ()
+
+
+def named_folders() -> tuple[Path, ...]:
+    """The folders of IOPLAN_PATH, with colons between them as in PATH."""
+    named = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return tuple(Path(name).expanduser() for name in named if name)
+
+
+class SearchPath:
+    """Folders that are searched in turn; `more` are asked for only where needed."""
+
+    def __init__(self, roots: tuple[Path, ...], more: Folders = no_folders) -> None:
+        self.first = tuple(root.resolve() for root in roots)
+        self._more = more
+
+    @cached_property
+    def all(self) -> tuple[Path, ...]:
+        """All roots."""
+        return (*self.first, *(root.resolve() for root in self._more()))
+
+    def find(self, text: str) -> Path | None:
+        """The file of that name below a root."""
+        found = self._below(self.first, text)
+        return found or self._below(self.all[len(self.first) :], text)
+
+    def _below(self, roots: tuple[Path, ...], text: str) -> Path | None:
+        return next((path for root in roots if (path := self._at(root, text))), None)
+
+    def _at(self, root: Path, text: str) -> Path | None:
+        """The file below one root; a link counts if it leads to something below one."""
+        try:
+            found = (root / text).resolve()
+            inside = found.is_relative_to(root) or any(
+                found.is_relative_to(other) for other in self.all
+            )
+            return found if found.is_file() and inside else None
+        except (OSError, RuntimeError):
+            return None
+
+    def link_out(self, text: str) -> Path | None:
+        """What a name leads to that is found, but by a link out of all roots."""
+        for root in self.all:
+            try:
+                if (root / text).is_file():
+                    return (root / text).resolve()
+            except (OSError, RuntimeError):
+                continue
+        return None
+
+    def known(self) -> list[str]:
+        """The plans that could have been meant, a bounded number of them."""
+        return [name for root in self.all for name in _plans_below(root)][:MOST_KNOWN]
+
+
+class RecordedFiles(SearchPath):
+    """The files of a record, by the names that its plan uses them by."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__(())
+        self.names = names
+
+    def find(self, text: str) -> Path | None:
+        """The name, as a path."""
+        return Path(text) if text in self.names else None
+
+
+def _plans_below(root: Path) -> Iterator[str]:
+    for pattern in ("*.ioplan", "*/*.ioplan"):
+        for path in sorted(root.glob(pattern)):
+            yield str(path.relative_to(root))
+
+
+def goes_down(text: str) -> bool:
+    """Whether a path goes downwards only."""
+    path = PurePosixPath(text)
+    unsafe = "\0" in text or "\\" in text or not path.parts
+    return not (unsafe or path.is_absolute() or ".." in path.parts)

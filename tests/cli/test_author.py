@@ -1,0 +1,165 @@
+"""The author's loop: one test at a time, standard input, libraries, files of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.store.store import Store
+
+LIBRARY = "param t = 5ms\nworkload w = random 4KiB 100/0\n"
+PLAN = """use "lib/w.ioplan"
+test "Random reads" { vary qd in 1, 2 run w for t }
+test "Random writes" { run w, 0/100 for t }
+test "Odd [title]*" { run w, qd 3 for t }
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    (tmp_path / "lib").mkdir()
+    plan_file(tmp_path / "lib", LIBRARY, "w.ioplan")
+    return plan_file(tmp_path, PLAN)
+
+
+def run(plan: Path, *more: str | Path) -> Done:
+    return ioplan("run", plan, "--backend", "sim", "--create", "1MiB", *more)
+
+
+def titles(store: Path) -> list[str]:
+    with Store.open(store) as opened:
+        records = opened.records(opened.session("last").id)
+        return [one.asked.test for one in records]
+
+
+class TestSelection:
+    def test_tests_are_listed_and_nothing_is_done(
+        self, plan: Path, store_path: Path
+    ) -> None:
+        for command in ("run", "plan", "check"):
+            done = ioplan(command, plan, "--list", "--test", "random*")
+            assert done.code == 0 and done.out == (
+                "Random reads   2 cells over qd\nRandom writes  1 cell\n"
+            )
+        assert not store_path.exists()
+
+    @pytest.mark.parametrize(
+        ("globs", "kept"),
+        [
+            (("Random*",), "Random reads, Random writes"),
+            (("random writes", "*reads"), "Random reads, Random writes"),
+            (("Odd [title]*",), "Odd [title]*"),
+            (("*",), "Random reads, Random writes, Odd [title]*"),
+        ],
+    )
+    def test_by_globs_of_their_titles(
+        self, plan: Path, globs: tuple[str, ...], kept: str
+    ) -> None:
+        words = [word for glob in globs for word in ("--test", glob)]
+        rows = ioplan("check", plan, "--list", *words).out.splitlines()
+        assert ", ".join(row.split("  ")[0] for row in rows) == kept
+
+    @pytest.mark.parametrize(
+        ("glob", "help"),
+        [
+            ("reads", ", did you mean '*reads*'?"),
+            ("Random raeds", ", did you mean 'Random reads'?"),
+            ("x*", ""),
+        ],
+    )
+    def test_one_that_fits_none_is_an_error(
+        self, plan: Path, glob: str, help: str
+    ) -> None:
+        done = ioplan("plan", plan, "--test", glob)
+        assert done.code == 2
+        assert done.err == (
+            f"error: no test of {plan} is called {glob!r}{help}; --list shows all\n"
+        )
+
+    def test_a_session_is_of_its_tests(
+        self, plan: Path, store_path: Path, rough_sim: None
+    ) -> None:
+        assert run(plan, "--test", "* writes", "--quiet").code == 0
+        assert titles(store_path) == ["Random writes"]
+        assert "Random reads" not in ioplan("show").out
+
+    def test_some_tests_of_a_session_go_on(
+        self, plan: Path, store_path: Path, rough_sim: None
+    ) -> None:
+        assert run(plan, "--test", "random*", "--quiet").code == 0
+        with Store.open(store_path) as store:
+            session = store.session("last").id
+            store.finish(session, "interrupted", "2026-01-01T00:00:00")
+        plan.write_text(PLAN.replace("qd in 1, 2", "qd in 1, 4").replace("0/1", "10/9"))
+        plan.write_text(plan.read_text().replace("10/900", "10/90"))
+        assert ioplan("resume", "--list").out.count("\n") == 2
+        done = ioplan("resume", "--test", "*reads")
+        assert done.code == 0, done.err
+        assert f"other tests are left: ioplan resume {session}" in done.out
+        assert titles(store_path).count("Random reads") == 3
+        assert titles(store_path).count("Random writes") == 1
+        assert ioplan("resume").code == 0
+        assert titles(store_path).count("Random writes") == 2
+        assert "has ended" in ioplan("resume").out
+
+
+class TestStandardInput:
+    def test_a_plan_is_checked(self, tmp_path: Path, plan: Path) -> None:
+        assert ioplan("check", "-", "--stdin-name", plan, stdin=PLAN).code == 0
+        done = ioplan("check", "-", stdin='test "T" { run random 4k 100/0 for 1s }')
+        assert done.code == 2 and "--> stdin.ioplan:1:23" in done.err
+        assert ioplan("check", "-", stdin=LIBRARY).code == 0
+
+    def test_a_plan_is_formatted(self, tmp_path: Path) -> None:
+        done = ioplan("fmt", "-", stdin="workload  w=random 4KiB  100/0")
+        assert (done.code, done.out) == (0, "workload w = random 4KiB 100/0\n")
+        assert ioplan("fmt", "-", "--check", stdin=done.out).code == 0
+        done = ioplan("fmt", "-", "--check", "--stdin-name", "x", stdin="workload w=a")
+        assert (done.code, done.out) == (1, "x is not formatted\n")
+        done = ioplan("fmt", "-", "--stdin-name", "x.ioplan", stdin="workload w=")
+        assert done.code == 2 and "--> x.ioplan:1" in done.err
+
+
+class TestLibraries:
+    def test_one_is_checked_and_cannot_be_run(self, plan: Path) -> None:
+        library = plan.parent / "lib/w.ioplan"
+        done = ioplan("check", library)
+        assert (done.code, done.out, done.err) == (0, "", "")
+        assert "the plan has no test" in ioplan("plan", library).err
+
+    def test_the_lab_has_some(self, tmp_path: Path, plan: Path) -> None:
+        (tmp_path / "lab").mkdir()
+        (tmp_path / "lib").rename(tmp_path / "lab/plans")
+        plan.write_text(PLAN.replace("lib/w", "w"))
+        lab = tmp_path / "lab/lab.toml"
+        lab.write_text('plans = ["plans"]\n')
+        assert ioplan("check", plan).code == 2
+        assert ioplan("check", plan, "--lab", lab).code == 0
+        assert ioplan("plan", plan, "--lab", lab).code == 0
+
+    def test_a_record_has_all_files(
+        self, plan: Path, store_path: Path, rough_sim: None
+    ) -> None:
+        assert run(plan, "--quiet").code == 0
+        library = plan.parent / "lib/w.ioplan"
+        library.unlink()
+        shown = ioplan("show", "--plan").out
+        assert shown.startswith(PLAN) and "#   lib/w.ioplan:" in shown
+        assert "#   workload w = random 4KiB 100/0" in shown
+        assert "Random reads" in ioplan("show").out
+        again = plan_file(plan.parent, shown, "again.ioplan")
+        library.write_text(LIBRARY)
+        assert ioplan("check", again).code == 0
+
+    def test_a_session_goes_on_with_an_edited_library(
+        self, plan: Path, store_path: Path, rough_sim: None
+    ) -> None:
+        assert run(plan, "--quiet").code == 0
+        (plan.parent / "lib/w.ioplan").write_text(LIBRARY.replace("4KiB", "8KiB"))
+        done = ioplan("resume")
+        assert done.code == 0, done.err
+        assert "was edited since: 0 finished runs are still in it, 4 are to" in done.err
+        assert "#   workload w = random 8KiB" in ioplan("show", "--plan").out
+        assert "has ended" in ioplan("resume").out
