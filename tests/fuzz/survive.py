@@ -84,6 +84,6 @@ def _bare(node: Any) -> Any:
         for name, value in zip(node.fields_, node.values_, strict=True)
         if not isinstance(value, Span)
     }
-    if parts.keys() == {"kind", "text"}:
+    if parts.keys() == {"kind", "text", "parts"}:
         parts["text"] = "".join(parts["text"].split())
     return type(node).__name__, parts

@@ -84,8 +84,14 @@ class Metric(LazyModel):
         return ".".join(part for part in parts if part)
 
 
-def parse_metric(text: str, streams: Collection[str] = ()) -> Metric:
-    """`p99`, `read.p99.999`, `reader.iops`. Raises MetricError."""
+def parse_metric(
+    text: str, streams: Collection[str] = (), steps: Collection[str] = ()
+) -> Metric:
+    """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`. Raises MetricError."""
+    named, dot, after = text.partition(".")
+    if dot and named in steps:
+        found = parse_metric(after, streams)
+        return found.model_copy(update={"step": named})
     stream, direction, rest = None, None, text
     if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
         raise MetricError(
@@ -98,7 +104,7 @@ def parse_metric(text: str, streams: Collection[str] = ()) -> Metric:
         elif first in streams and stream is None:
             stream = first
         else:
-            known = (*DIRECTIONS, *streams)
+            known = (*DIRECTIONS, *streams, *steps)
             raise MetricError(
                 f"{first!r} is neither a direction nor a stream of this test"
                 f"{did_you_mean(first, known)}"

@@ -14,6 +14,7 @@ from ioplan.core.lazy_model import LazyModel
 from ioplan.core.value import fresh
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.reckoning import reckoned
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Workload
 
@@ -39,20 +40,57 @@ class Ref(Checked):
 
     name: str
 
+    def value_in(self, cell: Mapping[str, CellValue]) -> Quantity:
+        """The quantity in a cell."""
+        found = cell[self.name].quantity
+        assert found is not None, "the checker gives every name its quantity"
+        return found
 
-Amount = Quantity | Ref
+
+class Formula(Checked):
+    """What `+ - * /` makes of two amounts that axes decide."""
+
+    operator: str
+    parts: tuple[Amount, ...]
+    text: str
+
+    @property
+    def name(self) -> str:
+        """How the plan writes it."""
+        return self.text
+
+    def value_in(self, cell: Mapping[str, CellValue]) -> Quantity:
+        """The quantity in a cell. Raises QuantityError, of none that was checked."""
+        left, right = (
+            part if isinstance(part, Quantity) else part.value_in(cell)
+            for part in self.parts
+        )
+        return reckoned(self.operator, left, right)
+
+
+OpenAmount = Ref | Formula
+Amount = Quantity | OpenAmount
+
+
+def axes_of(amount: Amount | None) -> tuple[str, ...]:
+    """The names of the axes that decide an amount."""
+    if isinstance(amount, Ref):
+        return (amount.name,)
+    if not isinstance(amount, Formula):
+        return ()
+    return tuple(dict.fromkeys(name for part in amount.parts for name in axes_of(part)))
 
 
 class StreamTemplate(Checked):
     """A stream of which some fields may be open.
 
     `attributes` are those of `workload.Stream` (and `qd_scope`, `rate_scope` and
-    `arrivals`); `refs` maps a field of the language to the axis that decides it.
+    `arrivals`); `refs` maps a field of the language to what axes decide.
     """
 
     name: str = "main"
     attributes: dict[str, Any] = fresh(dict)
-    refs: dict[str, str] = fresh(dict)
+    refs: dict[str, OpenAmount] = fresh(dict)
     spans: dict[str, Span] = fresh(dict)
 
 
@@ -75,6 +113,18 @@ class Comparison(Checked):
         return OPERATORS[self.operator](cell[self.axis].key, self.value)
 
 
+class Reckoned(Checked):
+    """What is reckoned of axes against a value, both in their base unit."""
+
+    formula: OpenAmount
+    operator: str
+    value: int | float
+
+    def holds(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether it is true of a cell."""
+        return OPERATORS[self.operator](self.formula.value_in(cell).value, self.value)
+
+
 class Junction(Checked):
     """`and`, `or`, `not`."""
 
@@ -89,15 +139,15 @@ class Junction(Checked):
         return all(found) if self.operator == "and" else any(found)
 
 
-Condition = Comparison | Junction
+Condition = Comparison | Reckoned | Junction
 
 
 class CellValue(Checked):
     """One value of one axis.
 
-    `text` is what the plan writes, `key` what conditions compare. Of the others
-    one is set: `attributes` where the axis is a field of the workload, `workload`
-    where it is the workload itself, `quantity` where a step uses its name.
+    `text` is what the plan writes, `key` what conditions compare. `attributes` are set
+    where the axis is a field of the workload, `workload` where it is the workload
+    itself, and `quantity` where it is one, to be reckoned with or used by its name.
     """
 
     text: str
@@ -134,7 +184,8 @@ class SteadyRule(Checked):
 class RunTemplate(Checked):
     """`run …`. The first of `run`, `limit` and `passes` that is set ends it.
 
-    With a `rule` it ends before when steady, which is judged `every` so often.
+    With a `rule` it ends before when steady, which is judged `every` so often. Where
+    the step has a `name`, its metrics have it in front.
     """
 
     workload: WorkloadTemplate
@@ -145,6 +196,7 @@ class RunTemplate(Checked):
     warmup: Amount | None = None
     rule: SteadyRule | None = None
     every: Quantity | None = None
+    name: str = ""
     text: str
     span: Span
 
@@ -257,12 +309,16 @@ class Seek(Checked):
 
 
 class Expectation(Checked):
-    """One pass/fail line; the limit is in the metric's unit or a share of it."""
+    """One pass/fail line; the limit is in the metric's unit, or in percent.
+
+    Percent are of the baseline, or of another metric of the same cell.
+    """
 
     metric: Metric
     operator: str
     limit: float
     of_baseline: bool
+    of_metric: Metric | None = None
     when: Condition | None
     text: str
 

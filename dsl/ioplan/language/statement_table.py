@@ -140,6 +140,7 @@ STATEMENTS = (
             "10GiB`) or passes (`, 2 passes`)",
             "`run WORKLOAD, until steady METRIC every T, at most 4 passes`": "a run "
             "that ends when it is steady; `for 24h` also limits its time",
+            "`run … as NAME`": "names the step: its metrics are `NAME.iops` and so on",
         },
         "run    ${1:random} ${2:4KiB} ${3:100/0} for ${4:1min}",
     ),
@@ -190,7 +191,11 @@ STATEMENTS = (
     ),
     Statement(
         "expect",
-        {"`expect METRIC OP QUANTITY when …`": "a pass/fail criterion"},
+        {
+            "`expect METRIC OP QUANTITY when …`": "a pass/fail criterion",
+            "`expect METRIC OP SHARE of METRIC`": "one metric beside another of the "
+            "same cell, as `later.iops >= 90% of before.iops`",
+        },
         "expect ${1:p99} < ${2:2ms}",
     ),
     Statement(

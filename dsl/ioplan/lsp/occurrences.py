@@ -144,6 +144,7 @@ class _Walk:
         elif isinstance(node, tree.Atom | tree.Word):
             named = isinstance(node, tree.Word) or node.kind == "name"
             yield from self._refer(node) if named else ()
+            yield from () if isinstance(node, tree.Word) else self._names(node.parts)
         elif isinstance(node, tuple | list):
             for part in node:
                 yield from self._names(part)

@@ -65,6 +65,8 @@ class Figure(Value):
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
+    if metric.step:
+        samples = [one for one in samples if step_name(one.record) == metric.step]
     if metric.sought:
         return _found(metric, samples)
     if metric.name in TELEMETRY_METRICS:
@@ -82,6 +84,12 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     if metric.name in ("iops", "bandwidth"):
         return _rate(metric, samples)
     return _latency(metric.name, all_scoped(metric, samples))
+
+
+def step_name(record: Measured) -> str:
+    """The name of the step that a run is of; a part of a run knows none."""
+    asked = getattr(record, "asked", None)
+    return asked.name if asked else ""
 
 
 def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:

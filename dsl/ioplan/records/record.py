@@ -141,6 +141,7 @@ class Asked(Model):
     cell: dict[str, str] = described("axis to value, as the plan writes it")
     kind: Literal["run", "prepare", "probe"]
     step: int = described("which step of the test, from 0")
+    name: str = described("the step's name", default="")
     round: int = described("from 1; 0 outside rounds", default=0)
     iteration: int = described("of a repeat, from 1; 0 outside one", default=0)
     after: Preparation | None = None

@@ -58,10 +58,15 @@ def points(
         for record in records:
             dimensions = {"session": label, **record.asked.cell}
             if several:
-                dimensions["step"] = str(record.asked.step + 1)
+                dimensions["step"] = step_label(record.asked.name, record.asked.step)
             key = tuple(dimensions.items())
             made.setdefault(key, Point(dimensions, [], window)).runs.append(record)
     return [*made.values(), *_not_measured(missing, several)]
+
+
+def step_label(name: str, index: int) -> str:
+    """A step by its name, or by its number from 1."""
+    return name or str(index + 1)
 
 
 def _not_measured(
@@ -69,7 +74,8 @@ def _not_measured(
 ) -> Iterator[Point]:
     for label, runs in missing.items():
         for run in runs:
-            step = {"step": str(run.index + 1)} if several else {}
+            named = step_label(run.template.name, run.index)
+            step = {"step": named} if several else {}
             yield Point({"session": label, **run.cell_text, **step})
 
 

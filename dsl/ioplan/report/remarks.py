@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ioplan.records.record import RunRecord
+from ioplan.report.points import step_label
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
@@ -81,5 +82,6 @@ def _place(record: RunRecord, extra: list[str]) -> str:
     if asked.kind == "prepare":
         return f"preparation {asked.after.name}" if asked.after else "preparation"
     cell = [f"{axis}={value}" for axis, value in asked.cell.items()]
-    values = {"step": asked.step + 1, "repeat": asked.iteration, "round": asked.round}
+    step = step_label(asked.name, asked.step)
+    values = {"step": step, "repeat": asked.iteration, "round": asked.round}
     return " ".join([*cell, *(f"{name} {values[name]}" for name in extra)])

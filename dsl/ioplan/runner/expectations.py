@@ -62,7 +62,7 @@ def judge(
 
 
 def _limit(expectation: Expectation, baseline: Figure) -> Figure:
-    if not expectation.of_baseline:
+    if not expectation.of_baseline and not expectation.of_metric:
         return Figure(expectation.limit)
     if baseline.value is None:
         return baseline
@@ -71,7 +71,7 @@ def _limit(expectation: Expectation, baseline: Figure) -> Figure:
 
 def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
     if limit.value is None:
-        return "no baseline"
+        return "no baseline" if expectation.of_baseline else "undecided"
     if actual.value is None:
         return "failed" if expectation.metric.sought else "undecided"
     holds = OPERATORS[expectation.operator](actual.value, limit.value)
@@ -94,13 +94,14 @@ class ExpectationTracker:
         self.rounds = test.rounds.rule.window if test.rounds else 1
         self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
-        self.at_end = test.rounds is not None or repeats
+        others = any(one.of_metric for one in test.expectations)
+        self.at_end = test.rounds is not None or repeats or others
 
     def add(
         self, run: Run, record: RunRecord, detail: RunDetail
     ) -> tuple[Verdict, ...]:
         """Add a run; returns the verdicts that are possible now."""
-        if not any(self._applicable(run)):
+        if not any(self._concerning(run)):
             return ()
         sample = Sample(record, detail)
         if not self.at_end:
@@ -118,14 +119,35 @@ class ExpectationTracker:
             run, record, _ = runs[-1]
             yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))
 
+    def _concerning(self, run: Run) -> Iterator[Expectation]:
+        """What a run bears on, perhaps as that which another is compared with."""
+        for one in self.test.expectations:
+            steps = {m.step for m in (one.metric, one.of_metric) if m}
+            if one.applies(run.cell) and steps & {None, run.template.name}:
+                yield one
+
     def _applicable(self, run: Run) -> Iterator[Expectation]:
-        for expectation in self.test.expectations:
-            if expectation.applies(run.cell):
-                yield expectation
+        """What is judged of a run."""
+        for one in self._concerning(run):
+            if one.metric.step in (None, run.template.name):
+                yield one
 
     def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:
         for expectation in self._applicable(run):
-            yield judge(expectation, samples, self._baseline_figure(expectation, run))
+            yield judge(expectation, samples, self._whole(expectation, run, samples))
+
+    def _whole(
+        self, expectation: Expectation, run: Run, samples: list[Sample]
+    ) -> Figure:
+        """What the limit is a share of, if it is one."""
+        other = expectation.of_metric
+        if other is None:
+            return self._baseline_figure(expectation, run)
+        if other.step is None:
+            return figure(other, samples)
+        cell = tuple(sorted(run.cell_text.items()))
+        found = (rows for (at, _), rows in self.samples.items() if at == cell)
+        return figure(other, [sample for rows in found for _, _, sample in rows])
 
     def _baseline_figure(self, expectation: Expectation, run: Run) -> Figure:
         if self.baseline is None or not expectation.of_baseline:

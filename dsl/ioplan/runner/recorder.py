@@ -90,6 +90,7 @@ class Recorder:
                 "kind": "run",
                 "cell": step.cell_text,
                 "step": step.index,
+                "name": step.template.name,
                 "round": step.round,
                 "iteration": step.iteration,
                 "after": step.after,

@@ -12,7 +12,7 @@ from ioplan.language.fields import Attributes
 from ioplan.language.plan import (
     Amount,
     CellValue,
-    Ref,
+    OpenAmount,
     StreamTemplate,
     WorkloadTemplate,
 )
@@ -37,7 +37,7 @@ class ResolvedAttributes(NamedTuple):
     """What a stream's template and a step's clauses say together, axes apart."""
 
     attributes: Attributes
-    refs: tuple[tuple[str, str], ...]
+    refs: tuple[tuple[str, OpenAmount], ...]
     arrivals: str
     rate_each: bool
     total: bool
@@ -71,8 +71,8 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
         base, override
     )
     made = attributes.copy()
-    for field, name in refs:
-        made.update(_converted(field, cell[name].quantity))
+    for field, amount in refs:
+        made.update(_converted(field, amount_of(amount, cell)))
     for axis, value in cell.items():
         if value.attributes is not None and (
             "." not in axis or axis.rpartition(".")[0] == base.name
@@ -101,11 +101,7 @@ def _rate(kind: str, value: float, arrivals: Any) -> Rate:
 
 def amount_of(amount: Amount, cell: Cell) -> Quantity:
     """A quantity, closed by the cell where it is open."""
-    if not isinstance(amount, Ref):
-        return amount
-    found = cell[amount.name].quantity
-    assert found is not None, "the checker gives every name its quantity"
-    return found
+    return amount if isinstance(amount, Quantity) else amount.value_in(cell)
 
 
 def scaled_ns(duration: Quantity, scale: float) -> int:

@@ -19,10 +19,12 @@ def sought_value(seek: Seek, number: float) -> CellValue:
             return value
     whole = seek.kind in WHOLE or number == int(number)
     quantity = make(seek.kind, round(number) if whole else number)
-    if seek.lowest.quantity:
+    if seek.lowest.attributes is None:
         return CellValue(text=quantity.text, key=quantity.value, quantity=quantity)
     made = CONVERTED[seek.axis.rpartition(".")[2]](quantity)
-    return CellValue(text=quantity.text, key=quantity.value, attributes=made)
+    return CellValue(
+        text=quantity.text, key=quantity.value, attributes=made, quantity=quantity
+    )
 
 
 def step_of(kind: Kind) -> float:

@@ -6,7 +6,7 @@ from ioplan.core.value import Value
 from ioplan.language.check.scope import AxisName, AxisNames, Scope
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.plan import Axis, CellValue
-from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.quantity import Kind
 from ioplan.language.syntax import tree
 
 
@@ -57,9 +57,11 @@ def names_of(
     for word in (word for vary in varies for word in vary.names):
         if word.text not in whole:
             made.broken.add(word.text)
-        if dimension(word, rests).field is None:
-            values = _quantities(word.text, axes)
-            made.names.setdefault(word.text, AxisName(word.text, values))
+        name = _axis_name(word.text, axes)
+        if dimension(word, rests).field and name.values:
+            made.fields.setdefault(word.text, name)
+        elif dimension(word, rests).field is None:
+            made.names.setdefault(word.text, name)
             param = scope.param(word.text)
             if param:
                 made.params[id(param[0])] = word.text
@@ -76,8 +78,10 @@ def values_of(name: str, axes: tuple[Axis, ...]) -> list[CellValue]:
     ]
 
 
-def _quantities(name: str, axes: tuple[Axis, ...]) -> tuple[Quantity, ...]:
-    return tuple(v.quantity for v in values_of(name, axes) if v.quantity)
+def _axis_name(name: str, axes: tuple[Axis, ...]) -> AxisName:
+    numbers = (number for number, axis in enumerate(axes) if name in axis.names)
+    values = tuple(v.quantity for v in values_of(name, axes) if v.quantity)
+    return AxisName(name, values, next(numbers, -1))
 
 
 def kind_of(axis: str, value: CellValue) -> Kind:

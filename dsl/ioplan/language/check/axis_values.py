@@ -209,4 +209,6 @@ def _of_quantity(
     made = scope.parameters.guarded(node.span, lambda: CONVERTED[field](quantity))
     if made is None:
         return None
-    return CellValue(text=quantity.text, key=quantity.value, attributes=made)
+    return CellValue(
+        text=quantity.text, key=quantity.value, attributes=made, quantity=quantity
+    )

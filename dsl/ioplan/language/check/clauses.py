@@ -11,7 +11,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import Draft
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count, io_size, percent
-from ioplan.language.plan import Amount, Ref, StreamTemplate
+from ioplan.language.plan import Amount, StreamTemplate
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -153,11 +153,7 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
     atom = clause.atoms[0]
     if atom.kind == "mix":
         return "mix"
-    kind = scope.kind_of_name(atom.text)
-    if atom.kind != "name":
-        with scope.findings.suppressed():
-            value = scope.parameters.parsed(atom.text, atom.span)
-        kind = value.kind if value else None
+    kind = scope.kind_of_atom(atom)
     return kind if kind in ("mix", "size") else f"value {atom.text}"
 
 
@@ -213,8 +209,8 @@ def _apply(
     """Set a field that one quantity decides, now or by an axis."""
     span = clause.span
     made = scope.judged(amount, clause.atoms[0], CONVERTED[field])
-    if isinstance(amount, Ref):
-        draft.refer(field, amount.name, span)
+    if not isinstance(amount, Quantity):
+        draft.refer(field, amount, span)
     elif made is not None:
         draft.put(field, made, span)
 

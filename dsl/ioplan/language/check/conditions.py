@@ -12,7 +12,14 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.clause_table import BY_WORD
-from ioplan.language.plan import Axis, CellValue, Comparison, Condition, Junction
+from ioplan.language.plan import (
+    Axis,
+    CellValue,
+    Comparison,
+    Condition,
+    Junction,
+    Reckoned,
+)
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -28,7 +35,47 @@ def condition(
         if len(made) < len(parts):
             return None
         return Junction.model_construct(operator=node.operator, parts=made)
+    if node.reckoned:
+        return _reckoned(node, node.reckoned, axes, scope)
     return _comparison(node, axes, scope)
+
+
+def _reckoned(
+    node: tree.Comparison, left: tree.Atom, axes: tuple[Axis, ...], scope: Scope
+) -> Reckoned | None:
+    """`size * qd > 16MiB`: what is reckoned of axes, and perhaps of params."""
+    names = [name for name in tree.names_in(left) if not scope.param(name)]
+    for name in names:
+        if not values_of(name, axes):
+            _no_axis(tree.Word(left.span, name), axes, scope)
+            return None
+    formula = scope.amount(left)
+    if formula is None:
+        return None
+    if isinstance(formula, Quantity):
+        scope.findings.error(
+            f"{left.span.one_line} is the same in all cells",
+            left.span,
+            "a condition compares what the test varies",
+        )
+        return None
+    if not isinstance(node.value, tree.Atom):
+        scope.findings.error(
+            f"{node.name.text} is compared with one value", node.value.span
+        )
+        return None
+    limit = scope.without_axes().quantity(node.value, "a condition's value")
+    kind = scope.kind_of(formula)
+    if limit is None or kind is None:
+        return None
+    if limit.kind != kind:
+        scope.findings.error(
+            f"{node.name.text} is {KIND_NAMES[kind]}, not {KIND_NAMES[limit.kind]}",
+            node.value.span,
+            f"for example {scope.values_of(formula)[0].text}",
+        )
+        return None
+    return Reckoned(formula=formula, operator=node.operator.text, value=limit.value)
 
 
 def _comparison(

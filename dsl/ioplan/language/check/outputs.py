@@ -34,27 +34,40 @@ def _expectation(node: tree.Expect, sweep: Sweep) -> Expectation | None:
     when, usable = sweep.when(node.condition)
     metric = sweep.metric(node.metric, when)
     limit = sweep.scope.quantity(node.limit, "an expectation's limit")
+    of = sweep.metric(node.of, when) if node.of and not _is_baseline(node) else None
     if metric is None or limit is None or not usable:
         return None
+    whole = node.of.text if node.of else ""
     checked = sweep.scope.parameters.guarded(
-        node.limit.span, lambda: limit_of(limit, metric, node.of_baseline)
+        node.limit.span, lambda: limit_of(limit, metric, whole)
     )
-    if checked is None:
+    if checked is None or (whole and not _is_baseline(node) and of is None):
+        return None
+    if node.of and of and of.unit != metric.unit:
+        sweep.findings.error(
+            f"{metric} and {of} have different units", node.of.span, "compare likes"
+        )
         return None
     return Expectation(
         metric=metric,
         operator=node.operator.text,
         limit=checked,
-        of_baseline=node.of_baseline,
+        of_baseline=_is_baseline(node),
+        of_metric=of,
         when=when,
         text=node.span.one_line,
     )
 
 
-def limit_of(limit: Quantity, metric: Metric, of_baseline: bool) -> float:
-    """What the metric is compared with. Raises QuantityError."""
-    if of_baseline:
-        return float(of_kind(limit, "a part of the baseline", "share").value)
+def _is_baseline(node: tree.Expect) -> bool:
+    return node.of is not None and node.of.text == "baseline"
+
+
+def limit_of(limit: Quantity, metric: Metric, whole: str = "") -> float:
+    """What the metric is compared with: of a whole, a share. Raises QuantityError."""
+    if whole:
+        what = f"a part of {'the ' if whole == 'baseline' else ''}{whole}"
+        return float(of_kind(limit, what, "share").value)
     plain = metric.kind == "iops" and limit.kind == "number"
     kind: Kind = "number" if plain else metric.kind  # `iops >= 100000` leaves no doubt
     return float(of_kind(limit, str(metric), kind).value)

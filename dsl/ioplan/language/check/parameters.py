@@ -11,6 +11,7 @@ from ioplan.language.check.modules import Definition, Module, place, sort_of
 from ioplan.language.errors.collector import Findings
 from ioplan.language.plan import FULL, Precondition, WorkloadTemplate
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
+from ioplan.language.reckoning import reckoned
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 
@@ -47,8 +48,10 @@ def _names(node: tree.Test | Definition) -> Iterator[str]:
     parts: list[object] = [node.statements if isinstance(node, tree.Test) else node]
     while parts:
         part = parts.pop()
-        if isinstance(part, tree.Word | tree.Atom):
+        if isinstance(part, tree.Word):
             yield part.text
+        elif isinstance(part, tree.Atom):
+            yield from tree.names_in(part)
         elif isinstance(part, tuple):
             parts += part
         elif isinstance(part, tree.Node):
@@ -135,7 +138,14 @@ class Parameters:
         return self.values[id(param)]
 
     def _evaluate(self, param: tree.Param, module: Module) -> Quantity | None:
-        atom = param.value
+        return self._value_of(param.value, param, module)
+
+    def _value_of(
+        self, atom: tree.Atom, param: tree.Param, module: Module
+    ) -> Quantity | None:
+        if atom.kind == "reckoned":
+            parts = [self._value_of(part, param, module) for part in atom.parts]
+            return self.reckoned(atom, [part for part in parts if part])
         if atom.kind != "name":
             return self.parsed(atom.text, atom.span)
         found = module.find(atom.text)
@@ -163,6 +173,12 @@ class Parameters:
             near = module.suggestion(atom.text, tree.Param)
             message = f"there is no param {atom.text!r}{near}"
             self.findings.unknown(atom.text, message, atom.span)
+
+    def reckoned(self, atom: tree.Atom, parts: list[Quantity]) -> Quantity | None:
+        """What an operator makes of both parts, or None and an error."""
+        if len(parts) < len(atom.parts):
+            return None
+        return self.guarded(atom.span, lambda: reckoned(atom.text, *parts))
 
     def parsed(self, text: str, span: Span) -> Quantity | None:
         """A quantity, or None and an error."""

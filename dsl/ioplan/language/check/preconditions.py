@@ -143,7 +143,7 @@ def _spelled(step: tree.Write, scope: Scope) -> str:
     """The step as written, with values in the place of names."""
     text, start = step.span.text, step.span.start
     atoms = [atom for clause in step.spec.clauses for atom in clause.atoms]
-    named = [atom for atom in atoms if atom.kind == "name"]
+    named = [atom for atom in atoms if tree.names_in(atom)]
     for atom in sorted(named, key=lambda atom: -atom.span.start):
         value = scope.amount(atom)
         if isinstance(value, Quantity):

@@ -13,6 +13,7 @@ from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
 from ioplan.language.fields import count
+from ioplan.language.metric import METRICS, PERCENTILE
 from ioplan.language.plan import (
     IdleTemplate,
     RepeatTemplate,
@@ -22,6 +23,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
+from ioplan.workload import DIRECTIONS
 
 MOST_RUNS = MOST_CELLS
 RUN_TIMING = ("for", "warmup", "passes", "until", *BELONGS)
@@ -34,6 +36,7 @@ class StepChecker:
         self.sweep, self.scope = sweep, sweep.scope
         self.findings = sweep.findings
         self.runs: list[RunTemplate] = []
+        self.names: set[str] = set()
 
     def steps(self, nodes: Iterable[tree.Step]) -> list[StepTemplate]:
         """The steps without errors."""
@@ -65,7 +68,23 @@ class StepChecker:
         self.scope.judged(times, node.times, _repeats)
         return RepeatTemplate(times=times, steps=tuple(steps))
 
+    def _check_name(self, word: tree.Word | None) -> None:
+        """A step's name stands before a metric's, as those of streams do."""
+        if word is None:
+            return
+        is_metric = word.text in METRICS or PERCENTILE.fullmatch(word.text)
+        if word.text in DIRECTIONS or is_metric or "." in word.text:
+            self.findings.error(
+                f"a step cannot be called {word.text!r}",
+                word.span,
+                "it stands before a metric, as in before.iops",
+            )
+        elif word.text in self.names:
+            self.findings.error(f"two steps are called {word.text!r}", word.span)
+        self.names.add(word.text)
+
     def _run(self, node: tree.Run) -> RunTemplate | None:
+        self._check_name(node.name)
         clauses, timing = split(node.spec, self.scope)
         only(timing, RUN_TIMING, "a run", self.scope)
         length = _how_long(timing, node, self.scope)
@@ -82,6 +101,7 @@ class StepChecker:
             workload=base,
             override=override,
             warmup=warmup,
+            name=node.name.text if node.name else "",
             text=node.span.one_line,
             span=node.span,
         )

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, islice, product
 from typing import TypeVar
 
 from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, fresh
+from ioplan.language.bind.bind import amount_of
 from ioplan.language.check.modules import Module, sort_of
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.errors.collector import Findings
 from ioplan.language.fields import of_kind
 from ioplan.language.foreign_words import answer
-from ioplan.language.plan import Amount, Ref
+from ioplan.language.plan import Amount, CellValue, Formula, Ref, axes_of
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.syntax import tree
 
 Made = TypeVar("Made")
+MOST_JUDGED = 10_000
+"""Values of a formula that are looked at."""
 
 
 class AxisName(Value):
-    """A name that an axis decides; without values where the axis is wrong."""
+    """A name that an axis decides; without values where the axis is wrong.
+
+    Names of one `axis` move together: their first values belong to each other, and so
+    on.
+    """
 
     name: str
     values: tuple[Quantity, ...] = ()
+    axis: int = 0
 
     @property
     def kind(self) -> Kind | None:
@@ -35,6 +44,7 @@ class AxisNames(Value):
     """The names that a test's axes decide.
 
     `used` are those that a step uses; `broken` axes had errors, fields included.
+    `fields` of the workload are axes, too: they can be reckoned with.
 
     A param that is varied is open wherever it is named, also in a workload's
     definition: the plan means the same as with the value written there.
@@ -42,6 +52,7 @@ class AxisNames(Value):
 
     names: dict[str, AxisName] = fresh(dict)
     params: dict[int, str] = fresh(dict)
+    fields: dict[str, AxisName] = fresh(dict)
     used: set[str] = fresh(set)
     broken: set[str] = fresh(set)
 
@@ -70,6 +81,8 @@ class Scope(Value):
 
     def amount(self, atom: tree.Atom) -> Amount | None:
         """A quantity, or a reference to the axis that decides it."""
+        if atom.kind == "reckoned":
+            return self._reckoned(atom)
         if atom.kind != "name":
             return self.parameters.parsed(atom.text, atom.span)
         opened = self.bound_axis(atom.text)
@@ -78,9 +91,45 @@ class Scope(Value):
             return Ref(name=opened)
         found = self.param(atom.text)
         if found:
-            return self.parameters.value(*found)
+            return self._open_param(*found) or self.parameters.value(*found)
         self._no_value(atom)
         return None
+
+    def _open_param(self, param: tree.Param, module: Module) -> Amount | None:
+        """What a param is reckoned from, where an axis decides a part of it."""
+        if param.value.kind != "reckoned" or not self.axis_names.params:
+            return None
+        with self.findings.suppressed():
+            amount = self.within(module).amount(param.value)
+        return None if isinstance(amount, Quantity) else amount
+
+    def _reckoned(self, atom: tree.Atom) -> Amount | None:
+        """A quantity, or a formula of which all values are right."""
+        parts = [self._operand(part) for part in atom.parts]
+        known = [part for part in parts if part is not None]
+        closed = [part for part in known if isinstance(part, Quantity)]
+        if len(known) < len(parts) or len(closed) == len(parts):
+            return self.parameters.reckoned(atom, closed)
+        text = f"({atom.span.one_line})" if atom.parts else ""
+        formula = Formula(operator=atom.text, parts=tuple(known), text=text[1:-1])
+        made = self.parameters.guarded(atom.span, lambda: self._values(formula))
+        return None if made is None else formula
+
+    def _operand(self, atom: tree.Atom) -> Amount | None:
+        """A part of a formula, which may be a field that the test varies."""
+        if atom.kind == "name" and atom.text in self.axis_names.fields:
+            return Ref(name=atom.text)
+        return self.amount(atom)
+
+    def _values(self, formula: Formula) -> tuple[Quantity, ...]:
+        """All that a formula can come to. Raises QuantityError."""
+        axes: dict[int, list[AxisName]] = {}
+        for name in axes_of(formula):
+            known = self.axis_names.names.get(name) or self.axis_names.fields[name]
+            axes.setdefault(known.axis, []).append(known)
+        rows = [list(_rows(names)) for names in axes.values()]
+        cells = (dict(chain.from_iterable(row)) for row in product(*rows))
+        return tuple(amount_of(formula, cell) for cell in islice(cells, MOST_JUDGED))
 
     def param(self, name: str) -> tuple[tree.Param, Module] | None:
         """The parameter of that name."""
@@ -135,14 +184,24 @@ class Scope(Value):
 
     def kind_of(self, amount: Amount) -> Kind | None:
         """The kind of a quantity, decided or open; None where the axis is wrong."""
-        if isinstance(amount, Ref):
-            return self.axis_names.names[amount.name].kind
-        return amount.kind
+        if isinstance(amount, Quantity):
+            return amount.kind
+        values = self.values_of(amount)
+        return values[0].kind if values else None
+
+    def kind_of_atom(self, atom: tree.Atom) -> Kind | None:
+        """The kind of a value as written; None where it has none."""
+        with self.findings.suppressed():
+            amount = self.amount(atom)
+        return self.kind_of(amount) if amount is not None else None
 
     def values_of(self, amount: Amount) -> tuple[Quantity, ...]:
         """All values that an amount can take."""
+        if isinstance(amount, Formula):
+            return self._values(amount)
         if isinstance(amount, Ref):
-            return self.axis_names.names[amount.name].values
+            names = self.axis_names
+            return (names.names.get(amount.name) or names.fields[amount.name]).values
         return (amount,)
 
     def judged(
@@ -160,7 +219,7 @@ class Scope(Value):
     def quantity(self, atom: tree.Atom, what: str) -> Quantity | None:
         """A quantity that no axis may decide."""
         found = self.amount(atom)
-        if isinstance(found, Ref):
+        if found is not None and not isinstance(found, Quantity):
             self.findings.error(
                 f"{what} cannot be varied by a name", atom.span, "write the value here"
             )
@@ -176,6 +235,15 @@ class Scope(Value):
         return found if judged else None
 
 
+def _rows(names: list[AxisName]) -> Iterator[list[tuple[str, CellValue]]]:
+    """The values of names that move together, as a part of a cell."""
+    for row in zip(*(name.values for name in names), strict=True):
+        yield [
+            (name.name, CellValue(text=one.text, key=one.value, quantity=one))
+            for name, one in zip(names, row, strict=True)
+        ]
+
+
 def _naming(
     judge: Callable[[Quantity], Made], atom: tree.Atom, value: Quantity
 ) -> Callable[[], Made]:
@@ -185,9 +253,9 @@ def _naming(
         try:
             return judge(value)
         except QuantityError as error:
-            if atom.kind != "name":
+            if not tree.names_in(atom):
                 raise
-            which = f"{error}, but {atom.text!r} is {value.text}"
+            which = f"{error}, but {atom.span.one_line!r} is {value.text}"
             raise QuantityError(which, error.help) from None
 
     return judged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.language.clause_table import slot
 from ioplan.language.fields import Attributes
-from ioplan.language.plan import StreamTemplate
+from ioplan.language.plan import OpenAmount, StreamTemplate
 from ioplan.language.syntax.source import Span
 
 
@@ -13,7 +13,7 @@ class Draft:
 
     def __init__(self) -> None:
         self.attributes: Attributes = {}
-        self.refs: dict[str, str] = {}
+        self.refs: dict[str, OpenAmount] = {}
         self.spans: dict[str, Span] = {}
 
     def put(self, field: str, attributes: Attributes, span: Span) -> None:
@@ -22,10 +22,10 @@ class Draft:
         self.attributes.update(attributes)
         self.spans[slot(field)] = span
 
-    def refer(self, field: str, name: str, span: Span) -> None:
-        """Leave a field to an axis."""
+    def refer(self, field: str, amount: OpenAmount, span: Span) -> None:
+        """Leave a field to axes."""
         self.refs = {f: n for f, n in self.refs.items() if slot(f) != slot(field)}
-        self.refs[field] = name
+        self.refs[field] = amount
         self.spans[slot(field)] = span
 
     def template(self) -> StreamTemplate:

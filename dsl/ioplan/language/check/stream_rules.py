@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
+from ioplan.language.bind.bind import amount_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, slot
@@ -15,7 +17,9 @@ from ioplan.language.plan import (
     RunTemplate,
     StreamTemplate,
     WorkloadTemplate,
+    axes_of,
 )
+from ioplan.language.quantity import QuantityError
 from ioplan.language.syntax.source import Span
 
 RANDOM_ONLY = tuple(clause.word for clause in CLAUSES if clause.random_only)
@@ -133,10 +137,10 @@ def _check_decided_once(
 ) -> None:
     """A field is not left to a name and varied by itself."""
     slots = {slot(field) for field in given}
-    for field, name in stream.refs.items():
+    for field, amount in stream.refs.items():
         if slot(field) in slots:
             scope.findings.error(
-                f"{name!r} would decide {field!r}, which is varied by itself",
+                f"{amount.name!r} would decide {field!r}, which is varied by itself",
                 stream.spans.get(slot(field), where),
                 "vary one of them",
             )
@@ -218,27 +222,40 @@ def _depths(
     """All pairs of threads and queue depth that may meet."""
     concerned = [a for a in axes if _concerns(a, stream)]
     for rows in product(*(axis.values for axis in concerned)):
+        cell = {
+            name: value
+            for axis, row in zip(concerned, rows, strict=True)
+            for name, value in zip(axis.names, row, strict=True)
+        }
         fields: dict[str, Any] = dict(stream.attributes)
-        for axis, row in zip(concerned, rows, strict=True):
-            for name, value in zip(axis.names, row, strict=True):
-                fields.update(_decided(name, value, stream))
+        for name, value in cell.items():
+            fields.update(_decided(name, value, stream))
+        fields.update(_reckoned(stream, cell))
         yield fields.get("threads", 1), fields.get("qd", 1)
 
 
 def _decided(name: str, value: CellValue, stream: StreamTemplate) -> dict[str, Any]:
-    if value.attributes is not None:
-        prefix = name.rpartition(".")[0]
-        return value.attributes if prefix in ("", stream.name) else {}
-    fields = [f for f, ref in stream.refs.items() if ref == name]
-    quantity = value.quantity
-    return {f: quantity.whole or 1 for f in fields if quantity and f in DEPTH}
+    if value.attributes is None or name.rpartition(".")[0] not in ("", stream.name):
+        return {}
+    return value.attributes
+
+
+def _reckoned(stream: StreamTemplate, cell: dict[str, CellValue]) -> dict[str, Any]:
+    """Threads and depth that names decide; other rules judge them."""
+    found: dict[str, Any] = {}
+    for field in (field for field in DEPTH if field in stream.refs):
+        amount = stream.refs[field]
+        with suppress(QuantityError):
+            known = all(name in cell for name in axes_of(amount))
+            found[field] = (amount_of(amount, cell).whole if known else None) or 1
+    return found
 
 
 DEPTH = ("qd", "threads")
 
 
 def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
-    refs = {stream.refs.get(field) for field in DEPTH}
+    refs = {name for field in DEPTH for name in axes_of(stream.refs.get(field))}
     return any(n in refs or n.rpartition(".")[2] in DEPTH for n in axis.names)
 
 

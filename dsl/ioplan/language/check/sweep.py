@@ -45,7 +45,8 @@ def check_support(
         return
     needed = round(BEYOND / (1 - metric.percent / 100))
     for cell in cells:
-        possible = max(_most_ios(run, cell, metric) for run in runs)
+        counted = runs_of(metric, runs)
+        possible = max(_most_ios(run, cell, metric) for run in counted)
         if possible < needed:
             where = f" where {cell_text(cell)}" if cell else ""
             scope.findings.error(
@@ -55,6 +56,11 @@ def check_support(
                 "run longer, or expect a lower percentile",
             )
             return
+
+
+def runs_of(metric: Metric, runs: tuple[RunTemplate, ...]) -> tuple[RunTemplate, ...]:
+    """The runs that a metric is of: the step that it names, or all."""
+    return tuple(run for run in runs if metric.step in (None, run.name))
 
 
 def _most_ios(run: RunTemplate, cell: Cell, metric: Metric) -> float:
@@ -176,7 +182,8 @@ class Sweep(Value):
         """A metric, of a stream and a direction that there are."""
         if word.text == self.sought:
             return self._sought_metric(word.text)
-        metric = metric_of(word, tuple(self.streams), self.scope)
+        steps = tuple(run.name for run in self.runs if run.name)
+        metric = metric_of(word, tuple(self.streams), self.scope, steps)
         if metric and metric.stream:
             self.check_stream(metric.stream, word, when)
         if metric and self.whole and not self._has(metric, when):
@@ -196,10 +203,8 @@ class Sweep(Value):
         """Whether any run that is meant has I/O of the metric's direction."""
         if metric.direction is None or not self.complete:
             return True
-        cells = self.matrix.cells(when)
-        return any(
-            has_direction(run, cell, metric) for cell in cells for run in self.runs
-        )
+        cells, runs = self.matrix.cells(when), runs_of(metric, self.runs)
+        return any(has_direction(run, cell, metric) for cell in cells for run in runs)
 
     def check_stream(
         self, stream: str, word: tree.Word, when: Condition | None

@@ -26,11 +26,11 @@ from ioplan.language.plan import (
     Amount,
     Axis,
     IdleTemplate,
-    Ref,
     RepeatTemplate,
     RunTemplate,
     StepTemplate,
     Test,
+    axes_of,
 )
 from ioplan.language.syntax import tree
 
@@ -107,7 +107,7 @@ def note_used(steps: list[StepTemplate], sweep: Sweep) -> None:
     """A name that a definition uses and a step overrides decides nothing."""
     if sweep.complete:
         amounts = (*_amounts(steps), *(a for run in sweep.runs for a in _timing(run)))
-        names = {amount.name for amount in amounts if isinstance(amount, Ref)}
+        names = {name for amount in amounts for name in axes_of(amount)}
         used = sweep.scope.axis_names.used
         used.clear()
         used |= names | {name for run in sweep.runs for name in _refs(run, sweep)}
@@ -128,7 +128,8 @@ def _timing(run: RunTemplate) -> tuple[Amount | None, ...]:
 def _refs(run: RunTemplate, sweep: Sweep) -> Iterator[str]:
     for template in alternatives(run.workload, sweep.matrix.axes):
         for stream in template.streams:
-            yield from overridden_by(stream, run.override).refs.values()
+            for amount in overridden_by(stream, run.override).refs.values():
+                yield from axes_of(amount)
 
 
 def check_used(sweep: Sweep) -> None:
@@ -217,7 +218,7 @@ def _test(
 def _rests(node: tree.Test) -> frozenset[str]:
     """The names that say how long a test rests."""
     steps = (step for step in flat(node.statements) if isinstance(step, tree.Idle))
-    return frozenset(step.pause.text for step in steps if step.pause.kind == "name")
+    return frozenset(name for step in steps for name in tree.names_in(step.pause))
 
 
 def _all(kind: type[Node], node: tree.Test) -> list[Node]:

@@ -43,8 +43,7 @@ def _kind(clause: tree.Clause, scope: Scope) -> str:
     atom = clause.atoms[0]
     if atom.kind == "quantity":
         return "passes" if "pass" in atom.text else "value"
-    named_kind = scope.kind_of_name(atom.text) if atom.kind == "name" else None
-    return "passes" if named_kind == "passes" else "value"
+    return "passes" if scope.kind_of_atom(atom) == "passes" else "value"
 
 
 def only(timing: Timing, allowed: tuple[str, ...], where: str, scope: Scope) -> None:
@@ -111,10 +110,15 @@ def _limit(quantity: Quantity) -> float:
     return percent(quantity, "a limit")
 
 
-def metric_of(word: tree.Word, streams: tuple[str, ...], scope: Scope) -> Metric | None:
+def metric_of(
+    word: tree.Word,
+    streams: tuple[str, ...],
+    scope: Scope,
+    steps: tuple[str, ...] = (),
+) -> Metric | None:
     """The metric of that name, or None and an error."""
     try:
-        return parse_metric(word.text, streams)
+        return parse_metric(word.text, streams, steps)
     except MetricError as error:
         scope.findings.error(
             str(error),

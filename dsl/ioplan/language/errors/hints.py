@@ -233,9 +233,14 @@ def _may_stand(expected: list[str]) -> str:
 
 
 def _expected(stop: Stop) -> list[str]:
-    """What may stand there, keywords in quotes first."""
-    shown = {text for name in stop.accepted for text in _terminal(name)}
+    """What may stand there, keywords in quotes first; signs if they are all."""
+    accepted = stop.accepted - ARITHMETIC or stop.accepted
+    shown = {text for name in accepted for text in _terminal(name)}
     return sorted(shown, key=lambda text: (not text.startswith("'"), text))
+
+
+ARITHMETIC = {"PLUS", "MINUS", "STAR", "SLASH", "LPAR"}
+"""What could follow or begin almost every value."""
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ioplan.core.value import replace
-from ioplan.language.syntax import tree
+from ioplan.language.syntax import canonical, tree
 from ioplan.language.syntax.lalr import NOWHERE, Extent, Token
 from ioplan.language.syntax.source import Source, Span
 
@@ -126,7 +126,8 @@ class Builder:
         return tree.After(self.at(meta), name, then, each)
 
     def run(self, meta: Extent, parts: list[Any]) -> tree.Run:
-        return tree.Run(self.at(meta), parts[0])
+        spec, name = parts
+        return tree.Run(self.at(meta), spec, self.word(name) if name else None)
 
     def idle(self, meta: Extent, parts: list[Any]) -> tree.Idle:
         return tree.Idle(self.at(meta), parts[0])
@@ -169,18 +170,18 @@ class Builder:
         return found
 
     def expect(self, meta: Extent, parts: list[Any]) -> tree.Expect:
-        metric, operator, limit, baseline, condition = parts
+        metric, operator, limit, of, condition = parts
         return tree.Expect(
             self.at(meta),
             self.word(metric),
             self.word(operator),
             limit,
-            baseline is not None,
+            of,
             condition,
         )
 
-    def baseline(self, meta: Extent, parts: list[Any]) -> bool:
-        return True
+    def baseline(self, meta: Extent, parts: list[Any]) -> tree.Word:
+        return self.word(parts[0])
 
     def chart(self, meta: Extent, parts: list[Any]) -> tree.Chart:
         kind, metrics, by, per, when = parts
@@ -313,11 +314,52 @@ class Builder:
 
     # values
 
-    def atom(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def literal(self, meta: Extent, parts: list[Any]) -> tree.Atom:
         token = parts[0]
         return tree.Atom(self.word(token).span, token.type.lower(), str(token))
 
-    atom_literal = given = atom
+    atom_literal = given = literal
+
+    def atom(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        found: tree.Atom = parts[0]
+        return found
+
+    def share_of(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        share, title = parts
+        return tree.Atom(self.at(meta), "share", self.quoted(title).text, (share,))
+
+    def bracketed(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        return replace(self._quotient(parts[0]), span=self.at(meta))
+
+    def added(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        return self.reckoned(meta, "+", parts)
+
+    def less(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        return self.reckoned(meta, "-", parts)
+
+    def times(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        return self.reckoned(meta, "*", parts)
+
+    def over_by(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+        return self.reckoned(meta, "/", parts)
+
+    def reckoned(self, meta: Extent, operator: str, parts: list[Any]) -> tree.Atom:
+        """What an operator makes of two values; `a / 8/2` goes from left to right."""
+        left, right = parts
+        left, span = self._quotient(left), self.at(meta)
+        if right.kind == "mix" and operator in "*/":
+            first, second = self._quotient(right).parts
+            left = tree.Atom(span, "reckoned", operator, (left, first))
+            return tree.Atom(span, "reckoned", "/", (left, second))
+        return tree.Atom(span, "reckoned", operator, (left, self._quotient(right)))
+
+    def _quotient(self, atom: tree.Atom) -> tree.Atom:
+        """What the lexer took for a mix, as one number by another."""
+        if atom.kind != "mix":
+            return atom
+        numbers = (part.strip() for part in atom.text.split("/"))
+        parts = tuple(tree.Atom(atom.span, "quantity", one) for one in numbers)
+        return tree.Atom(atom.span, "reckoned", "/", parts)
 
     def condition(self, meta: Extent, parts: list[Any]) -> tree.Condition:
         found: tree.Condition = parts[0]
@@ -333,9 +375,11 @@ class Builder:
         return tree.Junction(self.at(meta), "not", tuple(parts))
 
     def comparison(self, meta: Extent, parts: list[Any]) -> tree.Comparison:
-        name, operator, value = parts
+        left, operator, value = parts
+        name = tree.Word(left.span, canonical.atom(left))
+        reckoned = None if left.kind == "name" else left
         return tree.Comparison(
-            self.at(meta), self.word(name), self.word(operator), value
+            self.at(meta), name, self.word(operator), value, reckoned
         )
 
     def element_of(self, kind: str, meta: Extent, parts: list[Any]) -> tree.Element:

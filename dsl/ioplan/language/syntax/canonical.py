@@ -81,7 +81,9 @@ def _rest(node: tree.Statement) -> list[str]:
             each = f" before each {node.before_each.text}" if node.before_each else ""
             return [f"{node.name.text}{then}{each}"]
         case tree.Run():
-            return spec(node.spec)
+            pieces = spec(node.spec)
+            name = f" as {node.name.text}" if node.name else ""
+            return [*pieces[:-1], f"{pieces[-1]}{name}"]
         case tree.Idle():
             return [atom(node.pause)]
         case tree.Vary():
@@ -121,8 +123,8 @@ def _seek_option(node: tree.Clause) -> list[str]:
 
 
 def _expect(node: tree.Expect) -> list[str]:
-    baseline = " of baseline" if node.of_baseline else ""
-    limit = f"{atom(node.limit)}{baseline}"
+    of = f" of {node.of.text}" if node.of else ""
+    limit = f"{atom(node.limit)}{of}"
     first = f"{node.metric.text} {node.operator.text} {limit}"
     return [first, *when(node.condition)]
 
@@ -208,7 +210,8 @@ def condition(node: tree.Condition) -> list[str]:
     if isinstance(node, tree.Comparison):
         value = node.value
         text = element(value) if isinstance(value, tree.Element) else atom(value)
-        return [f"{node.name.text} {node.operator.text} {text}"]
+        left = atom(node.reckoned) if node.reckoned else node.name.text
+        return [f"{left} {node.operator.text} {text}"]
     if node.operator == "not":
         return behind("not", _inner(node.parts[0], ("and", "or")))
     bracketed = ("or",) if node.operator == "and" else ()
@@ -243,12 +246,39 @@ def element(node: tree.Element) -> str:
 
 def atom(node: tree.Atom) -> str:
     """A value without needless blanks; its digits as they were written."""
+    if node.kind == "reckoned":
+        text = _reckoned(node)
+        return f"({text})" if is_mix(text) else text
+    if node.kind == "share":
+        title = node.span.text[node.span.text.index('"') :]
+        return f"{atom(node.parts[0])} of {title}"
     text = "".join(node.text.split())
     if node.kind != "quantity":
         return text
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text[len(number) :]
     return f"{number} {unit}" if unit in APART else text
+
+
+def _reckoned(node: tree.Atom) -> str:
+    """With the brackets that its tree needs."""
+    left, right = node.parts
+    is_product = node.text in "*/"
+    first = _operand(left, "+-" if is_product else "")
+    last = _operand(right, "+-*/" if is_product else "+-")
+    return f"{first} {node.text} {last}"
+
+
+def _operand(node: tree.Atom, bracketed: str) -> str:
+    if node.kind != "reckoned":
+        return atom(node)
+    text = _reckoned(node)
+    return f"({text})" if node.text in bracketed else text
+
+
+def is_mix(text: str) -> bool:
+    """Whether the lexer would take a quotient for a mix."""
+    return re.fullmatch(r"[\d_.]+ / [\d_.]+", text) is not None
 
 
 # pieces

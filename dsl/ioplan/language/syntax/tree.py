@@ -22,10 +22,22 @@ class Word(Node):
 
 
 class Atom(Node):
-    """A value: a quantity, a mix such as 70/30, or a name that stands for one."""
+    """A value: a quantity, a mix such as 70/30, or a name that stands for one.
+
+    Of kind "reckoned" it is what `text` makes of its two `parts`: `+ - * /`; of kind
+    "share" its one part, a share of what the test called `text` has found.
+    """
 
     kind: str
     text: str
+    parts: tuple[Atom, ...] = ()
+
+
+def names_in(atom: Atom) -> tuple[str, ...]:
+    """The names that a value uses."""
+    if atom.kind == "name":
+        return (atom.text,)
+    return tuple(name for part in atom.parts for name in names_in(part))
 
 
 class Clause(Node):
@@ -50,11 +62,12 @@ class Spec(Node):
 
 
 class Comparison(Node):
-    """`qd == 32`, `region == 0%..50%`."""
+    """`qd == 32`, `region == 0%..50%`; `name` is the text of what is `reckoned`."""
 
     name: Word
     operator: Word
     value: Atom | Element
+    reckoned: Atom | None = None
 
 
 class Junction(Node):
@@ -105,9 +118,10 @@ class After(Node):
 
 
 class Run(Node):
-    """`run random 4KiB 100/0 for 1min`."""
+    """`run random 4KiB 100/0 for 1min as before`."""
 
     spec: Spec
+    name: Word | None = None
 
 
 class Repeat(Node):
@@ -159,7 +173,7 @@ class Expect(Node):
     metric: Word
     operator: Word
     limit: Atom
-    of_baseline: bool
+    of: Word | None
     condition: Condition | None
 
 

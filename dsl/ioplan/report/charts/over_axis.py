@@ -242,7 +242,8 @@ def _datum(
 ) -> Datum:
     """A row; the metric is a dimension where there are several."""
     several = {"metric": str(metric)} if len(metrics) > 1 else {}
-    return Datum(_without(point.dimensions, by) | several, values, point.status)
+    said = (by, "step") if metric.step else (by,)
+    return Datum(_without(point.dimensions, *said) | several, values, point.status)
 
 
 def _without(dimensions: Dimensions, *names: str) -> Dimensions:
@@ -253,6 +254,8 @@ def values_of(
     request: Request, metric: Metric, point: Point, missing: Missing
 ) -> Iterable[Value]:
     """The figure of a point, None for one with a mark, nothing for one without."""
+    if metric.step and point.dimensions.get("step", metric.step) != metric.step:
+        return ()  # it is a metric of another step
     if point.failed:
         missing.mark(point)
         return (None,)

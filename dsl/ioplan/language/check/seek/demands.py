@@ -38,7 +38,7 @@ def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
     if metric is None or limit is None:
         return None
     value = sweep.scope.parameters.guarded(
-        node.value.span, lambda: limit_of(limit, metric, of_baseline=False)
+        node.value.span, lambda: limit_of(limit, metric)
     )
     if value is None:
         return None
