@@ -274,3 +274,31 @@ def _shake_hands(folder: Path) -> str | None:
                 continue
     assert server.getpeercert()
     return client.version()
+
+
+FABRIC = "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"
+
+
+def test_what_does_the_io_of_an_address_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `lab check`, and by `run` without --backend; another backend refuses it."""
+    monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lab, plan = tmp_path / "lab.toml", tmp_path / "r.ioplan"
+    lab.write_text(f'[targets.far]\npath = "{FABRIC}"\n[targets.near]\nserial = "S1"\n')
+    plan.write_text('test "r" { run random 4KiB 100/0, qd 1 for 1s }')
+    rows = [
+        line.split() for line in ioplan("lab", "check", "--lab", lab).out.splitlines()
+    ]
+    backends = {row[0]: row[-2] for row in rows if row and row[0] in ("far", "near")}
+    assert backends == {"far": "spdk", "near": "io_uring"}
+    for target in ("far", FABRIC):
+        done = ioplan("run", plan, "--lab", lab, "--target", target)
+        assert "the backend 'spdk' cannot run here" in done.err
+        words = ("--backend", "io_uring", "--target", target)
+        done = ioplan("run", plan, "--lab", lab, *words)
+        assert "is an address that the backend 'io_uring' does not have" in done.err
+        assert "add --backend spdk" in done.err
+    lab.write_text(f'backend = "sim"\n{lab.read_text()}')
+    assert "spdk" not in ioplan("lab", "check", "--lab", lab).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from ioplan.backends import (
+    AddressingBackend,
     Backend,
     BackendError,
     Drive,
     TargetRequest,
     find,
+    names,
 )
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
@@ -26,6 +29,9 @@ from ioplan.guard.target import make_scratch
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab, usual_path
 from ioplan.language.quantity import size_text
+
+ADDRESS = re.compile(r"[a-z]\w*:")
+"""How what only a backend knows begins, such as `malloc:64MiB`."""
 
 Opened = TypeVar("Opened")
 
@@ -39,11 +45,49 @@ class Choice(Value):
 
 
 def chosen_backend(
-    name: str | None, lab_path: Path | None, settings: list[str]
+    name: str | None,
+    lab_path: Path | None,
+    settings: list[str],
+    target: str | None = None,
 ) -> Choice:
-    """The backend by name, else the lab's. Raises BackendError, LabError."""
+    """The backend by name, else the one that has the target, else the lab's.
+
+    Raises BackendError, LabError.
+    """
     lab = read_lab(lab_path)
-    return usable_backend(name or lab.backend, lab, settings)
+    name = name or backend_of(target or "", lab) or lab.backend
+    return usable_backend(name, lab, settings)
+
+
+def backend_of(word: str, lab: Lab) -> str | None:
+    """The backend whose address a target is, such as `nvme:tcp:…`; None for what the
+    kernel has, and where the lab simulates: then no real drive must be reached."""
+    entry = lab.targets.get(word)
+    path = (entry.path if entry else word) or ""
+    if not ADDRESS.match(path) or Path(path).exists() or _simulates(lab):
+        return None
+    return next((name for name in names() if _has_address(name, path, lab)), None)
+
+
+def _simulates(lab: Lab) -> bool:
+    try:
+        return find(lab.backend).virtual_time
+    except BackendError:
+        return False
+
+
+def _has_address(name: str, path: str, lab: Lab) -> bool:
+    """A backend that finds fault with an address takes it for its own."""
+    try:
+        backend = find(name)
+    except BackendError:
+        return False
+    if not isinstance(backend, AddressingBackend):
+        return False
+    try:
+        return backend.addressed(path, lab.options_of(name)) is not None
+    except (BackendError, TargetError):
+        return True
 
 
 def usable_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
@@ -85,6 +129,7 @@ def resolved_request(
     if not (file or request.create_bytes or choice.lab.targets):
         _check_no_name(request.path)
     path, entry = resolve_target(request.path, choice.lab)
+    _check_address(path, choice)
     known = {"path": path, "entry": entry, "lab": str(file) if file else None}
     return request.model_copy(update=known)
 
@@ -99,6 +144,18 @@ def _check_no_name(word: str) -> None:
         f"that name with for example --create 1GiB",
         TargetFault.UNKNOWN_NAME,
     )
+
+
+def _check_address(path: str, choice: Choice) -> None:
+    """Another backend's address is not taken for a missing file. Raises TargetError."""
+    if isinstance(choice.backend, AddressingBackend):
+        return
+    if other := backend_of(path, choice.lab):
+        raise TargetError(
+            f"{path} is an address that the backend {choice.backend.name!r} does not "
+            f"have; add --backend {other}",
+            TargetFault.NOT_A_TARGET,
+        )
 
 
 def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetRequest]:

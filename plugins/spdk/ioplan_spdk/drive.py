@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,16 @@ from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.driver import driver_of
+from ioplan_spdk.fabric import fabric_fault, no_namespace
 from ioplan_spdk.fio_plugin.execution import PluginExecution
 from ioplan_spdk.fio_plugin.job import fitting_fio
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.program import program_path
-from ioplan_spdk.rpc.bdev import bdev_of
-from ioplan_spdk.rpc.client import BadReply, RpcFault, number
+from ioplan_spdk.rpc.bdev import Bdev, bdev_of
+from ioplan_spdk.rpc.client import BadReply, RpcError, RpcFault, number
 from ioplan_spdk.target_spec import TargetSpec
+
+NO_DEVICE = -errno.ENODEV
 
 
 class SpdkDrive:
@@ -150,18 +154,34 @@ def _attached(spec: TargetSpec, program: Path, options: SpdkOptions) -> TargetFa
     pci = spec.address if spec.kind == "pcie" else ""
     try:
         with Session(program, options, bdev.name, pci) as session:
-            client = session.connect()
-            session.configure(client, bdev.calls)
             try:
-                found = client.call("bdev_get_bdevs", {"name": bdev.name})
-            except RpcFault as fault:
-                raise session.fault(fault) from fault
-        return _facts(spec, found)
+                return _facts(spec, _asked(session, bdev))
+            except BdevperfError as error:
+                messages = session.process.messages()
+                if found := fabric_fault(spec, messages):
+                    raise BdevperfError(found.cause, found.message) from error
+                raise
     except (BdevperfError, BadReply) as error:
         raise TargetError(f"cannot use {spec.path}: {error}") from error
 
 
+def _asked(session: Session, bdev: Bdev) -> Any:
+    """What SPDK knows of the device. Raises BdevperfError."""
+    client = session.connect()
+    session.configure(client, bdev.calls)
+    try:
+        return client.call("bdev_get_bdevs", {"name": bdev.name})
+    except RpcError as error:
+        if error.code == NO_DEVICE:
+            return []
+        raise session.fault(error) from error
+    except RpcFault as fault:
+        raise session.fault(fault) from fault
+
+
 def _facts(spec: TargetSpec, reply: Any) -> TargetFacts:
+    if reply == []:
+        raise BadReply(no_namespace(spec))
     if not isinstance(reply, list) or len(reply) != 1:
         raise BadReply("it does not show exactly one device")
     (bdev,) = reply

@@ -15,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ioplan.cli.choose import backend_of
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
@@ -61,7 +62,7 @@ def _targets(lab: Lab) -> Table:
         table.add_column(heading, overflow="fold")
     for name, entry in lab.targets.items():
         host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
-        backend = (host and host.backend) or lab.backend
+        backend = backend_of(name, lab) or (host and host.backend) or lab.backend
         identity = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
         where = entry.host or ", ".join(entry.hosts) or HERE
         cells = (name, where, identity, backend)

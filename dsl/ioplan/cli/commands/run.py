@@ -209,7 +209,8 @@ def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:
         )
 
         return backend_on_hosts(plan, options, session)
-    return chosen_backend(options.backend, options.lab, options.options)
+    named = options.backend, options.lab, options.options
+    return chosen_backend(*named, target=options.target)
 
 
 def check_same_target(before: Session | None, facts: TargetFacts) -> None:

@@ -12,6 +12,7 @@ from ioplan_spdk.bdevperf.outcome import UnsoundTest
 from ioplan_spdk.bdevperf.script import Script, native, reset_calls, script_of
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.bdevperf.timed_test import TimedTest
+from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.client import BadReply, Client, RpcFault
 
@@ -82,12 +83,14 @@ class SpdkExecution(Closing):
             return Result(run_ns=0, stopped=True, streams=())  # before it had begun
         if isinstance(error, RpcFault):
             error = session.fault(error)
+        messages = session.process.messages()
+        if found := fabric_fault(self.script.target, messages):
+            return found.model_copy(update={"message": f"{found.message} ({error})"})
         if isinstance(error, BadReply):
             return Failure(cause="backend-garbage", message=f"bdevperf: {error}")
         message = str(error)
         if isinstance(error, UnsoundTest) and error.cause == "device-error":
-            process = session.process
-            message += f"; {why(process.code, process.messages())}"
+            message += f"; {why(session.process.code, messages)}"
         return Failure(cause=getattr(error, "cause", "backend-died"), message=message)
 
     def _run(self, session: Session) -> Iterator[Event]:

@@ -11,9 +11,11 @@ from ioplan_fio.execution import FioExecution
 from ioplan_fio.program import Program
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.timeline import Timeline
+from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.fio_plugin.faults import explained
 from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.target_spec import target_spec
 
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(
@@ -52,6 +54,10 @@ class PluginExecution(FioExecution):
         found = super()._failure(splitter, timeline, code, messages)
         if not (found or self.process.stopped or _has_done(timeline)):
             found = NOTHING_DONE
+        if found and (lost := fabric_fault(target_spec(self.job.target), messages)):
+            return lost.model_copy(
+                update={"message": f"{lost.message} ({found.message})"}
+            )
         return found and explained(found, messages, self.program.version_text)
 
     def _facts(self) -> dict[str, Any]:

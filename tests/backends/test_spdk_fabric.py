@@ -1,0 +1,147 @@
+"""A target over NVMe/TCP: there, never there, another one, and gone during a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spdk_jobs import GOLDEN, LEFT_OUT, job, real
+
+from ioplan.backends import TargetRequest
+from ioplan.core.error_kinds import Cause
+from ioplan.guard.target import TargetError
+from ioplan.job import SECOND_NS, Event, Failure, Progress, Result
+from ioplan_spdk import SpdkBackend
+from ioplan_spdk.driver import plugin_fault
+from ioplan_spdk.fabric import fabric_fault
+from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.rpc.client import Client
+from ioplan_spdk.target_spec import target_spec
+
+NQN = "nqn.2016-06.io.spdk:cnode1"
+FABRIC = target_spec(f"nvme:tcp:127.0.0.1:4420:{NQN}")
+TOLD = {
+    "fabric_wrong_nqn": (Cause.MISSING_TARGET, f"answers, and has no subsystem {NQN}"),
+    "fabric_no_host": (Cause.MISSING_TARGET, "Name or service not known"),
+    "bdevperf_nvme_no_target": (Cause.MISSING_TARGET, "Connection refused"),
+    "target_dies_bdevperf_nvme_default": (
+        Cause.TARGET_LOST,
+        "does not answer any more",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_dead_target_is_called_that(name: str) -> None:
+    messages = (GOLDEN / "err" / name / "stderr").read_text()
+    found = fabric_fault(FABRIC, messages)
+    cause, words = TOLD[name]
+    assert found and found.cause == cause and words in found.message
+    assert fabric_fault(target_spec("malloc:64MiB"), messages) is None
+
+
+def test_a_host_that_is_not_let_in_is_told() -> None:
+    messages = "Connect command completed with error: sct 1, sc 132"
+    found = fabric_fault(FABRIC, messages)
+    assert found and found.cause == Cause.PERMISSION and NQN in found.message
+    assert fabric_fault(FABRIC, "Reactor started on core 1") is None
+
+
+def nvmf_tgt() -> Path | None:
+    """SPDK's own target, beside a bdevperf that was built with it."""
+    program = real()
+    found = program and program.parents[1] / "bin" / "nvmf_tgt"
+    return found if found and found.is_file() else None
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """64 MiB of memory over NVMe/TCP: its port on the loopback, and who serves it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    path = folder / "rpc"
+    words = ["--no-huge", "-s", "512", "-m", "0x1", "-u", "-r", str(path)]
+    with (folder / "target.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(nvmf_tgt()), *words, "--disable-cpumask-locks"], stdout=log, stderr=log
+        )
+    try:
+        with _connected(path) as client:
+            for method, params in _subsystem(port):
+                client.call(method, params)
+            yield port, process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _connected(path: Path) -> Client:
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return Client(path)
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _subsystem(port: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "nvmf_create_transport", {"trtype": "TCP"}
+    memory = {"name": "M0", "num_blocks": 131072, "block_size": 512}
+    yield "bdev_malloc_create", memory
+    known = {"nqn": NQN, "allow_any_host": True, "serial_number": "S1"}
+    yield "nvmf_create_subsystem", known
+    yield "nvmf_subsystem_add_ns", {"nqn": NQN, "namespace": {"bdev_name": "M0"}}
+    address = {"trtype": "TCP", "adrfam": "IPv4", "traddr": "127.0.0.1"}
+    listener = {"nqn": NQN, "listen_address": {**address, "trsvcid": port}}
+    yield "nvmf_subsystem_add_listener", listener
+
+
+def events(path: str, driver: str, killed: int | None = None) -> list[Event]:
+    """A run of two seconds, in which the target may be killed."""
+    options = {"no_huge": True, "driver": driver}
+    drive = SpdkBackend().open(TargetRequest(path=path, options=options))
+    asked = job(path, drive.facts.capacity_bytes, run_ns=2 * SECOND_NS, read_only=True)
+    asked = asked.model_copy(update={"interval_ns": SECOND_NS // 10})
+    found: list[Event] = []
+    with drive.start(asked) as execution:
+        for event in execution:
+            found.append(event)
+            if killed and isinstance(event, Progress):
+                os.kill(killed, signal.SIGKILL)
+                killed = None
+    drive.close()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(nvmf_tgt() is None, reason=LEFT_OUT)
+def test_a_real_target(tmp_path: Path) -> None:
+    asks = TargetRequest(path="", options={"no_huge": True})
+
+    def refused(path: str) -> str:
+        with pytest.raises(TargetError) as caught:
+            SpdkBackend().open(asks.model_copy(update={"path": path}))
+        return str(caught.value)
+
+    has_plugin = not plugin_fault(job(), SpdkOptions())
+    drivers = ("bdevperf", "fio") if has_plugin else ("bdevperf",)
+    for driver in drivers:
+        with served(tmp_path) as (port, pid):
+            path = f"nvme:tcp:127.0.0.1:{port}:{NQN}"
+            assert isinstance(events(path, driver)[-1], Result)
+            if driver == "bdevperf":
+                assert f"has no subsystem {NQN}9" in refused(f"{path}9")
+                assert "it has no namespace 2" in refused(f"{path}/2")
+            last = events(path, driver, killed=pid)[-1]
+            assert isinstance(last, Failure) and last.cause == Cause.TARGET_LOST, last
+            assert "does not answer any more" in last.message
+    assert f"no NVMe target answers at 127.0.0.1:{port}" in refused(path)
