@@ -301,4 +301,4 @@ def test_what_does_the_io_of_an_address_is_known(
         assert "is an address that the backend 'io_uring' does not have" in done.err
         assert "add --backend spdk" in done.err
     lab.write_text(f'backend = "sim"\n{lab.read_text()}')
-    assert "spdk" not in ioplan("lab", "check", "--lab", lab).out
+    assert " spdk " not in ioplan("lab", "check", "--lab", lab).out
