@@ -572,3 +572,26 @@ def test_a_region_that_begins_between_two_writes_is_cut(tmp_path: Path) -> None:
 def test_a_program_of_another_version_than_is_named_is_refused() -> None:
     there = FioBackend().availability({"version": "2.1"})
     assert not there.usable and "option version says 2.1" in there.reason
+
+
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@pytest.mark.skipif(
+    not THP.exists() or "[never]" in THP.read_text(),
+    reason="LEFT OUT: this kernel gives no transparent huge pages",
+)
+def test_large_buffers_are_in_huge_pages(data: Path) -> None:
+    """As those of ioplan's engine are; on some disks that is twice the bandwidth."""
+    large = stream(read_sizes=one_size(128 << 10), qd=32)
+    drive = FioBackend().open(TargetRequest(path=str(data)))
+    with drive.start(job(large, target=str(data), run_ns=SECOND_NS // 2)) as execution:
+        taken = iter(execution)
+        while not isinstance(next(taken), Progress):
+            pass
+        rollup = Path(f"/proc/{execution.process.popen.pid}/smaps_rollup").read_text()
+        for _ in taken:
+            pass
+    drive.close()
+    (line,) = [one for one in rollup.splitlines() if one.startswith("AnonHugePages")]
+    assert int(line.split()[1]) >= 32 * 128

@@ -39,6 +39,7 @@ JOBS: dict[str, Job] = {
     "sequential-write": job(
         stream(pattern="sequential", **WRITES, write_sizes=one_size(128 * KIB), qd=8)
     ),
+    "large-buffers": job(stream(read_sizes=one_size(128 * KIB), qd=32)),
     "sequential-mix": job(stream(pattern="sequential", read_percent=50)),
     "sizes": job(stream(read_sizes=split((512, 10), (4096, 60), (65536, 30)))),
     "sizes-by-direction": job(

@@ -10,7 +10,7 @@ from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
-from ioplan_fio.jobfile import arguments, file_name, job_file, target_of
+from ioplan_fio.jobfile import arguments, environment, file_name, job_file, target_of
 from ioplan_fio.program import OLDEST, Program, find_program, io_uring_fault
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.settings import Settings, settings_of
@@ -84,9 +84,10 @@ class FioBackend:
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job file, with the command that takes it. Raises BackendError."""
-        return f"# fio {' '.join(arguments(job))} FILE\n\n" + job_file(
-            job, settings_of(options)
-        )
+        settings = settings_of(options)
+        named = environment(job, settings).items()
+        words = [*(f"{name}={text}" for name, text in named), "fio", *arguments(job)]
+        return f"# {' '.join(words)} FILE\n\n" + job_file(job, settings)
 
     def open(self, request: TargetRequest) -> FioDrive:
         """Open a file or a block device. Raises TargetError, BackendError."""

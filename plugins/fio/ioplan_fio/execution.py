@@ -18,7 +18,7 @@ from ioplan_fio.faults import (
     unreadable_output,
 )
 from ioplan_fio.gate import StartGate
-from ioplan_fio.jobfile import arguments, job_file, target_of
+from ioplan_fio.jobfile import arguments, environment, job_file, target_of
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
 from ioplan_fio.run_files import RunFiles
@@ -65,7 +65,7 @@ class FioExecution(Closing):
                 [program.path, *arguments(job), "-"],
                 job_file(self.opened, settings, prerun),
                 files.folder,
-                settings.environment,
+                environment(job, settings),
                 [held_fd] if held_fd is not None else [],
             )
         except BaseException:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ioplan.backends import BackendError
-from ioplan.job import Job
+from ioplan.job import Job, JobStream
+from ioplan_fio.huge_pages import huge_page_environment, huge_page_lines
 from ioplan_fio.section import section_lines
 from ioplan_fio.settings import Settings
 
@@ -23,8 +24,21 @@ def job_file(job: Job, settings: Settings, prerun: str = "") -> str:
     sections = zip(section_names(job), job.streams, strict=True)
     first = [f"exec_prerun={prerun}"] if prerun else []
     blocks = [["[global]", *_global_lines(job, settings), *first]]
-    blocks += [[f"[{name}]", *section_lines(job, stream)] for name, stream in sections]
+    blocks += [[f"[{name}]", *_lines(job, one, settings)] for name, one in sections]
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def _lines(job: Job, stream: JobStream, settings: Settings) -> Iterator[str]:
+    yield from section_lines(job, stream)
+    if not settings.plugin:  # which has memory of its own
+        yield from huge_page_lines(stream)
+
+
+def environment(job: Job, settings: Settings) -> dict[str, str]:
+    """What fio needs in its environment."""
+    if settings.plugin:
+        return {"LD_PRELOAD": settings.plugin.library}
+    return huge_page_environment(job)
 
 
 def section_names(job: Job) -> list[str]:

@@ -43,11 +43,6 @@ class Settings(Model):
         """The engine as a job file names it."""
         return self.plugin.name if self.plugin else self.engine
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """What fio needs in its environment."""
-        return {"LD_PRELOAD": self.plugin.library} if self.plugin else {}
-
 
 def settings_of(options: dict[str, Any]) -> Settings:
     """The options, checked. Raises BackendError."""
