@@ -231,7 +231,7 @@ def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
     percent = metric.percent
     assert percent is not None
     if not histogram.total:
-        return Figure(None, "no latency was counted")
+        return _summarised(metric, samples)
     if histogram.beyond(percent) < BEYOND:
         needed = round(BEYOND / (1 - percent / 100))
         return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
@@ -239,6 +239,21 @@ def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
     low_ns = min(latency.min_ns for latency in found)
     high_ns = max(latency.max_ns for latency in found)
     return Figure(clamp(histogram.percentile_ns(percent), low_ns, high_ns))
+
+
+def _summarised(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """Of a run without a histogram, a percentile that its record has as it is."""
+    found = [result.latency for result in all_scoped(metric, samples) if result.latency]
+    parts = [p for sample in samples for p in sample.record.directions.values()]
+    if not any(part.latency and part.latency.percentiles for part in parts):
+        return Figure(None, "no latency was counted")
+    same = [p for one in found for p in one.percentiles if p.percent == metric.percent]
+    if len(found) > 1 or not same:
+        return Figure(None, "only a summary is known, and no histogram")
+    (percentile,) = same
+    if not percentile.supported:
+        return Figure(None, "too few I/Os lie beyond it")
+    return Figure(percentile.latency_ns)
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:

@@ -12,13 +12,15 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import pairs
 from ioplan.cli.stores import opened
 from ioplan.core.text import counted
-from ioplan.importer.findings import ImportFault
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio_results.sessions import import_results
 from ioplan.importer.kinds import READERS, RESULTS, kind_of
 from ioplan.importer.plan_import import ImportedPlan, import_plan
 from ioplan.importer.writer import Library
 from ioplan.language.check.modules import read_text
-from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
+from ioplan.store.store import Store, default_path
 
 LOSSES = 1
 """The exit code of an import that says something otherwise, or leaves it out."""
@@ -31,11 +33,16 @@ def import_files(
     suite: str | None,
     settings: list[str],
     force: bool,
+    drive: str | None,
+    tag: str | None,
+    store: Path | None,
 ) -> int:
     """Import each file; returns 0 if all of it is said, 1 if not, 2 if none can be."""
     kind, paths = _named_kind(files)
     sources = [_source(path) for path in paths]
     kinds = [kind or _kind(source) for source in sources]
+    if RESULTS in kinds:
+        return _results(sources, kinds, drive, tag, store)
     variables = {**os.environ, **pairs(settings)}
     if suite is None and len(sources) == 1:
         return _one(sources[0], kinds[0], variables, output, force)
@@ -124,8 +131,6 @@ def _imported(
     source: Source, kind: str, variables: dict[str, str], library: Library | None
 ) -> ImportedPlan | None:
     """The plan, with what is lost told; None and the reason where there is none."""
-    if kind == RESULTS:
-        raise UsageError(f"{source.name} has results of fio, and no jobs to plan")
     try:
         made = import_plan(source, kind, variables, library)
     except ImportFault as fault:
@@ -133,6 +138,51 @@ def _imported(
         return None
     _tell(made.found)
     return made
+
+
+def _results(
+    sources: list[Source],
+    kinds: list[str],
+    drive: str | None,
+    tag: str | None,
+    path: Path | None,
+) -> int:
+    """Each file of results as a session; one job file beside them is theirs."""
+    found = [one for one, kind in zip(sources, kinds, strict=True) if kind == RESULTS]
+    jobs = [one for one in sources if one not in found]
+    if len(jobs) > 1:
+        raise UsageError("beside results there may be one job file: the one that ran")
+    codes = []
+    with Store.open(path or default_path()) as store:
+        for source in found:
+            codes.append(_session(source, jobs[0] if jobs else None, drive, tag, store))
+    return USAGE if set(codes) == {USAGE} else max(codes, default=HELD) and LOSSES
+
+
+def _session(
+    source: Source, job: Source | None, drive: str | None, tag: str | None, store: Store
+) -> int:
+    """Store the results in a file, unless they are there already."""
+    findings = Findings()
+    try:
+        made = import_results(source, job, drive, tag, findings)
+    except ImportFault as fault:
+        _tell([fault.diagnostic])
+        return USAGE
+    _tell(in_order(findings.found))
+    session, is_new = (
+        made.session,
+        all(one.id != made.session.id for one in store.sessions()),
+    )
+    if is_new:
+        store.begin(session)
+        for record, detail in made.records:
+            store.add(record, detail)
+        store.finish(session.id, session.status, session.ended_at or "")
+    what = counted(len(made.records), "run")
+    said = "" if is_new else ", imported before"
+    print_line(f"{source.name}: {what}{said}; session {session.id}")
+    return LOSSES if findings.losses else HELD
 
 
 def _tell(found: list[Diagnostic]) -> None:

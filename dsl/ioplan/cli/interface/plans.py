@@ -65,13 +65,13 @@ PLAN_COMMANDS = (
     ),
     Command(
         "import",
-        "Make plans of other tools' jobs; exit with 1 if they say less, 2 if none can.",
+        "Make plans of other tools' jobs, store their results; exit 1 on losses.",
         "import_files:import_files",
         (
             Argument(
                 key="files",
                 metavar="FILE",
-                help="Job files of fio.",
+                help="Job files and JSON of fio.",
                 kind="path",
                 many=True,
                 required=True,
@@ -91,6 +91,9 @@ PLAN_COMMANDS = (
                 many=True,
             ),
             use.FORCE,
+            option("--drive", "What the results are of; else fio's filename.", "NAME"),
+            option("--tag", "A word that is kept with the results.", "TAG"),
+            use.STORE,
         ),
     ),
 )

@@ -1,0 +1,246 @@
+"""fio's JSON as sessions: nothing is lost in silence, and nothing invented."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
+
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio_results.documents import documents
+from ioplan.importer.fio_results.sessions import (
+    SUMMARY_ONLY,
+    ImportedSession,
+    import_results,
+)
+from ioplan.language.metric import Metric
+from ioplan.language.syntax.source import Source
+from ioplan.measure.metrics import Sample, figure
+
+NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
+PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}
+BINS = {"80384": 400, "90112": 500, "120320": 90, "200704": 10}
+
+
+def direction(ios: int, **latency: Any) -> dict[str, Any]:
+    clat = {"min": 80_000, "max": 201_000, "mean": 90_000.0, "stddev": 10.0, "N": ios}
+    return {
+        "io_bytes": ios * 4096,
+        "total_ios": ios,
+        "runtime": 2000,
+        "clat_ns": clat | latency,
+    }
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    made = {
+        "jobname": "a",
+        "groupid": 0,
+        "error": 0,
+        "job options": {"rw": "randread", "iodepth": "4"},
+        "job_runtime": 2000,
+        "usr_cpu": 10.0,
+        "sys_cpu": 20.0,
+        "read": direction(1000, percentile=PERCENTILES, bins=BINS),
+        "write": NOTHING,
+        "trim": NOTHING,
+    }
+    return made | changes
+
+
+def document(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    made = {
+        "fio version": "fio-3.36",
+        "timestamp": 1_700_000_000,
+        "global options": {"direct": "1", "ioengine": "libaio", "runtime": "2"},
+        "jobs": list(jobs) or [job()],
+    }
+    return made | changes
+
+
+def summary(
+    ios: int = 1000, percentile: dict[str, int] = PERCENTILES
+) -> dict[str, Any]:
+    return direction(ios, percentile=percentile)
+
+
+def imported(*documents: dict[str, Any], around: str = "") -> ImportedSession:
+    text = around + around.join(json.dumps(one) + "\n" for one in documents) + around
+    return import_results(Source("r.json", text), None, None, None, Findings())
+
+
+def value(session: ImportedSession, metric: Metric) -> tuple[float | None, str]:
+    record, detail = session.records[0]
+    found = figure(metric, [Sample(record, detail)])
+    return found.value, found.why
+
+
+def test_json_plus_has_its_histogram() -> None:
+    session = imported(document())
+    record, detail = session.records[0]
+    assert (record.total.ios, record.total.iops, record.run_s) == (1000, 500.0, 2.0)
+    assert record.total.latency and record.total.latency.mean_ns == 90_000
+    assert sum(detail.histograms[0].bins[1::2]) == 1000
+    p99, _ = value(session, Metric(name="p99"))
+    assert p99 == pytest.approx(120_320, rel=0.01)
+    assert SUMMARY_ONLY not in record.warnings
+    assert record.cpu_percent == pytest.approx(30.0)
+
+
+def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other() -> None:
+    session = imported(document(job(read=summary())))
+    record, detail = session.records[0]
+    assert not detail.histograms and SUMMARY_ONLY in record.warnings
+    assert value(session, Metric(name="p99")) == (120_320, "")
+    none, why = value(session, Metric(name="p95"))
+    assert none is None and why == "only a summary is known, and no histogram"
+    none, why = value(session, Metric(name="p99.99"))
+    assert none is None and "too few" in why
+
+
+def test_summaries_are_not_merged() -> None:
+    both = document(job(read=summary(), write=summary()))
+    session = imported(both)
+    none, why = value(session, Metric(name="p99"))
+    assert none is None and "summary" in why
+    one = Metric(name="p99", direction="read")
+    assert value(session, one) == (120_320, "")
+    mean, _ = value(session, Metric(name="mean"))
+    assert mean == pytest.approx(90_000)
+
+
+def test_a_histogram_of_some_threads_is_none_of_all() -> None:
+    session = imported(document(job(), job(read=summary())))
+    record, detail = session.records[0]
+    assert record.total.ios == 2000 and not detail.histograms
+    assert record.total.latency and not record.total.latency.percentiles
+
+
+def test_it_is_marked_everywhere() -> None:
+    session = imported(document())
+    record, _ = session.records[0]
+    assert session.session.backend == "fio, imported"
+    assert (record.backend.mode, record.target["kind"]) == ("imported", "imported")
+    assert any("ioplan did not measure it" in one for one in record.warnings)
+    assert record.telemetry is None and record.host == {}
+
+
+def test_the_oldest_form() -> None:
+    """3.1 has no N, and the layout's constants among the buckets."""
+    old = job()
+    del old["read"]["clat_ns"]["N"]
+    old["read"]["clat_ns"]["bins"] = {"FIO_IO_U_PLAT_BITS": 6, **BINS}
+    session = imported(document(old, **{"fio version": "fio-3.1"}))
+    assert sum(session.records[0][1].histograms[0].bins[1::2]) == 1000
+
+
+def test_a_run_is_that_of_the_same_plan(tmp_path: Path) -> None:
+    """What fio was asked and what a plan asks have one id."""
+    session = imported(document())
+    text = 'test "T" { run random 4KiB 100/0, qd 4, permuted for 2s }'
+    plan = plan_file(tmp_path, text)
+    store = ("--store", tmp_path / "s.db")
+    assert (
+        ioplan("run", plan, "--backend", "sim", "--create", "64MiB", *store).code == 0
+    )
+    ours = json.loads(ioplan("export", "--format", "json", *store).out)
+    assert ours["runs"][0]["run_id"] == session.records[0][0].run_id
+
+
+def test_text_around_and_several_documents_are_one_run() -> None:
+    half = copy.deepcopy(document())
+    half["jobs"][0]["read"] = direction(400, bins={"80384": 400}) | {"runtime": 1000}
+    session = imported(half, document(), around="fio: this is a message\n")
+    record, detail = session.records[0]
+    assert record.total.ios == 1000 and len(session.records) == 1
+    assert [(one.t_s, one.ios["read"]) for one in detail.series] == [(1, 400), (2, 600)]
+
+
+def test_groups_are_runs_and_jobs_of_one_are_streams() -> None:
+    log = job(jobname="b", **{"job options": {"rw": "write", "bs": "64k"}})
+    log |= {"read": NOTHING, "write": summary()}
+    last = job(jobname="c", groupid=1)
+    session = imported(document(job(), log, last))
+    streams = [[one.name for one in record.streams] for record, _ in session.records]
+    assert streams == [["a", "b"], ["main"]]
+
+
+def test_a_failed_job_is_a_failed_run() -> None:
+    session = imported(document(job(error=5)))
+    assert session.session.status == "failed"
+    assert session.records[0][0].message == "fio told the error 5 of a job"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        (json.dumps(document(), indent=1)[:300], "the document that begins in line 2 is cut off", 9),
+        ('{"jobs": oops}', "this is no JSON: Expecting value", 2),
+        ("fio: failed\n", "there is no result of fio in it", 1),
+        (json.dumps(document(jobs=[])), "fio ran no job: it failed before", 2),
+        ('{"fio version": "fio-2.2", "jobs": [{"jobname": "a"}]}', "no result of fio 3.1 or newer", 2),
+        (json.dumps(document(job(**{"job options": {"ioengine": "net"}}))), "its options are no workload", 1),
+    ],
+)  # fmt: skip
+def test_what_is_no_result(text: str, message: str, line: int) -> None:
+    source = Source("r.json", "hello\n" + text)
+    with pytest.raises(ImportFault, match=message) as caught:
+        import_results(source, None, None, None, Findings())
+    span = caught.value.diagnostic.span
+    assert span.source.position(span.start)[0] >= min(line, 1)
+    assert caught.value.diagnostic.render().startswith("error: ")
+
+
+def test_a_cut_document_behind_whole_ones_is_told() -> None:
+    findings = Findings()
+    text = json.dumps(document()) + "\n" + json.dumps(document(), indent=1)[:200]
+    assert len(documents(Source("r.json", text), findings)) == 1
+    assert "is cut off" in findings.losses[0].message
+
+
+def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(document()))
+    store = ("--store", tmp_path / "s.db")
+    first = ioplan("import", file, "--drive", "d1", "--tag", "old", *store)
+    again = ioplan("import", file, "--drive", "d1", "--tag", "old", *store)
+    assert (first.code, again.code) == (0, 0), first.err
+    assert "imported before" in again.out
+    assert ioplan("ls", *store).out.count("imported") == 1
+    shown = ioplan("show", *store)
+    assert shown.code == 0 and "ioplan did not measure it" in shown.out
+    changed = json.loads(file.read_text())
+    changed["jobs"][0]["read"]["total_ios"] = 1100
+    file.write_text(json.dumps(changed))
+    assert ioplan("import", file, "--drive", "d1", *store).code == 0
+    ids = [line.split()[0] for line in ioplan("ls", *store).out.splitlines()[3:5]]
+    assert "20231114" in ids[0] and len(set(ids)) == 2
+    assert " a " in ioplan("compare", *ids, *store).out.replace("─", " ")
+    page = tmp_path / "r.html"
+    assert ioplan("report", "-o", page, *store).code == 0
+    assert "imported" in page.read_text()
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_real_results_with_the_job_file_that_ran(tmp_path: Path) -> None:
+    """The job file tells what the JSON leaves out, such as norandommap."""
+    jobs = tmp_path / "j.fio"
+    jobs.write_text(
+        "[global]\nioengine=null\nfilename=x\nsize=8m\nrw=randread\nnorandommap\n"
+        "[a]\nnumjobs=2\n[b]\nstonewall\nbs=64k\n"
+    )
+    words = ["--output-format=json+", "--output=r.json", "j.fio"]
+    subprocess.run(["fio", *words], cwd=tmp_path, check=True)
+    store = ("--store", tmp_path / "s.db")
+    done = ioplan("import", jobs, tmp_path / "r.json", *store)
+    assert done.code == 0, done.err
+    runs = json.loads(ioplan("export", "--format", "json", *store).out)["runs"]
+    assert [run["total"]["ios"] for run in runs] == [2 * 2048, 128]
+    assert not runs[0]["asked"]["workload"]["streams"][0]["permuted"]
