@@ -118,6 +118,30 @@ def test_undecided_is_no_step_up_and_no_proof() -> None:
     assert (found.value, found.upper) == (19, 30)
 
 
+@pytest.mark.parametrize("unlucky", [1, 8, 16])
+@pytest.mark.parametrize("start", [None, 16.0])
+def test_an_undecided_probe_ends_nothing(unlucky: int, start: float | None) -> None:
+    search, seen = Search(Bounds(1.0, 64.0, 0.0, 1.0), start), set[float]()
+    while probe := search.next_probe():
+        lucky = probe.value != unlucky or probe.value in seen
+        seen.add(probe.value)
+        answer: Answer = "yes" if probe.value <= 20 else "no"
+        search.answer(answer if lucky else "undecided")
+    found = search.finding()
+    assert (found.value, found.upper, found.confirmed) == (20, 21, True)
+
+
+@pytest.mark.parametrize("unlucky", [2, 8, 16, 18])
+def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
+    search, seen = Search(Bounds(1.0, 64.0, 0.0, 1.0)), set[float]()
+    while probe := search.next_probe():
+        lucky = probe.value != unlucky or probe.value in seen
+        seen.add(probe.value)
+        search.answer("yes" if probe.value <= 20 and lucky else "no")
+    found = search.finding()
+    assert (found.value, found.upper, found.confirmed) == (20, 21, True)
+
+
 def test_a_yes_above_a_no_is_told() -> None:
     """As old answers that a search is resumed with may have it."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0)

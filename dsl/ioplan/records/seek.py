@@ -63,7 +63,7 @@ class Found(Figures):
     confirmed: bool = described("whether a long run held, too")
     monotone: bool = described("no value beyond a no held")
     confidence_percent: float = described("of each decision")
-    undecided: int = described("probes that time ended, which count as no", default=0)
+    undecided: int = described("probes that time ended", default=0)
     probes: int
     bytes: int = described("moved by all probes")
     run_s: float = described("measured time of all probes")

@@ -34,6 +34,6 @@ def _surety(found: Found) -> Iterator[str]:
     yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
     yield counted(found.probes, "probe")
     if found.undecided:
-        yield f"{found.undecided} undecided, which count as no"
+        yield f"{found.undecided} undecided"
     if not found.monotone:
         yield "not monotone: a value beyond a no held"

@@ -7,7 +7,7 @@ that a search that was broken off goes on by being told its answers again.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, log2
 from typing import Literal
 
@@ -16,11 +16,11 @@ from ioplan.seek.grid import Bounds, Multiples, at_or_below, doubled, grid, halv
 
 Phase = Literal["bracket", "bisect", "confirm"]
 Answer = Literal["yes", "no", "undecided"]
-"""Whether the condition holds; undecided counts as no where the search goes on, and
-not as a no that is proven."""
+"""Whether the condition holds; undecided is no proof of either: the search does not
+build on it, and what it finds is a yes below all nos."""
 
 PROOFS = 3
-"""Probes that may be spent on a no that is proven, beyond what is undecided."""
+"""Probes that may be spent on the no that ends the interval."""
 
 
 class Probe(Value):
@@ -41,11 +41,11 @@ class Answered(Value):
 class Finding(Value):
     """What is known after some probes.
 
-    `value` is the highest below which all was yes (or the lowest above which it was);
-    None if there is none. The truth lies from `lower` to `upper`: one is the value, the
-    other the nearest that is proven no, None if there is none as far as the range
-    goes. A confirmation counts in place of the short probe at its value. Not
-    `monotone` means that there is a yes on the far side of a no.
+    `value` is the highest yes below all nos (or the lowest above them), None if there
+    is none. The truth lies from `lower` to `upper`: one is the value, the other the
+    nearest that is proven no, None if there is none as far as the range goes. What
+    was asked later counts in place of an earlier probe at its value. Not `monotone`
+    means that there is a yes on the far side of a no.
     """
 
     value: float | None
@@ -56,119 +56,119 @@ class Finding(Value):
     probes: tuple[Answered, ...]
 
 
-Steps = Generator[int, bool, None]
-
-
 class Search:
-    """One seek in one cell. Raises ValueError for bounds without a value."""
+    """One seek in one cell. Raises ValueError for bounds without a value.
+
+    Places count the values of the grid from the side where yes is expected: from below
+    for the highest, from above for the lowest.
+    """
 
     def __init__(self, bounds: Bounds, start: float | None = None) -> None:
         self.bounds, self.values = bounds, grid(bounds)
+        self.last = len(self.values) - 1
+        self.most = most_probes(bounds)
         self.answered: list[Answered] = []
         self.known: dict[int, Answer] = {}
-        self.upward = bounds.direction == "highest"
-        self._phase: Phase = "bracket"
-        self._steps = self._search(start)
-        self._index = next(self._steps, None)
+        self.proofs = 0
+        first = at_or_below(self.values, start) if start is not None else 0
+        self._now: tuple[int, Phase] | None = (self._place(first), "bracket")
 
     def next_probe(self) -> Probe | None:
         """What is to be tried now; None when the search has ended."""
-        if self._index is None:
+        if self._now is None:
             return None
-        number = len(self.answered) + 1
-        return Probe(self.values[self._index], self._phase, number)
+        place, phase = self._now
+        value = self.values[self._place(place)]
+        return Probe(value, phase, len(self.answered) + 1)
 
     def answer(self, answer: Answer) -> None:
         """What came out of `next_probe`."""
         probe = self.next_probe()
-        assert probe is not None, "the search has ended"
+        assert probe is not None and self._now is not None, "the search has ended"
         self.answered.append(Answered(probe, answer))
-        assert self._index is not None
-        self.known[self._index] = answer
-        try:
-            self._index = self._steps.send(answer == "yes")
-        except StopIteration:
-            self._index = None
+        self.known[self._now[0]] = answer
+        self._now = self._following()
 
     def finding(self) -> Finding:
         """What is known so far."""
         return finding(self.bounds, self.answered)
 
-    def _search(self, start: float | None) -> Steps:
-        """`low` is the last value on the lower side of the change, `high` the first
-        on the upper; -1 and the number of values where there is none."""
-        self.low, self.high = -1, len(self.values)
-        first = at_or_below(self.values, start) if start is not None else 0
-        yield from self._bracket(first)
-        self._phase = "bisect"
-        while self.high - self.low > 1 and self._may_explore():
-            yield from self._try((self.low + self.high) // 2)
-        yield from self._prove()
-        yield from self._confirm()
+    def _place(self, index: int) -> int:
+        """An index as a place, and a place as an index."""
+        return index if self.bounds.direction == "highest" else self.last - index
 
-    def _bracket(self, index: int) -> Steps:
-        last = len(self.values) - 1
-        yield from self._try(index)
-        if self.low == index:
-            while self.high > last and self.low < last and self._may_explore():
-                yield from self._try(min(last, doubled(self.values, self.low)))
-        while self.low < 0 < self.high and self._may_explore():
-            yield from self._try(max(0, halved(self.values, self.high)))
+    def _following(self) -> tuple[int, Phase] | None:
+        if self._may_explore():
+            if (place := self._unbracketed()) is not None:
+                return place, "bracket"
+            low, high = self._edge()
+            if high - low > 1:
+                return (low + high) // 2, "bisect"
+            if self.proofs < PROOFS and (place := self._unproven()) is not None:
+                self.proofs += 1
+                return place, "bracket"
+        place = self._unconfirmed()
+        return None if place is None else (place, "confirm")
 
-    def _try(self, index: int) -> Steps:
-        passed = yield index
-        if passed == self.upward:
-            self.low = index
-        else:
-            self.high = index
+    def _edge(self) -> tuple[int, int]:
+        """The last yes below all nos, and the next place above that is no yes: -1 and
+        the number of places where there is none."""
+        nearest = self._nearest_no()
+        passed = (k for k, one in self.known.items() if one == "yes" and k < nearest)
+        low = max(passed, default=-1)
+        return low, min((k for k in self.known if k > low), default=self.last + 1)
 
-    def _prove(self) -> Steps:
-        """A no near by, where the change was found by what was only undecided: so that
-        the interval has an end, and one that tells something."""
-        self._phase = "bracket"
-        for _ in range(PROOFS):
-            index = self._unproven()
-            if index is None or not self._may_explore():
-                return
-            yield index
+    def _nearest_no(self) -> int:
+        proven = (k for k, one in self.known.items() if one == "no")
+        return min(proven, default=self.last + 1)
+
+    def _unbracketed(self) -> int | None:
+        """Down until there is a yes, up until there is a no."""
+        bottom, top = min(self.known), max(self.known)
+        if self._edge()[0] < 0 and bottom > 0:
+            return self._beyond(bottom, -1)
+        if "no" not in self.known.values() and top < self.last:
+            return self._beyond(top, 1)
+        return None
+
+    def _beyond(self, place: int, sign: int) -> int:
+        """The double of a value, or the half."""
+        index, up = self._place(place), self._place(1) - self._place(0)
+        far = doubled if sign == up else halved
+        return self._place(min(max(far(self.values, index), 0), self.last))
 
     def _unproven(self) -> int | None:
-        """Between the nearest no and what is not; beyond all if there is no no."""
-        sign, edge = (1, self.high) if self.upward else (-1, self.low)
-        beyond = sorted(sign * k for k in self.known if sign * (k - edge) >= 0)
-        proven = [k for k in beyond if self.known[sign * k] == "no"]
-        nearest = min(proven, default=None)
-        others = [k for k in beyond if nearest is None or k < nearest]
-        if not others:
+        """A no near by, where the change was found by what was only undecided, so that
+        the interval has an end that tells something; then that no once more, as what
+        else the machine did may have made it."""
+        nearest = self._nearest_no()
+        if nearest > self.last:
             return None
-        last = max(others)
-        if nearest is not None:
-            return sign * ((nearest + last) // 2) if nearest - last > 1 else None
-        return self._further(sign * last)
-
-    def _further(self, index: int) -> int | None:
-        end = len(self.values) - 1 if self.upward else 0
-        if index == end:
-            return None
-        if self.upward:
-            return min(end, doubled(self.values, index))
-        return max(end, halved(self.values, index))
+        below = max((k for k in self.known if k < nearest), default=nearest)
+        if nearest - below > 1:
+            return (below + nearest) // 2
+        value = self.values[self._place(nearest)]
+        seen = sum(one.probe.value == value for one in self.answered)
+        return nearest if seen == 1 else None
 
     def _may_explore(self) -> bool:
         """The last of a limited number of probes is kept for a confirmation."""
-        limit = self.bounds.at_most
-        return limit is None or len(self.answered) < limit - 1
+        if self.answered[-1].probe.phase == "confirm":
+            return False
+        limit = self.bounds.at_most or self.most
+        kept = 1 if self.bounds.at_most else self.bounds.confirmations
+        return len(self.answered) < min(limit, self.most) - kept
 
-    def _confirm(self) -> Steps:
+    def _unconfirmed(self) -> int | None:
         """If the long run says no, one step back, and again."""
-        self._phase = "confirm"
-        index = self.low if self.upward else self.high
-        for _ in range(self.bounds.confirmations):
-            limit = self.bounds.at_most
-            spent = limit is not None and len(self.answered) >= limit
-            if spent or not 0 <= index < len(self.values) or (yield index):
-                return
-            index += -1 if self.upward else 1
+        last = self.answered[-1]
+        done = sum(one.probe.phase == "confirm" for one in self.answered)
+        place = self._edge()[0]
+        if done:
+            assert self._now
+            place = -1 if last.answer == "yes" else self._now[0] - 1
+        may = done < self.bounds.confirmations and len(self.answered) < self.most
+        return place if may and place >= 0 else None
 
 
 def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
@@ -177,9 +177,8 @@ def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
     last = {one.probe.value: one for one in probes}
     sign = 1 if bounds.direction == "highest" else -1
     passed = [sign * v for v, one in last.items() if one.answer == "yes"]
-    failed = [sign * v for v, one in last.items() if one.answer != "yes"]
     proven = [sign * v for v, one in last.items() if one.answer == "no"]
-    reached = [v for v in passed if v < min(failed, default=v + 1)]
+    reached = [v for v in passed if v < min(proven, default=v + 1)]
     value = sign * max(reached) if reached else None
     nos = [v for v in proven if value is None or v > sign * value]
     limit = sign * min(nos) if nos else None
