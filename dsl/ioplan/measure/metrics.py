@@ -245,7 +245,8 @@ def _summarised(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """Of a run without a histogram, a percentile that its record has as it is."""
     found = [result.latency for result in all_scoped(metric, samples) if result.latency]
     parts = [p for sample in samples for p in sample.record.directions.values()]
-    if not any(part.latency and part.latency.percentiles for part in parts):
+    has_any = any(part.latency and part.latency.percentiles for part in parts)
+    if not found or not has_any:
         return Figure(None, "no latency was counted")
     same = [p for one in found for p in one.percentiles if p.percent == metric.percent]
     if len(found) > 1 or not same:
