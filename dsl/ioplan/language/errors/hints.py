@@ -158,6 +158,8 @@ def diagnose(stop: Stop) -> Diagnostic:
     """What is wrong where the parser stopped."""
     if stop.in_open_block:
         return _not_closed(stop)
+    if stop.braced:
+        return _braced(stop.braced, stop)
     if stop.at_end or stop.after_unfinished:
         what = "the text" if stop.at_end else "this"
         help = _may_stand(_expected(stop))
@@ -166,6 +168,15 @@ def diagnose(stop: Stop) -> Diagnostic:
     if stop.word.startswith('"') and stop.word.count('"') == 1:
         return Diagnostic('a text has no closing "', span, 'end it with " on its line')
     return slip(stop) or _misplaced(stop.word, span, _expected(stop))
+
+
+def _braced(found: re.Match[str], stop: Stop) -> Diagnostic:
+    """`workload oltp { random 4KiB }`."""
+    brace = found[0].index("{") + found.start()
+    span = stop.span(brace, brace + 1)
+    message = "the braces of a workload hold streams that have names"
+    help = f"write: workload {found[1]} = random 4KiB 70/30, qd 8"
+    return Diagnostic(message, span, f"{help}; or a name before it: reader = …")
 
 
 def _not_closed(stop: Stop) -> Diagnostic:

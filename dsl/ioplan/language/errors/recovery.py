@@ -27,6 +27,9 @@ def repair(stop: Stop) -> tuple[str, Span]:
     if stop.in_open_block:
         return _closed(stop)
     at, end = stop.start, stop.end
+    if stop.braced:
+        first, last = stop.braced.start(), _block_end(stop.text, at)
+        return _blank(stop.text, first, last), stop.span(first, last)
     if stop.after_unfinished:
         at = len(stop.text[:at].rstrip()) - 1
         end = at + 1
@@ -69,6 +72,12 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
         return (at, end) if text[at : at + 1] == "}" else (start, limit)
     rest = text.find("\n", at)
     return at, max(end, at + 1) if rest < 0 else max(at + 1, rest)
+
+
+def _block_end(text: str, at: int) -> int:
+    """Behind the brace that closes the block around a place."""
+    closing = text.find("}", at)
+    return len(text) if closing < 0 else closing + 1
 
 
 def _begins_block(text: str, at: int) -> bool:

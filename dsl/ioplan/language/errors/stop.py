@@ -18,6 +18,8 @@ OPENERS = {
     *(name.upper() for name in STATEMENT_WORDS),
     *("RBRACE", "$END"),
 }
+BRACED = re.compile(r"\bworkload\s+(\w+)\s*\{\s*\Z")
+STREAM = re.compile(r"\w+\s*=")
 WRONG = re.compile(r'"[^"\n]*"?|[\w.]+|\S')
 
 
@@ -52,6 +54,13 @@ class Stop(Value):
         """Where the wrong word ends."""
         found = WRONG.match(self.text, self.start)
         return found.end() if found else self.start
+
+    @cached_property
+    def braced(self) -> re.Match[str] | None:
+        """`workload NAME {` before clauses, where only named streams can stand."""
+        found = BRACED.search(self.text, 0, self.start)
+        unnamed = found and not STREAM.match(self.text, self.start)
+        return found if unnamed and self.word[:1].isalnum() else None
 
     @property
     def word(self) -> str:
