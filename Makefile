@@ -15,7 +15,7 @@ WORKERS := 3
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
 .PHONY: demo fast test test-engine test-python test-vm clean
-.PHONY: lint format types layers engine
+.PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
 
 demo: $(USER_READY)
@@ -53,6 +53,14 @@ layers: $(READY)
 engine: $(READY)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --locked --quiet -- -D warnings
+
+# For editors, after a change of the grammar. Needs tree-sitter's program:
+# cargo install tree-sitter-cli --version 0.27.1 --locked --no-default-features
+parser: $(READY)
+	$(VENV)/bin/python editors/make/tree_sitter_grammar.py
+	cd editors/tree-sitter-ioplan && tree-sitter generate --abi 14 grammar.json
+	cd editors/tree-sitter-ioplan && \
+	  sha256sum <grammar.json | cut -d ' ' -f 1 >src/grammar.sha256
 
 $(USER_READY): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)

@@ -147,13 +147,18 @@ class Document:
                 return path
         return self.path if source == self.source else None
 
+    @property
+    def profile(self) -> str:
+        """The profile that is chosen, where the text has it."""
+        named = {one.name.text for one in self.items(tree.Profile)}
+        chosen = self.workspace.profile
+        return chosen if chosen in named else FULL
+
     @cached_property
     def examined(self) -> Examined:
         """What the checker makes of it."""
-        profile = self.workspace.profile
-        named = {one.name.text for one in self.items(tree.Profile)}
-        known = profile if profile in named else FULL
-        return examine(self._loader(), self.source, path=self.path, profile=known)
+        loader, profile = self._loader(), self.profile
+        return examine(loader, self.source, path=self.path, profile=profile)
 
     @property
     def plan(self) -> CheckedPlan | None:

@@ -34,12 +34,14 @@ from ioplan.lsp.references import (
     renamable,
     renaming,
 )
+from ioplan.lsp.rehearsal import rehearsal
 from ioplan.lsp.signature import signature
 from ioplan.lsp.tokens import SORTS, tokens
 from ioplan.lsp.wire import Rows, uri_of
 
 CHECK_AFTER_S = 0.05
 """A check waits so long for the next key."""
+REHEARSE = "ioplan.rehearse"
 Made = TypeVar("Made")
 ByFile = dict[Path, list[Diagnostic]]
 
@@ -52,7 +54,7 @@ class Server(LanguageServer):
         self.files = Workspace()
         self.uris: dict[Path, str] = {}
         self.found: dict[Path, ByFile] = {}
-        self.changes = 0
+        self.changes, self.shows_tables = 0, False
         self.told: set[Path] = set()
         self.waiting: asyncio.TimerHandle | None = None
 
@@ -115,8 +117,9 @@ class Server(LanguageServer):
         )
 
     def configure(self, options: Any) -> None:
-        """`profile` and `capacity`, for what plans cost."""
+        """`profile` and `capacity` for what plans cost, and who shows rehearsals."""
         known = options if isinstance(options, dict) else {}
+        self.shows_tables = bool(known.get("showsTables", self.shows_tables))
         self.files.profile = str(known.get("profile") or FULL)
         self.files.capacity_bytes = _capacity(known.get("capacity"))
         self.files.forget()
@@ -342,6 +345,29 @@ def _inlay_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         lsp.InlayHint(rows.position(one.offset), one.text, padding_left=True)
         for one in hints(document, start, end)
     ]
+
+
+@server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
+def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+    document = server.document(params.text_document.uri)
+    rows, uri = Rows(document.source), params.text_document.uri
+    return [
+        lsp.CodeLens(
+            rows.range(one.span_start, one.span_end),
+            lsp.Command("rehearse", REHEARSE, arguments=[uri, one.title]),
+        )
+        for one in lenses(document)
+    ]
+
+
+@server.command(REHEARSE)
+async def _rehearse(uri: str, title: str) -> str:
+    """The table is returned, for editors that show it; others show the message."""
+    table = await rehearsal(server.document(uri), title)
+    if not server.shows_tables:
+        message = lsp.ShowMessageParams(lsp.MessageType.Info, table)
+        server.window_show_message(message)
+    return table
 
 
 def _at(params: Any) -> tuple[Document, Rows, int]:

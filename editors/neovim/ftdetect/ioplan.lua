@@ -1,0 +1,1 @@
+vim.cmd([[autocmd BufRead,BufNewFile *.ioplan setfiletype ioplan]])

@@ -1,0 +1,8 @@
+[
+  (test)
+  (precondition)
+  (workload)
+  (profile)
+  (repeat)
+  (comment)+
+] @fold

@@ -1,0 +1,123 @@
+; Written by editors/make/tree_sitter_grammar.py out of the clause table.
+
+[
+"align"
+"at"
+"data"
+"dedup"
+"hotspots"
+"least"
+"most"
+"normal"
+"on hosts"
+"over"
+"pareto"
+"pause"
+(permuted)
+"qd"
+"range"
+"rate"
+"read"
+"read sizes"
+"region"
+"size"
+"sizes"
+"slope"
+"sync"
+"threads"
+"trim"
+"until"
+(verify)
+"warmup"
+"write sizes"
+"zipf"
+] @property
+
+[
+"accept"
+"after"
+"and"
+"as"
+"baseline"
+"before"
+"by"
+"chart"
+"compressible"
+"confirm"
+"continue"
+"doubling"
+(each)
+"every"
+"expect"
+"fail"
+"for"
+"highest"
+"idle"
+"in"
+"knee"
+"linear"
+"log"
+"lowest"
+"not"
+"of"
+"on failure"
+"on unsteady"
+"or"
+"param"
+"per"
+"plan"
+(poisson)
+"precondition"
+"profile"
+(purge)
+(random)
+"repeat"
+"rounds"
+"run"
+"runs"
+"seek"
+(sequential)
+"skip"
+"steady"
+"step"
+"stop"
+"test"
+"then"
+(total)
+"use"
+"vary"
+"when"
+"where"
+"within"
+"workload"
+"write"
+"zeros"
+] @keyword
+
+(comment) @comment
+(string) @string
+(quantity) @number
+(mix) @number
+(operator) @operator
+["=" ".."] @operator
+["{" "}" "(" ")"] @punctuation.bracket
+"," @punctuation.delimiter
+
+(test (string) @title)
+(plan (string) @title)
+(use (string) @string.special)
+(use (name) @namespace)
+(param (name) @constant)
+(setting (name) @constant)
+(profile (name) @type)
+(workload (name) @function)
+(base (name) @function)
+(stream (name) @variable.parameter)
+(precondition (name) @type)
+(named (name) @type)
+(after (name) @type)
+(axes (name) @variable)
+(comparison (name) @variable)
+(chart (name) @function.builtin)
+(expect (name) @variable.builtin)
+(atom (name) @constant)

@@ -1,0 +1,9 @@
+[
+  (test)
+  (precondition)
+  (workload)
+  (profile)
+  (repeat)
+] @indent.begin
+
+"}" @indent.end @indent.branch
