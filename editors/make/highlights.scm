@@ -21,7 +21,6 @@
 (named (name) @type)
 (after (name) @type)
 (axes (name) @variable)
-(comparison (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
-(atom (name) @constant)
+(literal (name) @constant)

@@ -37,7 +37,7 @@ KEYWORDS = tuple(word for word in _all_words() if word not in CLAUSES)
 UNIT = "|".join(sorted((unit for unit in UNITS if unit), key=len, reverse=True))
 
 
-class IoplanLexer(RegexLexer):
+class IoplanLexer(RegexLexer):  # type: ignore[misc]
     """Colours a plan; a name is what no word of the language is."""
 
     name = "ioplan"

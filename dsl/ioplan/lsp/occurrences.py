@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ioplan.core.value import Value
 from ioplan.language.check.modules import Definition, Module
+from ioplan.language.check.run_steps import flat
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -79,6 +80,9 @@ class _Walk:
         self.local, self.streams = self._locals(node), self._streams(node)
         for statement in node.statements:
             yield from self._statement(statement)
+        for step in flat(node.statements):
+            if isinstance(step, tree.Run) and step.name:
+                yield self._define("step", step.name, step, self.test)
         self.local, self.streams = {}, {}
 
     def _locals(self, node: tree.Test) -> dict[str, tree.Word]:
@@ -92,8 +96,11 @@ class _Walk:
         }
 
     def _streams(self, node: tree.Test) -> dict[str, Symbol]:
-        """The streams of the workloads that a test names."""
-        found: dict[str, Symbol] = {}
+        """What a metric may be of: named steps, and streams of workloads."""
+        runs = [step for step in flat(node.statements) if isinstance(step, tree.Run)]
+        named = (step.name.text for step in runs if step.name)
+        here, test = self.document.path, node.title.text
+        found = {name: Symbol("step", here, name, test) for name in named}
         for name in _texts(node.statements):
             known = self.module.find(name)
             for stream in getattr(known[0], "streams", ()) if known else ():
@@ -117,6 +124,8 @@ class _Walk:
             yield from self._axis(node.before_each) if node.before_each else ()
         elif isinstance(node, tree.Expect):
             yield from self._metric(node.metric)
+            if node.of and node.of.text in self.streams:
+                yield self._part(node.of, node.of.text, self.streams[node.of.text])
             yield from self._names((node.limit, *filter(None, [node.condition])))
         elif isinstance(node, tree.Chart):
             for word in node.metrics:
@@ -130,20 +139,18 @@ class _Walk:
     def _names(self, node: object) -> Iterator[Occurrence]:
         """The names below a node."""
         if isinstance(node, tree.Comparison):
-            yield from self._axis(node.name)
+            for name in _named(node.reckoned) if node.reckoned else (node.name,):
+                yield from self._axis(name)
             yield from self._names(node.value)
-        elif isinstance(node, tree.Clause) and node.kind == "until":
-            yield from self._metric(node.words[0])
-            yield from self._names((*node.atoms, *filter(None, [node.condition])))
-        elif isinstance(node, tree.Clause) and node.kind not in ("base", "hosts"):
-            yield from self._names((*node.atoms, *node.pairs))
-        elif isinstance(node, tree.Clause | tree.Named):
-            words = node.words if isinstance(node, tree.Clause) else (node.name,)
-            for word in words if node_names(node) else ():
-                yield from self._refer(word)
-        elif isinstance(node, tree.Atom | tree.Word):
-            named = isinstance(node, tree.Word) or node.kind == "name"
-            yield from self._refer(node) if named else ()
+        elif isinstance(node, tree.Clause):
+            yield from self._clause(node)
+        elif isinstance(node, tree.Named):
+            yield from self._refer(node.name)
+        elif isinstance(node, tree.Atom):
+            for name in _named(node):
+                yield from self._refer(name)
+        elif isinstance(node, tree.Word):
+            yield from self._refer(node)
             yield from () if isinstance(node, tree.Word) else self._names(node.parts)
         elif isinstance(node, tuple | list):
             for part in node:
@@ -154,9 +161,22 @@ class _Walk:
                 if part is not skipped and not isinstance(part, Span):
                     yield from self._names(part)
 
-    def _axis(self, word: tree.Word, first: bool = False) -> Iterator[Occurrence]:
+    def _clause(self, node: tree.Clause) -> Iterator[Occurrence]:
+        """A workload's name, a metric, or names of values; hosts are the lab's."""
+        for word in node.words:
+            if node.kind == "until":
+                yield from self._metric(word)
+            elif node.kind == "base":
+                yield from self._refer(word)
+        yield from self._names((*node.atoms, *node.pairs))
+        if node.condition:
+            yield from self._names(node.condition)
+
+    def _axis(
+        self, word: tree.Word | tree.Atom, first: bool = False
+    ) -> Iterator[Occurrence]:
         """A field, a field of a stream, a param, or a name of the test's own."""
-        stream, dot, _ = word.text.rpartition(".")
+        stream, dot, _ = word.text.partition(".")
         if dot and stream in self.streams:
             yield self._part(word, stream, self.streams[stream])
         elif word.text in self.local:
@@ -173,7 +193,9 @@ class _Walk:
         symbol = Symbol("axis", self.document.path, word.text, self.test)
         return Occurrence(symbol, word.span, first, self.local[word.text])
 
-    def _part(self, word: tree.Word, text: str, symbol: Symbol) -> Occurrence:
+    def _part(
+        self, word: tree.Word | tree.Atom, text: str, symbol: Symbol
+    ) -> Occurrence:
         span = self.document.span(word.span.start, word.span.start + len(text))
         return Occurrence(symbol, span)
 
@@ -218,9 +240,12 @@ def _axes(node: tree.Statement) -> tuple[tree.Word, ...]:
     return node.names if isinstance(node, tree.Vary) else ()
 
 
-def node_names(node: tree.Clause | tree.Named) -> bool:
-    """Whether its words are names of definitions."""
-    return isinstance(node, tree.Named) or node.kind == "base"
+def _named(atom: tree.Atom) -> Iterator[tree.Atom]:
+    """The names in a value that may be reckoned."""
+    if atom.kind == "name":
+        yield atom
+    for part in atom.parts:
+        yield from _named(part)
 
 
 def _sort(node: Definition) -> str:

@@ -23,7 +23,7 @@ from ioplan.lsp.completion import completions
 from ioplan.lsp.document import TERABYTE, Document, Workspace
 from ioplan.lsp.edits import Edit, formatting
 from ioplan.lsp.fixes import fixes
-from ioplan.lsp.hints import hints
+from ioplan.lsp.hints import hints, lenses
 from ioplan.lsp.hover import hover
 from ioplan.lsp.outline import folds, outline
 from ioplan.lsp.place import Place

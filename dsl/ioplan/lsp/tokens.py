@@ -28,7 +28,12 @@ OF_TERMINALS = {
 }
 OF_SYMBOLS = {
     **{"param": "variable", "workload": "function", "precondition": "class"},
-    **{"alias": "namespace", "stream": "parameter", "axis": "parameter"},
+    **{
+        "alias": "namespace",
+        "stream": "parameter",
+        "step": "parameter",
+        "axis": "parameter",
+    },
     **{"profile": "class"},
 }
 CLAUSES = {word.split()[0] for word in CLAUSE_WORDS} | {"random", "sequential"}

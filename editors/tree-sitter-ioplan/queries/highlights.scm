@@ -38,7 +38,6 @@
 "after"
 "and"
 "as"
-"baseline"
 "before"
 "by"
 "chart"
@@ -117,7 +116,6 @@
 (named (name) @type)
 (after (name) @type)
 (axes (name) @variable)
-(comparison (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
-(atom (name) @constant)
+(literal (name) @constant)
