@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, part, played
 
 from ioplan.job import Event, Failure, Progress, Result, Started
@@ -180,3 +181,45 @@ def test_a_knee_is_the_depth_that_reaches_a_share_of_the_highest(bench: Bench) -
     assert {decision for _, _, decision in values(bench)} == {"measured"}
     assert all(1.99 < one.run_s <= 2 for one in bench.records[:-2])
     assert last.run_s > 7.9 and found(last).confirmed
+
+
+LOAD = """test "Most" {
+  run    random 100/0 for 2s
+  vary   size in 4KiB, 8KiB
+  seek   highest qd in 1..64 where iops <= 1050 iops
+}
+test "Part" {
+  run    random 100/0, qd part of "Most" for 2s
+  vary   size in 4KiB, 8KiB
+  vary   part in 50%, 100%
+}
+test "Rate" {
+  run    random 4KiB 100/0, qd 8, rate 50% of "Part" for 1s
+}"""
+
+
+def test_later_tests_take_a_share_of_what_was_found(bench: Bench) -> None:
+    assert bench.go(LOAD, by_depth(100)).status == "ok"
+    runs = [one for one in bench.records if one.asked.kind == "run"]
+    assert [found(one).value for one in runs[:2]] == [10, 10]
+    depths = [one.asked.workload.streams[0].qd for one in runs[2:6]]
+    assert depths == [5, 10, 5, 10]
+    rate = runs[6].asked.workload.streams[0].rate
+    assert rate and rate.iops == pytest.approx(500, rel=0.01)
+
+
+def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench: Bench) -> None:
+    bench.go(LOAD, by_depth(100))
+    before = [one.run_id for one in bench.records if one.asked.kind == "run"]
+    bench.go(LOAD, by_depth(50))
+    after = [one.run_id for one in bench.records if one.asked.kind == "run"]
+    assert before == after
+    bench.go(LOAD.replace("1050 iops", "1060 iops"))
+    changed = [one.run_id for one in bench.records if one.asked.kind == "run"]
+    assert not set(changed) & set(before)
+
+
+def test_of_nothing_there_is_no_share(bench: Bench) -> None:
+    outcome = bench.go(LOAD, by_depth(2000))
+    assert outcome.failures[0].kind == "nothing-found"
+    assert "'Most' has found nothing where size=4KiB" in outcome.failure

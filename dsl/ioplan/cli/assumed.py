@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.backends import TargetFacts
 from ioplan.cli.inputs import NO_TARGET
-from ioplan.language.fields import SECTOR_BYTES
+from ioplan.language.quantity import SECTOR_BYTES
 
 DEFAULT_CAPACITY_BYTES = 10**12
 

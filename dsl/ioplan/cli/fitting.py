@@ -10,6 +10,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import did_you_mean
+from ioplan.language.bind.counterparts import needed_by
 from ioplan.language.clause_table import SLOTS, slot
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
@@ -94,8 +95,10 @@ def only_fitting(
     Raises UsageError, PlanError if none is left.
     """
     fits = fits_of(plan, choice.backend, facts, choice.options)
-    kept = tuple(fit.test for fit in fits if fit.runs(allowed))
+    lacking = {fit.test.title for fit in fits if not fit.runs(allowed)}
+    left_out = [fit for fit in fits if lacking & {fit.test.title, *needed_by(fit.test)}]
+    kept = tuple(fit.test for fit in fits if fit not in left_out)
     if not kept:
         refuse_fits(fits, choice, facts, allowed)
     plan = plan.model_copy(update={"tests": kept})
-    return plan, summary_of(plan), [fit for fit in fits if not fit.runs(allowed)]
+    return plan, summary_of(plan), left_out

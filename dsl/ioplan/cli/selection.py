@@ -16,13 +16,20 @@ WILD = frozenset("*?[")
 def only_tests(plan: CheckedPlan, globs: Sequence[str]) -> CheckedPlan:
     """The plan with the tests whose titles fit one of the globs; all without any.
 
-    Cases do not matter. Raises UsageError for a glob that fits none.
+    Those that they take a share of come along. Cases do not matter. Raises UsageError
+    for a glob that fits none.
     """
     for glob in globs:
         if not any(_fits(test, glob) for test in plan.tests):
             raise _no_test(plan, glob)
-    kept = [one for one in plan.tests if any(_fits(one, glob) for glob in globs)]
-    return plan.model_copy(update={"tests": tuple(kept)}) if globs else plan
+    if not globs:
+        return plan
+    from ioplan.language.bind.counterparts import needed_by  # noqa: PLC0415
+
+    fit = [one for one in plan.tests if any(_fits(one, glob) for glob in globs)]
+    wanted = {title for one in fit for title in (one.title, *needed_by(one))}
+    kept = tuple(one for one in plan.tests if one.title in wanted)
+    return plan.model_copy(update={"tests": kept})
 
 
 def _fits(test: Test, glob: str) -> bool:

@@ -55,6 +55,7 @@ class Cause(Kind):
     NO_DIRECT_IO = "no-direct-io", "the file system has no direct I/O"
     IO_URING_FORBIDDEN = "io-uring-forbidden", "the system forbids io_uring"
     MEMORY = "memory", "the memory is too small, or may not be locked"
+    NOTHING_FOUND = "nothing-found", "a test that it takes a share of has found nothing"
     HOST_LOST = "host-lost", "a host of a session of several does not answer"
     INTERNAL = "internal", "a defect of ioplan or of its engine"
 

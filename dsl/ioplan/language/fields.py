@@ -12,6 +12,7 @@ from typing import Any
 from ioplan.language.quantity import (
     EXAMPLES,
     KIND_NAMES,
+    SECTOR_BYTES,
     Kind,
     Quantity,
     QuantityError,
@@ -19,8 +20,6 @@ from ioplan.language.quantity import (
 )
 from ioplan.workload import Data, Normal, Pareto, SizeShare, Zipf
 
-SECTOR_BYTES = 512
-"""No block device has a smaller logical block."""
 WHOLE_PERCENT = 100.0
 MOST_IO_BYTES = 1 << 30
 MOST_QD = 65536

@@ -14,7 +14,7 @@ from ioplan.core.lazy_model import LazyModel
 from ioplan.core.value import fresh
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Kind, Quantity
-from ioplan.language.reckoning import reckoned
+from ioplan.language.reckoning import reckoned, share_of
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Workload
 
@@ -68,7 +68,39 @@ class Formula(Checked):
         return reckoned(self.operator, left, right)
 
 
-OpenAmount = Ref | Formula
+class ShareOf(Checked):
+    """A share of what an earlier test finds in the cell of the same axes.
+
+    Until it is found it stands between `lowest` and `highest`. Of a test that seeks
+    nothing it is the highest IOPS.
+    """
+
+    share: Amount
+    test: Test
+    lowest: Quantity
+    highest: Quantity
+    text: str
+
+    @property
+    def name(self) -> str:
+        """How the plan writes it."""
+        return self.text
+
+    @property
+    def found_name(self) -> str:
+        """What stands in a cell for what was found: no axis can be called so."""
+        return f'of "{self.test.title}"'
+
+    def value_in(self, cell: Mapping[str, CellValue]) -> Quantity:
+        """The quantity in a cell; before anything is found, the most it can be."""
+        share = self.share
+        closed = share if isinstance(share, Quantity) else share.value_in(cell)
+        found = cell.get(self.found_name)
+        whole = found.quantity if found and found.quantity else self.highest
+        return share_of(closed, whole)
+
+
+OpenAmount = Ref | Formula | ShareOf
 Amount = Quantity | OpenAmount
 
 
@@ -76,6 +108,8 @@ def axes_of(amount: Amount | None) -> tuple[str, ...]:
     """The names of the axes that decide an amount."""
     if isinstance(amount, Ref):
         return (amount.name,)
+    if isinstance(amount, ShareOf):
+        return axes_of(amount.share)
     if not isinstance(amount, Formula):
         return ()
     return tuple(dict.fromkeys(name for part in amount.parts for name in axes_of(part)))

@@ -58,6 +58,8 @@ KIND_NAMES: dict[Kind, str] = {
     "passes": "a number of passes",
     "number": "a number",
 }
+SECTOR_BYTES = 512
+"""No block device has a smaller logical block."""
 MOST_DIGITS = 19
 MOST_DECIMALS = 9
 MOST_VALUE = (1 << 63) - 1

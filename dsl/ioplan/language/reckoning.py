@@ -6,6 +6,7 @@ from ioplan.language.quantity import (
     KIND_NAMES,
     MOST_DECIMALS,
     MOST_VALUE,
+    SECTOR_BYTES,
     Kind,
     Quantity,
     QuantityError,
@@ -73,6 +74,15 @@ def _scaled(operator: str, left: Quantity, right: Quantity) -> Quantity | None:
 
 def _part(share: Quantity, whole: Quantity) -> Quantity:
     value = share.value * whole.value / 100
+    return _made(whole.kind, round(value) if whole.kind in WHOLE else value)
+
+
+def share_of(share: Quantity, whole: Quantity) -> Quantity:
+    """A share of what can be counted or addressed, as near as it comes to it."""
+    value = share.value * whole.value / 100
+    grain = {"number": 1, "size": SECTOR_BYTES}.get(whole.kind)
+    if grain:
+        value = max(1, round(value / grain)) * grain
     return _made(whole.kind, round(value) if whole.kind in WHOLE else value)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplan.core.memo import ByIdentity
 from ioplan.language.bind.bind import Cell
-from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, Test
+from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, ShareOf, Test
 from ioplan.planner.run_id import canonical, digest, set_fields
 from ioplan.records.record import Preparation
 from ioplan.seek.grid import Bounds
@@ -58,13 +58,25 @@ class Probing(NamedTuple):
     least_ns: int
 
 
+class Needed(NamedTuple):
+    """What a run needs to know before it can begin: what a test found in a cell.
+
+    `digest` is of what that test does there, `cell` as that test writes it.
+    """
+
+    share: ShareOf
+    cell: tuple[tuple[str, str], ...]
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of one cell.
 
     `index` is its place among the runs and rests of the test, `context` a digest
     of what a cell does before it, empty where that is nothing. `every_ns` is set
-    where the run goes on until it is steady.
+    where the run goes on until it is steady. What it `needs` is assumed to be the most
+    until it is known; then `planned_id` is the id that it had before.
     """
 
     test: Test
@@ -80,10 +92,17 @@ class Run:
     context: str = ""
     every_ns: int | None = None
     probing: Probing | None = None
+    needs: tuple[Needed, ...] = ()
+    planned_id: str = ""
 
     @property
     def run_id(self) -> str:
-        """A digest of what the run does; the same in every lab."""
+        """A digest of what the run does; the same in every lab.
+
+        Of a share of what is found it is what the plan says, not what is found.
+        """
+        if self.planned_id:
+            return self.planned_id
         parts = [canonical(self.workload), *length_fields(self.length)]
         if self.after:
             parts.append(f"after={self.after.digest}")
@@ -97,6 +116,7 @@ class Run:
         if self.probing:
             phase, least_ns = self.probing.phase, self.probing.least_ns
             parts.append(f"seek={self.probing.seek} {phase} least={least_ns}")
+        parts += [f"of={needed.digest}" for needed in self.needs]
         return digest(*parts)
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
+from ioplan.language.bind.counterparts import counterpart, shares_of
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import sought_value
 from ioplan.language.plan import (
@@ -16,12 +17,13 @@ from ioplan.language.plan import (
     Amount,
     CheckedPlan,
     IdleTemplate,
-    Ref,
     RepeatTemplate,
     RunTemplate,
     Seek,
+    ShareOf,
     StepTemplate,
     Test,
+    axes_of,
 )
 from ioplan.language.quantity import Quantity
 from ioplan.planner.run_id import canonical, digest, set_fields
@@ -29,6 +31,7 @@ from ioplan.planner.seeking import bounds_of, probe_length, seek_digest
 from ioplan.planner.steps import (
     Idle,
     Length,
+    Needed,
     Prepare,
     Probing,
     RoundsOf,
@@ -47,6 +50,7 @@ from ioplan.planner.target_state import (
 from ioplan.records.record import Preparation
 from ioplan.seek.search import Probe
 
+CellKey = tuple[tuple[str, str], ...]
 RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
 
@@ -114,6 +118,7 @@ class Unfolding:
         self.each_run = test.after is not None and test.after.before_each == "run"
         self.then = test.after.then if test.after else None
         self.started = False
+        self.of = Counterparts(time_scale)
 
     def matrix(self, number: int) -> Iterator[SingleStep | SeekOf]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
@@ -202,6 +207,7 @@ class Unfolding:
             writes,
             self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
+            needs=self.of.needed(step, cell),
         )
 
     def _context(self, step: RunTemplate, cell: Cell) -> str:
@@ -237,6 +243,37 @@ class Unfolding:
             if not is_axis_bound(step):
                 self.lengths[id(step)] = known
         return known
+
+
+class Counterparts:
+    """What the runs of earlier tests do that later ones need something of."""
+
+    def __init__(self, time_scale: float) -> None:
+        self.time_scale = time_scale
+        self.shares: dict[int, tuple[ShareOf, ...]] = {}
+        self.digests: dict[tuple[int, CellKey], str] = {}
+
+    def needed(self, step: RunTemplate, cell: Cell) -> tuple[Needed, ...]:
+        """What a run needs to know in a cell."""
+        if id(step) not in self.shares:
+            self.shares[id(step)] = tuple(share for _, share in shares_of(step))
+        return tuple(self._needed(one, cell) for one in self.shares[id(step)])
+
+    def _needed(self, share: ShareOf, cell: Cell) -> Needed:
+        found = counterpart(share.test, cell)
+        assert found is not None, "the checker finds each cell its counterpart"
+        at = tuple(found.items())
+        key = (id(share.test), at)
+        if key not in self.digests:
+            self.digests[key] = digest(*self._ids(share.test, found))
+        return Needed(share, at, self.digests[key])
+
+    def _ids(self, test: Test, at: dict[str, str]) -> Iterator[str]:
+        """The ids of the runs of a test in all cells with these values."""
+        for step in Unfolding(test, UNKNOWN, self.time_scale).matrix(0):
+            run = step.finding if isinstance(step, SeekOf) else step
+            if isinstance(run, Run) and at.items() <= run.cell_text.items():
+                yield run.run_id
 
 
 class Probes:
@@ -312,7 +349,7 @@ def _single(steps: Iterable[SingleStep | SeekOf]) -> Iterator[SingleStep]:
 def is_axis_bound(step: RunTemplate) -> bool:
     """Whether an axis decides how long a run goes on."""
     amounts = (step.run, step.warmup, step.limit, step.passes)
-    return any(isinstance(amount, Ref) for amount in amounts)
+    return any(axes_of(amount) for amount in amounts)
 
 
 def length_of(step: RunTemplate, cell: Cell, time_scale: float) -> Length:

@@ -48,7 +48,12 @@ class Fit(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """One line: that it is not exact, and first of all why."""
+        """One line: that it is not exact, and first of all why.
+
+        One that is exact is left out for a test that it takes a share of.
+        """
+        if self.grade == "exact":
+            return f"{self.test.title}: it takes a share of a test that is left out"
         reasons = [
             one.text.removeprefix(f"{self.test.title}: ") for one in self.misfits
         ]

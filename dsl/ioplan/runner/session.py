@@ -30,6 +30,7 @@ from ioplan.runner.outcome import PreparationFailed, RunFailed, SessionOutcome, 
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.rounds import RoundTracker
 from ioplan.runner.seek.cell_seek import NO_DETAIL, CellSeek, Neighbours, probed
+from ioplan.runner.seek.found_values import FoundValues
 from ioplan.runner.state_ledger import StateLedger
 from ioplan.runner.step_runner import StepRunner
 from ioplan.store.errors import StoreError
@@ -50,6 +51,7 @@ class SessionRunner:
         self.preparation = PreparationQueue()
         self.abandoned: Test | None = None
         self.neighbours = Neighbours()
+        self.found = FoundValues()
 
     @cached_property
     def ledger(self) -> StateLedger:
@@ -203,6 +205,7 @@ class SessionRunner:
         if record:
             self._count_reused(run, record)
             return record
+        run = self.found.bound(run)
         with self._at_work(run):
             record, outcome = self.step_runner.probe(run, asked)
             self.step_runner.store(record, outcome.detail)
@@ -219,11 +222,13 @@ class SessionRunner:
             session = self.context.session.id
             detail = self.context.store.detail(session, confirming.seq)
         self.step_runner.store(self._judged(run, record, detail), detail)
+        self.found.add(record)
 
     def _run(self, run: Run) -> None:
         if record := self.context.finished_runs.take(run):
             self._reuse(run, record)
             return
+        run = self.found.bound(run)
         with self._at_work(run):
             try:
                 self._store_judged(run, *self.step_runner.measure(run))
@@ -248,10 +253,12 @@ class SessionRunner:
     def _store_judged(self, run: Run, record: RunRecord, outcome: RunOutcome) -> None:
         if outcome.status == "ok":
             record = self._judged(run, record, outcome.detail)
+            self.found.add(record)
         self.step_runner.store(record, outcome.detail)
 
     def _reuse(self, run: Run, record: RunRecord) -> None:
         """A run that this session has finished earlier counts as if done now."""
+        self.found.add(record)
         session = self.context.session.id
         known = record.verdicts
         if self.rounds or run.test.expectations:

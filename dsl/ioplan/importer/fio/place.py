@@ -8,8 +8,7 @@ from ioplan.importer.fio.numbers import Extent, Percent, size, truth
 from ioplan.importer.fio.stream import Refused, Shape, kb_base
 from ioplan.importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS
 from ioplan.importer.outline import Clauses
-from ioplan.language.fields import SECTOR_BYTES
-from ioplan.language.quantity import make
+from ioplan.language.quantity import SECTOR_BYTES, make
 
 Edge = tuple[int, int]
 """Percent of the target, and bytes beyond that."""

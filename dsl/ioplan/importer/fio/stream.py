@@ -18,8 +18,8 @@ from ioplan.importer.fio.numbers import (
 from ioplan.importer.fio.shares import Shares, distribution, equal_sizes, size_shares
 from ioplan.importer.fio.vocabulary import ONE_AT_A_TIME
 from ioplan.importer.outline import Clauses
-from ioplan.language.fields import MOST_IO_BYTES, SECTOR_BYTES
-from ioplan.language.quantity import make, size_text
+from ioplan.language.fields import MOST_IO_BYTES
+from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 
 PATTERNS = {
     **{"read": ("sequential", 100), "write": ("sequential", 0)},

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ioplan.language.clause_table import CONVERTED
-from ioplan.language.fields import SECTOR_BYTES
 from ioplan.language.plan import CellValue, Seek
-from ioplan.language.quantity import Kind, make
+from ioplan.language.quantity import SECTOR_BYTES, Kind, make
 
 WHOLE: tuple[Kind, ...] = ("size", "time", "number", "passes")
 """Kinds of which a search tries whole numbers only."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value
+from ioplan.core.value import Value, replace
 from ioplan.language.check.modules import (
     Loader,
     Module,
@@ -23,7 +23,7 @@ from ioplan.language.check.parameters import (
     used_params,
 )
 from ioplan.language.check.preconditions import defined as checked_precondition
-from ioplan.language.check.scope import Scope
+from ioplan.language.check.scope import Earlier, Scope
 from ioplan.language.check.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
@@ -241,8 +241,11 @@ def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
         whole = Span(main.source, 0, len(main.source.text))
         scope.findings.missing(found.message, found.span, whole, found.help)
     _check_titles(nodes, scope.findings)
-    checked = [checked_test(node, scope, time_scale) for node in nodes]
-    return tuple(test for test in checked if test)
+    known = Earlier(later={node.title.text for node in nodes})
+    inside = replace(scope, earlier=known)
+    for node in nodes:
+        known.tests[node.title.text] = checked_test(node, inside, time_scale)
+    return tuple(test for test in known.tests.values() if test)
 
 
 def _no_test(main: Module) -> Diagnostic:

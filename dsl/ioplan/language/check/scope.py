@@ -14,8 +14,22 @@ from ioplan.language.check.parameters import Parameters
 from ioplan.language.errors.collector import Findings
 from ioplan.language.fields import of_kind
 from ioplan.language.foreign_words import answer
-from ioplan.language.plan import Amount, CellValue, Formula, Ref, axes_of
-from ioplan.language.quantity import Kind, Quantity, QuantityError
+from ioplan.language.plan import (
+    Amount,
+    CellValue,
+    Formula,
+    Ref,
+    ShareOf,
+    Test,
+    axes_of,
+)
+from ioplan.language.quantity import (
+    KIND_NAMES,
+    Kind,
+    Quantity,
+    QuantityError,
+    make,
+)
 from ioplan.language.syntax import tree
 
 Made = TypeVar("Made")
@@ -57,6 +71,25 @@ class AxisNames(Value):
     broken: set[str] = fresh(set)
 
 
+class Earlier(Value):
+    """Tests by their titles: those before, None after errors, and the others."""
+
+    tests: dict[str, Test | None] = fresh(dict)
+    later: set[str] = fresh(set)
+
+
+HIGHEST_IOPS = (make("iops", 1), make("iops", 1_000_000))
+"""Between what the IOPS of a test lie that seeks nothing; more than drives have
+means only that the plan's cost is overestimated."""
+
+
+def found_between(test: Test) -> tuple[Quantity, Quantity]:
+    """The least and the most that a test can find."""
+    ends = (test.seek.lowest, test.seek.highest) if test.seek else ()
+    known = [value.quantity for value in ends if value.quantity]
+    return (known[0], known[-1]) if known else HIGHEST_IOPS
+
+
 class Scope(Value):
     """The names that mean something at a place in a plan."""
 
@@ -65,6 +98,8 @@ class Scope(Value):
     axis_names: AxisNames = fresh(AxisNames)
     elsewhere: bool = False
     """In a definition, where of a test's axes only the params are known."""
+    earlier: Earlier | None = None
+    """The tests before this one; None outside of tests."""
 
     @property
     def findings(self) -> Findings:
@@ -83,6 +118,8 @@ class Scope(Value):
         """A quantity, or a reference to the axis that decides it."""
         if atom.kind == "reckoned":
             return self._reckoned(atom)
+        if atom.kind == "share":
+            return self._share(atom)
         if atom.kind != "name":
             return self.parameters.parsed(atom.text, atom.span)
         opened = self.bound_axis(atom.text)
@@ -115,19 +152,65 @@ class Scope(Value):
         made = self.parameters.guarded(atom.span, lambda: self._values(formula))
         return None if made is None else formula
 
+    def _share(self, atom: tree.Atom) -> Amount | None:
+        """`load of "TITLE"`, of a test that comes before."""
+        share = self._operand(atom.parts[0])
+        test = self._earlier(atom)
+        if share is None or test is None:
+            return None
+        text = atom.span.one_line
+        ends = found_between(test)
+        made = ShareOf(
+            share=share, test=test, lowest=ends[0], highest=ends[1], text=text
+        )
+        shares = self.values_of(share)
+        if shares and shares[0].kind != "share":
+            self.findings.error(
+                f"{atom.parts[0].span.one_line} is {KIND_NAMES[shares[0].kind]}, and "
+                f"of what a test found there are shares",
+                atom.parts[0].span,
+                "for example 50%",
+            )
+            return None
+        return made
+
+    def _earlier(self, atom: tree.Atom) -> Test | None:
+        """The test that is named, if it comes before this one."""
+        if self.elsewhere or self.earlier is None:
+            self.findings.error(
+                "what a test has found is known in the steps of later tests only",
+                atom.span,
+                "write it in the run: run oltp, rate 50% of …",
+            )
+            return None
+        title = atom.text
+        if title in self.earlier.tests:
+            return self.earlier.tests[title]
+        if title in self.earlier.later:
+            message = f"the test {title!r} comes later, or is this one"
+            self.findings.error(message, atom.span, "put it before this test")
+        else:
+            near = did_you_mean(title, self.earlier.tests)
+            message = f"there is no test {title!r} before this one{near}"
+            self.findings.error(message, atom.span)
+        return None
+
     def _operand(self, atom: tree.Atom) -> Amount | None:
         """A part of a formula, which may be a field that the test varies."""
         if atom.kind == "name" and atom.text in self.axis_names.fields:
             return Ref(name=atom.text)
         return self.amount(atom)
 
-    def _values(self, formula: Formula) -> tuple[Quantity, ...]:
+    def _values(self, formula: Formula | ShareOf) -> tuple[Quantity, ...]:
         """All that a formula can come to. Raises QuantityError."""
         axes: dict[int, list[AxisName]] = {}
         for name in axes_of(formula):
             known = self.axis_names.names.get(name) or self.axis_names.fields[name]
             axes.setdefault(known.axis, []).append(known)
         rows = [list(_rows(names)) for names in axes.values()]
+        if isinstance(formula, ShareOf):
+            ends = (formula.lowest, formula.highest)
+            rows.append(list(_rows([AxisName(formula.found_name, ends)])))
         cells = (dict(chain.from_iterable(row)) for row in product(*rows))
         return tuple(amount_of(formula, cell) for cell in islice(cells, MOST_JUDGED))
 
@@ -197,7 +280,7 @@ class Scope(Value):
 
     def values_of(self, amount: Amount) -> tuple[Quantity, ...]:
         """All values that an amount can take."""
-        if isinstance(amount, Formula):
+        if isinstance(amount, Formula | ShareOf):
             return self._values(amount)
         if isinstance(amount, Ref):
             names = self.axis_names

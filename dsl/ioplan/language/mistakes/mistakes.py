@@ -10,16 +10,11 @@ from itertools import islice
 
 from ioplan.core.value import Value
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
+from ioplan.language.bind.counterparts import runs_in, shares_of
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.mistakes.kinds import CACHE, FRESH, RATE, UNWRITTEN
 from ioplan.language.mistakes.stored import Parts, Stored
-from ioplan.language.plan import (
-    CheckedPlan,
-    RepeatTemplate,
-    RunTemplate,
-    StepTemplate,
-    Test,
-)
+from ioplan.language.plan import CellValue, CheckedPlan, RunTemplate, Test
 from ioplan.workload import Stream, Workload
 
 MOST_CELLS = 2000
@@ -86,7 +81,7 @@ class _Walk:
         for number, cell in enumerate(islice(_cells(test), MOST_CELLS)):
             if test.after and (not number or test.after.before_each):
                 self._prepare(test)
-            for step in _runs(test.steps):
+            for step in runs_in(test.steps):
                 yield from self._run(test, step, cell)
 
     def _prepare(self, test: Test) -> None:
@@ -97,8 +92,7 @@ class _Walk:
 
     def _run(self, test: Test, step: RunTemplate, cell: Cell) -> Iterator[Mistake]:
         texts = {name: value.text for name, value in cell.items()}
-        if test.seek:  # its highest value may well be out of reach
-            cell = {**cell, test.seek.axis: test.seek.lowest}
+        cell = _at_lowest(test, step, cell)
         workload = workload_of(step.workload, step.override, cell)
         steady = step.rule is not None or test.rounds is not None
         checks = (
@@ -182,13 +176,15 @@ def _cells(test: Test) -> Iterator[Cell]:
     return Matrix(test.axes, test.skip).cells()
 
 
-def _runs(steps: tuple[StepTemplate, ...]) -> Iterator[RunTemplate]:
-    """Each run of a cell, once."""
-    for step in steps:
-        if isinstance(step, RepeatTemplate):
-            yield from _runs(step.steps)
-        elif isinstance(step, RunTemplate):
-            yield step
+def _at_lowest(test: Test, step: RunTemplate, cell: Cell) -> Cell:
+    """What is to be found may well lie below the highest value."""
+    if test.seek:
+        cell = {**cell, test.seek.axis: test.seek.lowest}
+    for _, share in shares_of(step):
+        least = share.lowest
+        value = CellValue(text=least.text, key=least.value, quantity=least)
+        cell = {**cell, share.found_name: value}
+    return cell
 
 
 def _regions(workload: Workload, capacity_bytes: int) -> Iterator[Found]:
