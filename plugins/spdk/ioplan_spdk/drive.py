@@ -22,6 +22,7 @@ from ioplan.job import SECOND_NS, Job
 from ioplan.job_refusal import refusal
 from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan_spdk.bdevperf.kept_process import KeptProcess
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.driver import driver_of
 from ioplan_spdk.fabric import fabric_fault, no_namespace
@@ -37,7 +38,7 @@ NO_DEVICE = -errno.ENODEV
 
 
 class SpdkDrive:
-    """A target. Each run has a process of its own, so memory is new each time.
+    """A target. Each run has devices of its own, so memory is new each time.
 
     bdevperf is asked what a drive is that the kernel does not have.
     """
@@ -48,7 +49,7 @@ class SpdkDrive:
         """Raises TargetError, BackendError."""
         self.spec, self.options = spec, options
         self.folder = Path(request.folder) / "spdk" if request.folder else None
-        self.runs = 0
+        self.runs, self._kept = 0, KeptProcess()
         self.target: Target | None = None
         if spec.kind == "kernel":
             self.target = _kernel(request, options)
@@ -70,9 +71,11 @@ class SpdkDrive:
         if driver.name == "fio":
             return self._plugin(job, driver.reason)
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
-        return SpdkExecution(program_path(self.options), self.options, job, folder)
+        program = program_path(self.options)
+        return SpdkExecution(program, self.options, job, folder, self._kept)
 
     def _plugin(self, job: Job, reason: str) -> PluginExecution:
+        self._kept.close()  # it has hugepages that the plug-in may need
         program, plugin = fitting_fio(self.options)
         files = RunFiles.of(str(self.folder) if self.folder else None, self.runs)
         return PluginExecution(program, plugin, job, self.options, files, reason)
@@ -103,6 +106,7 @@ class SpdkDrive:
 
     def close(self) -> None:
         """Unlock it."""
+        self._kept.close()
         if self.target:
             self.target.close()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job, Result, Started
 from ioplan_spdk.bdevperf.exits import why
+from ioplan_spdk.bdevperf.kept_process import KeptProcess
 from ioplan_spdk.bdevperf.outcome import UnsoundTest
 from ioplan_spdk.bdevperf.script import Script, native, reset_calls, script_of
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
@@ -21,33 +22,33 @@ class SpdkExecution(Closing):
     """A run under way. Iterate once."""
 
     def __init__(
-        self, program: Path, options: SpdkOptions, job: Job, folder: Path | None = None
+        self,
+        program: Path,
+        options: SpdkOptions,
+        job: Job,
+        folder: Path | None = None,
+        kept: KeptProcess | None = None,
     ) -> None:
+        """`kept` may have a process for it, and is given back what is sound."""
         self.cpus = [] if options.mask else list(job.cpus[:1])
         self.options, self.job = options.on_cpus(job.cpus), job
         self.script: Script = script_of(job, options)
         self.session: Session | None = None
-        self.program, self.folder = program, folder
+        self.program, self.folder, self._kept = program, folder, kept
+        self._is_sound = self._is_closed = False
         self.start_error: BdevperfError | None = None
+        self._keep_native()
         try:
-            self.session = self._session()
+            kept = kept or KeptProcess()
+            self.session = kept.take(program, self.options, self.script)
         except BdevperfError as error:
             self.start_error = error
 
-    def _session(self) -> Session:
+    def _keep_native(self) -> None:
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
             text = native(self.job, self.options)
             (self.folder / "native.txt").write_text(text + "\n")
-        script = self.script
-        return Session(
-            self.program,
-            self.options,
-            script.run_on,
-            script.pci,
-            script.extra,
-            self.folder,
-        )
 
     def __iter__(self) -> Iterator[Event]:
         """Events up to Result or Failure; whatever goes wrong is a Failure."""
@@ -63,19 +64,27 @@ class SpdkExecution(Closing):
 
     def stop(self) -> None:
         """SIGTERM: the test ends, and tells what it did."""
-        if self.session:
+        if self.session and not self._is_closed:
             self.session.stop()
 
     def kill(self) -> None:
         """SIGKILL."""
-        if self.session:
+        if self.session and not self._is_closed:
             self.session.stopped = True
             self.session.process.kill()
 
     def close(self) -> None:
-        """Leave no process behind."""
-        if self.session:
-            self.session.close()
+        """Leave no I/O behind, and no process that cannot be kept."""
+        session, was_closed = self.session, self._is_closed
+        self._is_closed = True
+        if session is None or was_closed:
+            return
+        if self.folder:
+            session.keep(self.folder)
+        if self._kept and self._is_sound and not session.stopped:
+            self._kept.give_back(session, self.script)
+        else:
+            session.close()
 
     def _ended(self, session: Session, error: Exception) -> Event:
         """A run that came to no figures."""
@@ -94,11 +103,7 @@ class SpdkExecution(Closing):
         return Failure(cause=getattr(error, "cause", "backend-died"), message=message)
 
     def _run(self, session: Session) -> Iterator[Event]:
-        main = session.connect()
-        side = session.connect()
-        if self.folder:
-            session.hide()
-        side.timeout_s = min(side.timeout_s, self.options.patience_s)
+        main, side = session.clients()
         session.configure(main, self.script.calls)
         yield self._started(main, session)
         interval_ns = self.job.interval_ns
@@ -108,7 +113,9 @@ class SpdkExecution(Closing):
         for call in reset_calls(self.script):
             side.call(call.method, call.params)
         test = TimedTest(session, main, side, self.script, warmup=False)
-        yield from test.run(interval_ns)
+        for event in test.run(interval_ns):
+            self._is_sound = isinstance(event, Result) and session.process.is_running
+            yield event
 
     def _started(self, main: Client, session: Session) -> Started:
         found = main.call("spdk_get_version")

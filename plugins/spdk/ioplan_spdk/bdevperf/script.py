@@ -25,6 +25,13 @@ from ioplan_spdk.target_spec import TargetSpec, target_spec
 LONGEST_S = 7 * 24 * 3600
 """For a run that its bytes end: bdevperf knows seconds only, so it is ended."""
 MIB = 1 << 20
+DELETED_BY = {
+    "bdev_nvme_attach_controller": "bdev_nvme_detach_controller",
+    **{
+        f"bdev_{kind}_create": f"bdev_{kind}_delete"
+        for kind in ("aio", "uring", "malloc", "null", "delay", "passthru")
+    },
+}
 QOS_IOPS = 1000
 """bdevperf's limits are of whole thousands."""
 
@@ -277,6 +284,12 @@ def reset_calls(script: Script) -> list[Call]:
     """Forget what was done before the test, by the examination of the device too."""
     names = dict.fromkeys((*script.probes.values(), script.run_on, script.bdev.name))
     return [Call("bdev_reset_iostat", {"name": n, "mode": "all"}) for n in names]
+
+
+def delete_calls(script: Script) -> list[Call]:
+    """Remove all devices that were made, the upper ones first."""
+    made = (call for call in reversed(script.calls) if call.method in DELETED_BY)
+    return [Call(DELETED_BY[c.method], {"name": c.params["name"]}) for c in made]
 
 
 def statistics_calls(script: Script) -> list[Call]:

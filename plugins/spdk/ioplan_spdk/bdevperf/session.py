@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
+from typing import IO
 
 from ioplan.core.child import OwnedProcess
 from ioplan.core.context import Closing
@@ -74,22 +76,48 @@ class BdevperfError(Exception):
 
 
 class BdevperfProcess(OwnedProcess):
-    """What it prints goes to files in a folder, so that it never waits for a reader."""
+    """What it prints goes to files without a name, so that it never waits for a reader,
+    and no end of this process leaves them behind."""
 
-    def __init__(self, arguments: list[str], folder: Path) -> None:
+    def __init__(self, arguments: list[str]) -> None:
         """Raises OSError when it cannot be started."""
-        self.stdout = folder / "stdout"
-        errors = (folder / "stderr").open("w+b")
-        with self.stdout.open("wb") as out:
-            super().__init__(arguments, stdout=out, errors=errors)
+        self._out = tempfile.TemporaryFile()  # noqa: SIM115, see close
+        self._printed_before = self._errors_before = 0
+        try:
+            super().__init__(arguments, stdout=self._out)
+        except BaseException:
+            self._out.close()
+            raise
+
+    def begin(self) -> None:
+        """A new run: what was printed before is of another."""
+        self._printed_before = os.fstat(self._out.fileno()).st_size
+        self._errors_before = os.fstat(self._errors.fileno()).st_size
 
     def output(self) -> str:
-        """What it printed so far."""
-        return self.stdout.read_text(errors="replace")
+        """What it printed in this run."""
+        return _text(self._out, self._printed_before)
+
+    def error_text(self) -> str:
+        """What it wrote to standard error in this run."""
+        return _text(self._errors, self._errors_before)
 
     def messages(self) -> str:
         """All that it wrote, its errors first."""
         return self.error_text() + self.output()
+
+    def pause(self) -> None:
+        """SIGSTOP: it polls, and would take a CPU from what is measured meanwhile."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """SIGTERM, which one that is paused would not take."""
+        super().stop()
+        self.go_on()
 
     def cpu(self) -> Cpu:
         """CPU time so far; nothing once it is gone."""
@@ -100,6 +128,17 @@ class BdevperfProcess(OwnedProcess):
         user, system = stat.rpartition(")")[2].split()[11:13]
         tick_ns = SECOND_NS // os.sysconf("SC_CLK_TCK")
         return Cpu(user_ns=int(user) * tick_ns, system_ns=int(system) * tick_ns)
+
+    def close(self) -> None:
+        """End it."""
+        super().close()
+        if not self.is_running:
+            self._out.close()
+
+
+def _text(file: IO[bytes], begin: int) -> str:
+    fd = file.fileno()
+    return os.pread(fd, os.fstat(fd).st_size - begin, begin).decode(errors="replace")
 
 
 class Session(Closing):
@@ -112,22 +151,44 @@ class Session(Closing):
         bdev: str,
         pci: str = "",
         extra: tuple[str, ...] = (),
-        folder: Path | None = None,
     ) -> None:
         # A socket's path may have 107 bytes, so it is not in the session's folder.
         self._home = Home()
-        home = self._home.path
-        self.socket, self.options = home / "rpc", options
+        self.socket, self.options = self._home.path / "rpc", options
         self.arguments = command(program, self.socket, options, bdev, pci, extra)
         self._clients: list[Client] = []
         self.stopped, self.deadline_s = False, inf
         try:
-            self.process = BdevperfProcess(self.arguments, folder or home)
+            self.process = BdevperfProcess(self.arguments)
         except OSError as error:
             self._home.close()
             raise BdevperfError(
                 "no-backend", f"cannot start {program}: {error}"
             ) from error
+
+    def clients(self) -> tuple[Client, Client]:
+        """Both connections, for the test and for its statistics. The socket is removed
+        then: no end of this process, however sudden, leaves it behind.
+
+        Raises BdevperfError.
+        """
+        while len(self._clients) < 2:
+            self.connect()
+        self._home.remove()
+        main, side = self._clients
+        side.timeout_s = min(main.timeout_s, self.options.patience_s)
+        return main, side
+
+    def begin(self) -> None:
+        """A new run of a process that was kept."""
+        self.process.go_on()
+        self.process.begin()
+        self.deadline_s = inf
+
+    def keep(self, folder: Path) -> None:
+        """What it printed in this run, beside the run's record."""
+        (folder / "stdout").write_text(self.process.output())
+        (folder / "stderr").write_text(self.process.error_text())
 
     def connect(self) -> Client:
         """A connection, as soon as it answers. Raises BdevperfError."""
@@ -165,11 +226,6 @@ class Session(Closing):
         """SIGTERM. Some hangs ignore it, so it is not waited for without an end."""
         self.deadline_s = min(self.deadline_s, time.monotonic() + self.process.grace_s)
         self.process.stop()
-
-    def hide(self) -> None:
-        """Remove the socket, once all have connected: no end of this process, however
-        sudden, leaves it behind. For a run whose output has a folder of its own."""
-        self._home.remove()
 
     def configure(self, client: Client, calls: tuple[Call, ...]) -> None:
         """Make its devices. Raises BdevperfError with what is wrong with them."""

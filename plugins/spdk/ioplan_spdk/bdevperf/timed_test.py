@@ -99,14 +99,15 @@ class TimedTest:
             self.session.end_test()
 
     def _result(self, outcome: Outcome, cpu: Cpu, over_ns: int) -> Iterator[Event]:
-        """End the process, as only then all that it printed can be read.
-
-        bdevperf's time begins after ours: where its end lies before our last look,
-        the last interval ends with its reply, `over_ns` after the request.
-        """
+        """bdevperf has printed all before it replies. Its time begins after ours: where
+        its end lies before our last look, the last interval ends with its reply,
+        `over_ns` after the request."""
         counters, layer_ns = self.statistics.final()
-        code = self.session.process.end()
-        text = self._printed()
+        text, code = self._printed(), 0
+        is_over = self.session.stopped or self.limit_reached
+        if is_over or (outcome.ios and not (text and text.buckets)):
+            code = self.session.process.end() or 0
+            text = self._printed()
         totals = self.meter.finish(outcome, counters, self._bins(text, counters))
         if code:
             reason = why(code, self.session.process.messages())
