@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.translate import outline_of as of_fio
+from ioplan.importer.fiosynth import outline_of_suite
 from ioplan.importer.outline import PlanOutline
 from ioplan.language.syntax.source import Source, Span
 
@@ -17,7 +18,7 @@ RESULTS = "fio results"
 VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
 SECTION = re.compile(r"^\s*\[", re.MULTILINE)
 JOB_FILES = (".fio", ".job")
-READERS: dict[str, Read] = {"fio": of_fio}
+READERS: dict[str, Read] = {"fio": of_fio, "fiosynth": outline_of_suite}
 """By the tool's name, what makes an outline of its file. Each raises ImportFault."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ioplan.core.value import Value
+from ioplan.core.value import Value, replace
 from ioplan.importer.findings import Findings
 from ioplan.importer.kinds import READERS
 from ioplan.importer.sharing import shortened
@@ -42,11 +42,32 @@ def import_plan(
     outline = shortened(READERS[kind](source, variables, findings))
     found = in_order(findings.found)
     text = plan_text(outline, source.name, _comments(source, found), library)
+    if library:
+        return ImportedPlan(text, found, None)
+    text, impossible = _without_impossible(text, f"{source.name} as a plan")
+    found = [*found, *impossible]
     try:
-        plan = None if library else check(Source(f"{source.name} as a plan", text))
+        return ImportedPlan(
+            text, found, check(Source(f"{source.name} as a plan", text))
+        )
     except PlanError as error:
         return ImportedPlan(text, [*found, *error.diagnostics], None)
-    return ImportedPlan(text, found, plan)
+
+
+def _without_impossible(text: str, name: str) -> tuple[str, list[Diagnostic]]:
+    """Expectations that no run of the plan can decide become comments, and are told."""
+    try:
+        check(Source(name, text))
+    except PlanError as error:
+        lines, told = text.split("\n"), []
+        for one in error.diagnostics:
+            number, _ = one.span.source.position(one.span.start)
+            line = lines[number - 1].strip()
+            if line.startswith("expect "):
+                lines[number - 1] = f"  # cannot be decided: {line}"
+                told.append(replace(one, severity="warning"))
+        return "\n".join(lines), told
+    return text, []
 
 
 def _comments(source: Source, found: list[Diagnostic]) -> tuple[str, ...]:
@@ -55,12 +76,14 @@ def _comments(source: Source, found: list[Diagnostic]) -> tuple[str, ...]:
     name = Path(source.name).name
     if not losses:
         return (f"Imported from {name}.",)
-    shown = [_loss(one) for one in losses[:SHOWN_LOSSES]]
+    shown = [_loss(one, source) for one in losses[:SHOWN_LOSSES]]
     rest = len(losses) - len(shown)
     more = [f"and {rest} more: ioplan import {name} tells them"] if rest else []
     return (f"Imported from {name}; not the same is:", *shown, *more)
 
 
-def _loss(one: Diagnostic) -> str:
+def _loss(one: Diagnostic, source: Source) -> str:
     line, _ = one.span.source.position(one.span.start)
-    return f"- line {line}: {one.message}"
+    own = one.span.source.name == source.name
+    file = "" if own else f"{Path(one.span.source.name).name}, "
+    return f"- {file}line {line}: {one.message}"

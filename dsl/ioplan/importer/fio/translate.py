@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ioplan.core.value import Value
@@ -37,11 +37,20 @@ class ImportedJob(Value):
     target: str
 
 
+Complete = Callable[[list[Section]], list[Section]]
+
+
 def outline_of(
-    source: Source, variables: Mapping[str, str], findings: Findings
+    source: Source,
+    variables: Mapping[str, str],
+    findings: Findings,
+    complete: Complete = lambda sections: sections,
 ) -> PlanOutline:
-    """The plan that a job file asks for. Raises ImportFault."""
-    sections = JobFileReader(variables, findings).read(source)
+    """The plan that a job file asks for. Raises ImportFault.
+
+    A template is made whole by `complete`.
+    """
+    sections = complete(JobFileReader(variables, findings).read(source))
     jobs = jobs_of(sections, findings)
     if not jobs:
         raise ImportFault(

@@ -1,0 +1,129 @@
+"""Suites of FioSynth as plans: templates, values, preconditions, targets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioplan.importer.findings import ImportFault
+from ioplan.importer.kinds import kind_of
+from ioplan.importer.plan_import import ImportedPlan, import_plan
+from ioplan.language.syntax.source import Source
+
+FILL = "[global]\nrw=write\nbs=${BLKSIZE}\nioengine=libaio\niodepth=${DEPTH}\ndirect=1\nloops=2\n"
+SERVE = """[global]
+direct=1
+ioengine=libaio
+norandommap
+time_based
+runtime=${TIME}
+filename=${DEV}
+[reader]
+rw=randread
+bs=${BLKSIZE}
+iodepth=${DEPTH}
+rate_iops=${RRATE},
+size=${SIZE}
+[log]
+rw=write
+bs=128k
+thinktime=${W1THINK}
+thinktime_blocks=32
+"""
+VALUES = {"TIME": "60", "BLKSIZE": "4K", "DEPTH": 10, "RRATE": 3500, "W1THINK": 12800}
+SUITE: dict[str, Any] = {
+    "pre": [
+        {
+            "template": "fill.fio",
+            "alias": "fill",
+            "values": {"BLKSIZE": "1M", "DEPTH": 8},
+        },
+        {"template": "serve.fio", "alias": "warm", "values": VALUES | {"SIZE": "100%"}},
+    ],
+    "def": [
+        {
+            "template": "serve.fio",
+            "alias": "L1",
+            "values": VALUES | {"SIZE": "50%"},
+            "targets": {
+                "latency": {"read": {"P99": 2000, "MAX": 35000}},
+                "throughput": {"write": {"MIN": 40}, "trim": {"MIN": 5}},
+            },
+        }
+    ],
+    "run_cycles": 1,
+    "precondition_cycles": 1,
+    "scale_by_capacity": "Y",
+}
+
+
+def imported(folder: Path, suite: dict[str, Any], **variables: str) -> ImportedPlan:
+    (folder / "jobfiles").mkdir(exist_ok=True)
+    (folder / "wkldsuites").mkdir(exist_ok=True)
+    (folder / "jobfiles" / "fill.fio").write_text(FILL)
+    (folder / "jobfiles" / "serve.fio").write_text(SERVE)
+    source = Source(str(folder / "wkldsuites" / "Acme"), json.dumps(suite, indent=1))
+    assert kind_of(source) == "fiosynth"
+    return import_plan(source, "fiosynth", variables)
+
+
+def test_a_suite_is_a_plan(tmp_path: Path) -> None:
+    made = imported(tmp_path, SUITE)
+    assert made.plan, made.found[-1].render()
+    assert "write sequential 1MiB, qd 8, 2 passes" in made.text
+    assert (
+        "reader = random 4KiB 100/0, qd 10, rate 3_500 iops, region 0%..50%"
+        in made.text
+    )
+    assert "log = sequential 128KiB 0/100, pause 12800us every 32" in made.text
+    for line in (
+        "expect read.p99 <= 2ms",
+        "expect read.max <= 35ms",
+        "expect write.bandwidth >= 40MB/s",
+    ):
+        assert f"  {line}" in made.text
+    assert [test.title for test in made.plan.tests] == ["warm", "L1"]
+
+
+def test_a_target_that_nothing_decides_is_told(tmp_path: Path) -> None:
+    made = imported(tmp_path, SUITE)
+    assert "# cannot be decided: expect trim.bandwidth >= 5MB/s" in made.text
+    assert [one.message for one in made.found] == [
+        "no run of this test has trims to measure"
+    ]
+
+
+def test_values_grow_with_the_capacity(tmp_path: Path) -> None:
+    text = imported(tmp_path, SUITE, CAPACITY_TB="2").text
+    assert "qd 20, rate 7_000 iops" in text and "pause 6400us every 32" in text
+    fixed = imported(tmp_path, SUITE | {"scale_by_capacity": "N"}, CAPACITY_TB="2").text
+    assert "qd 10, rate 3_500 iops" in fixed
+
+
+def test_a_suite_without_preconditions_starts_at_once(tmp_path: Path) -> None:
+    text = imported(tmp_path, SUITE | {"precondition_cycles": 0}).text
+    assert "precondition" not in text and "after" not in text
+
+
+def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+    twice = imported(tmp_path, SUITE | {"def": SUITE["def"] * 2})
+    assert twice.plan and [test.title for test in twice.plan.tests][1:] == [
+        "L1",
+        "L1 (2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suite", "message"),
+    [
+        ('{"def": [}', "this is no JSON"),
+        ('{"def": 3}', "a suite has a list 'def' of workloads"),
+        ('{"def": [{"template": "none.fio"}]}', "no workload of the suite can be said"),
+    ],
+)
+def test_what_is_no_suite(tmp_path: Path, suite: str, message: str) -> None:
+    with pytest.raises(ImportFault, match=message):
+        import_plan(Source(str(tmp_path / "s"), suite), "fiosynth", {})
