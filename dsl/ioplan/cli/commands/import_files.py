@@ -16,6 +16,7 @@ from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio_results.sessions import import_results
 from ioplan.importer.kinds import READERS, RESULTS, kind_of
 from ioplan.importer.plan_import import ImportedPlan, import_plan
+from ioplan.importer.proof.prove import prove as prove_plan
 from ioplan.importer.writer import Library
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
@@ -33,6 +34,7 @@ def import_files(
     suite: str | None,
     settings: list[str],
     force: bool,
+    prove: bool,
     drive: str | None,
     tag: str | None,
     store: Path | None,
@@ -44,11 +46,15 @@ def import_files(
     if RESULTS in kinds:
         return _results(sources, kinds, drive, tag, store)
     variables = {**os.environ, **pairs(settings)}
+    if prove and {*kinds} != {"fio"}:
+        raise UsageError("--prove compares with fio, and is for its job files")
     if suite is None and len(sources) == 1:
-        return _one(sources[0], kinds[0], variables, output, force)
+        code = _one(sources[0], kinds[0], variables, output, force)
+        return max(code, _proven(sources[0], variables)) if prove else code
     if output is None:
         raise UsageError("several files become a folder of plans: name it with -o DIR")
-    return _folder(sources, kinds, variables, output, suite, force)
+    code = _folder(sources, kinds, variables, output, suite, force)
+    return max(code, *(_proven(one, variables) for one in sources)) if prove else code
 
 
 def _named_kind(files: list[Path]) -> tuple[str | None, list[Path]]:
@@ -119,6 +125,18 @@ def _folder(
     if set(codes) == {USAGE}:
         return USAGE
     return LOSSES if any(codes) else HELD
+
+
+def _proven(source: Source, variables: dict[str, str]) -> int:
+    """Tell of each job whether fio makes of the plan what it makes of the job."""
+    try:
+        made = import_plan(source, "fio", variables)
+    except ImportFault:
+        return USAGE
+    proofs = prove_plan(source, made.plan, variables) if made.plan else []
+    for proof in proofs:
+        print_message(f"{'equal' if proof.holds else 'not equal'}: {proof}")
+    return HELD if all(proof.holds for proof in proofs) else LOSSES
 
 
 def _suite_name(text: str) -> str:

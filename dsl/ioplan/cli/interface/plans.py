@@ -83,6 +83,7 @@ PLAN_COMMANDS = (
                 kind="path",
             ),
             option("--suite", "Plans over one library of workloads.", "NAME"),
+            flag("--prove", "Compare with what fio makes of the plan."),
             option(
                 "--set",
                 "A variable of the job file.",

@@ -51,6 +51,20 @@ def outline_of(
     A template is made whole by `complete`.
     """
     sections = complete(JobFileReader(variables, findings).read(source))
+    done = imported_groups(sections, findings)
+    _tell_buffered([one.job for group in done for one in group], findings)
+    tests = tuple(_test(group, findings) for group in done)
+    return PlanOutline(
+        title=_title(source),
+        tests=tests,
+        remarks=(*_targets(done, findings), *_left_to_backend(sections)),
+    )
+
+
+def imported_groups(
+    sections: list[Section], findings: Findings
+) -> list[list[ImportedJob]]:
+    """The jobs that a plan can say, by the runs that they are. Raises ImportFault."""
     jobs = jobs_of(sections, findings)
     if not jobs:
         raise ImportFault(
@@ -62,13 +76,7 @@ def outline_of(
         raise ImportFault(
             "no job of the file can be said as a plan", jobs[0].span, "see the others"
         )
-    _tell_buffered([one.job for group in done for one in group], findings)
-    tests = tuple(_test(group, findings) for group in done)
-    return PlanOutline(
-        title=_title(source),
-        tests=tests,
-        remarks=(*_targets(done, findings), *_left_to_backend(sections)),
-    )
+    return done
 
 
 def _title(source: Source) -> str:

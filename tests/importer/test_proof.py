@@ -1,0 +1,66 @@
+"""A plan that is emitted for fio again asks what the job file asked."""
+
+from __future__ import annotations
+
+import paths
+import pytest
+from command import ioplan
+from fio_jobs import NEEDS_FIO
+
+from ioplan.importer.plan_import import import_plan
+from ioplan.importer.proof import prove as proof
+from ioplan.importer.proof.prove import Proof, prove
+from ioplan.language.syntax.source import Source
+
+GOLDEN = paths.GOLDEN / "import"
+
+
+def proofs(text: str, name: str = "j.fio") -> list[Proof]:
+    source = Source(name, text)
+    made = import_plan(source, "fio", {})
+    assert made.plan
+    return prove(source, made.plan, {})
+
+
+@pytest.fixture
+def _no_fio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof.shutil, "which", lambda name: None)
+
+
+@pytest.mark.usefixtures("_no_fio")
+@pytest.mark.parametrize("name", ["matrix", "streams"])
+def test_what_imports_whole_is_equal(name: str) -> None:
+    found = proofs((GOLDEN / f"{name}.fio").read_text())
+    assert found and all(one.holds for one in found), [*map(str, found)]
+    assert all(one.equal >= 10 and one.ios is None for one in found)
+
+
+@pytest.mark.usefixtures("_no_fio")
+@pytest.mark.parametrize(
+    ("option", "differing"),
+    [
+        ("iodepth=8\nioengine=libaio\nthinktime=5\nthinktime_blocks=4", "thinktime_blocks_type"),
+        ("runtime=30", "time_based"),
+        ("startdelay=5", "startdelay"),
+        ("percentage_random=50", "percentage_random"),
+        ("bs=4k,8k\nrw=randrw\nblockalign=4k,16k", "blockalign"),
+    ],
+)  # fmt: skip
+def test_a_loss_is_a_difference(option: str, differing: str) -> None:
+    text = f"[j]\nrw=randread\ndirect=1\nfilename=/dev/sdb\nnorandommap\n{option}\n"
+    (found,) = proofs(text)
+    assert differing in found.differing
+    assert f"{differing} differs" in str(found)
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_fio_makes_the_same_ios_of_both() -> None:
+    done = ioplan("import", GOLDEN / "clauses.fio", "--prove")
+    told = [line for line in done.err.splitlines() if "equal: " in line]
+    names = {line.split(": ")[1]: line for line in told}
+    for name in ("range", "data", "zeros", "zones", "discard", "parts"):
+        assert names[name].startswith("equal: ")
+        assert "fio makes the same I/Os of both (1000)" in names[name]
+    assert "fio makes other I/Os of both" in names["sizes"]
+    assert done.code == 1
