@@ -84,6 +84,14 @@ def test_dependent_intervals_are_not_believed_as_independent_ones() -> None:
     assert variance > 2 * len(noise) * float(noise.var())
 
 
+def test_seconds_with_few_ios_are_no_deviation() -> None:
+    """As when other programs have the CPU: of few I/Os as small a part is slow."""
+    ios = [100.0, 2_000.0] * 8
+    slow = [0.2 * one for one in ios]
+    assert evidence_of_share(slow, ios, 0.5).below < 1e-6
+    assert evidence_of_ratio(slow, ios, 0.5).below < 1e-6
+
+
 def test_nothing_slow_among_few_is_no_proof() -> None:
     few = evidence_of_share([0.0] * 10, [10.0] * 10, SHARE)
     many = evidence_of_share([0.0] * 10, [100.0] * 10, SHARE)

@@ -1,0 +1,129 @@
+"""A backend whose latencies are scripted, in virtual time: what a seek shall find in it
+is known. `--option target=NAME` is one of `seek_targets`, `--option seed=N` its chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from seek_targets import TARGETS
+
+from ioplan.backends import Availability, Gap, TargetFacts, TargetRequest
+from ioplan.core.context import Closing
+from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started
+from ioplan.measure.histogram import bucket_index
+from ioplan.measure.tally import StreamCountsBuilder
+
+FAST_NS, SLOW_NS = 500_000, 2_000_000
+"""What is not above the limit of 1 ms, and what is."""
+CAPACITY_BYTES = 1 << 30
+
+
+class ScriptedBackend:
+    """Has one rated stream of reads."""
+
+    name = "scripted"
+    virtual_time = True
+    speaks = frozenset(("random", "size", "mix", "qd", "rate", "for", "warmup"))
+
+    def availability(self, options: dict[str, Any]) -> Availability:
+        return Availability(usable=True, version="1")
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        return []
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        return job.model_dump_json()
+
+    def open(self, request: TargetRequest) -> ScriptedDrive:
+        return ScriptedDrive(request.path or "scripted", request.options)
+
+
+class ScriptedDrive:
+    """Nothing is held."""
+
+    def __init__(self, path: str, options: dict[str, Any]) -> None:
+        self.target, _ = TARGETS[options["target"]]
+        self.seed, self.runs = int(options["seed"]), 0
+        self.facts = TargetFacts(
+            path=path,
+            kind="simulated",
+            capacity_bytes=CAPACITY_BYTES,
+            block_bytes=512,
+            identity={"serial": "SCRIPTED"},
+        )
+
+    def start(self, job: Job) -> ScriptedExecution:
+        self.runs += 1
+        rng = np.random.default_rng((self.seed, self.runs))
+        rate = job.streams[0].rate
+        assert rate and rate.iops
+        length_s = job.interval_ns / SECOND_NS
+        return ScriptedExecution(job, self.target.run(rate.iops, rng, length_s))
+
+    def purge(self, *args: Any) -> str:
+        return "nothing to purge"
+
+    def idle(self, pause_ns: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class ScriptedExecution(Closing):
+    """A run: interval after interval, until its time is over or it is stopped."""
+
+    never_waits = True
+
+    def __init__(self, job: Job, intervals: Iterator[tuple[int, int]]) -> None:
+        self.job, self.intervals, self.stopped = job, intervals, False
+
+    def __iter__(self) -> Iterator[Event]:
+        job, t_ns = self.job, 0
+        assert job.run_ns
+        yield Started(mode="scripted")
+        whole = StreamCountsBuilder(job.streams[0].name)
+        while t_ns < job.run_ns and not self.stopped:
+            part = counted(whole.name, *next(self.intervals))
+            whole.merge(part)
+            t_ns += job.interval_ns
+            yield Progress(
+                t_ns=t_ns, interval_ns=job.interval_ns, streams=(part.counts(),)
+            )
+        yield Result(run_ns=t_ns, stopped=self.stopped, streams=(whole.counts(),))
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    kill = close = stop
+
+
+def counted(name: str, above: int, total: int) -> StreamCountsBuilder:
+    """So many I/Os, some of them slow."""
+    made = StreamCountsBuilder(name)
+    found = made.direction("read")
+    for ios, latency_ns in ((total - above, FAST_NS), (above, SLOW_NS)):
+        found.ios += ios
+        found.bytes += ios * 4096
+        found.sum_ns += ios * latency_ns
+        found.sum_sq_ns2 += float(ios * latency_ns**2)
+        found.bins[bucket_index(latency_ns)] += ios
+    found.min_ns = FAST_NS if above < total else SLOW_NS
+    found.max_ns = SLOW_NS if above else FAST_NS
+    return made
+
+
+def install(folder: Path) -> Path:
+    """What a path for modules needs to have it as a backend, as an installed package."""
+    info = folder / "scripted-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: scripted\nVersion: 1\n"
+    )
+    entry = "[ioplan.backends]\nscripted = scripted:ScriptedBackend\n"
+    (info / "entry_points.txt").write_text(entry)
+    return folder
