@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 
 OF_CELLS = ("lines", "bars", "heatmap", "table")
 TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
+SOUGHT = ("found", "found_no")
 FIGURES = ("iops", "bandwidth", "mean", "p99", "p99.9", "max")
 SEPARATE = ("time", "written", "round")
 """Charts over these are of intervals or rounds, not of the figures of cells."""
@@ -44,6 +45,8 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
         for row in rows_of(frame):
             places = [row[key] for key in (*columns, "rounds") if key[0] == "d"]
             places += [row[key] for key in ("scope", "rounds") if key in row]
+            sought = [(row[k], columns[k]["unit"]) for k in SOUGHT if row.get(k)]
+            places += [metric_text(*one) for one in sought]
             units = [(row[key], columns[key]["unit"]) for key in FIGURES]
             texts = [metric_text(*one).removesuffix(" MB/s") for one in units]
             expected = " ".join((*places, *texts))

@@ -15,6 +15,7 @@ from ioplan.records.superseded import current_records
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
+from ioplan.report.charts.probes import probe_pictures
 from ioplan.report.charts.tables import run_frame
 from ioplan.report.document import (
     FAILED,
@@ -110,6 +111,7 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
         headers=tuple(_headers(title, parts)),
         pictures=(
             *pictures(test, found, reader),
+            *probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
             *convergence(found, _preparation_points(prepared)),
         ),
         runs=frame,

@@ -25,6 +25,7 @@ Kind = Literal[
     "histogram",
     "hockey",
     "convergence",
+    "probes",
 ]
 Scale = Literal["linear", "log", "names", "nines"]
 

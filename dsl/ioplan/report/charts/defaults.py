@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import Chart, Test
+from ioplan.language.metric import Metric, parse_metric
+from ioplan.language.plan import Chart, Seek, Test
 from ioplan.report.charts.axis import numbers
 from ioplan.report.points import Point, only_trims
 
 
 def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
     """The charts to draw."""
-    return test.charts if test and test.charts else suggested(points)
+    if test and test.charts:
+        return test.charts
+    if test and test.seek:
+        return with_found(test.seek, points)
+    return suggested(points)
+
+
+def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
+    """What was found in each cell, in place of the IOPS if these were sought; one cell
+    alone is told in a line."""
+    axes, usual = _axes(points), suggested(points)
+    if not axes:
+        return usual
+    found = Metric(name=seek.axis, sought=seek.kind)
+    made = chart(_kind(points, axes[-1]), (), axes[-1:], axes[-2:-1])
+    is_rate = seek.axis.rpartition(".")[2] == "rate"
+    first = made.model_copy(update={"metrics": (found,)})
+    return (first, *(usual[1:] if is_rate else usual))
 
 
 def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
@@ -34,10 +51,15 @@ def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
             chart("percentiles", (p99,), ()),
         )
     by, per = axes[-1:], axes[-2:-1]
-    found = (point.dimensions for point in points)
-    texts = {dimensions[by[0]] for dimensions in found if by[0] in dimensions}
-    kind = "lines" if numbers(texts) else "bars"
+    kind = _kind(points, by[0])
     return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
+
+
+def _kind(points: Sequence[Point], axis: str) -> str:
+    """Lines over numbers, bars over names."""
+    found = (point.dimensions for point in points)
+    texts = {dimensions[axis] for dimensions in found if axis in dimensions}
+    return "lines" if numbers(texts) else "bars"
 
 
 def chart(

@@ -57,15 +57,17 @@ def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
     axes = axes_of(points)
     columns = [
         *dimension_columns(points, axes),
+        *found_columns(points),
         Column("scope", "I/Os"),
         *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in _metrics()),
         Column("rounds", "rounds"),
         Column("runs", "runs", ""),
         STATUS,
     ]
+    has_found = bool(found_columns(points))
     apart = any(len(scopes_of(point.counted)) > 1 for point in points)
     rows = [
-        _row(point, row, axes, reader)
+        _row(point, row, axes, reader, has_found)
         for point in points
         for row in table_rows(point, apart)
     ]
@@ -128,12 +130,35 @@ def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
     ]
 
 
+FOUND, BEYOND_IT = "found", "found_no"
+"""The columns of what a seek found."""
+
+
+def found_columns(points: Sequence[Point]) -> list[Column]:
+    """The sought axis, and the nearest value that was no; none without a seek."""
+    found = (run.found for point in points for run in point.runs if run.found)
+    first = next(found, None)
+    if first is None:
+        return []
+    axis = axis_title(first.axis)
+    return [Column(FOUND, axis, first.unit), Column(BEYOND_IT, "no at", first.unit)]
+
+
+def found_values(point: Point, row: TableRow, has_found: bool) -> list[Value]:
+    """Of a cell, in its first row."""
+    found = point.runs[-1].found if point.runs else None
+    if not has_found or not found or row.direction or row.stream:
+        return [None, None] if has_found else []
+    return [found.value, found.no_at]
+
+
 def _row(
-    point: Point, row: TableRow, axes: list[str], reader: Reader
+    point: Point, row: TableRow, axes: list[str], reader: Reader, has_found: bool
 ) -> tuple[Value, ...]:
     runs = point.counted
     return (
         *dimension_values(point, axes),
+        *found_values(point, row, has_found),
         row.label,
         *(
             None

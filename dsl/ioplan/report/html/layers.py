@@ -17,6 +17,7 @@ from ioplan.report.html.overlays import (
     Spec,
     bands,
     last_part,
+    limit,
     line_color,
     steady_window,
 )
@@ -250,6 +251,16 @@ def _convergence(picture: Picture) -> list[Spec]:
     return [*steady_window(picture), *measured, _hits()]
 
 
+def _probes(picture: Picture) -> list[Spec]:
+    """One curve through all, whatever the answers, and the limit."""
+    plain = {"color": {"value": "#888888"}}
+    curve = {
+        "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.7, "clip": True},
+        "encoding": plain,
+    }
+    return [*limit(picture), curve, *_lines(picture)[1:]]
+
+
 MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
     "lines": _time_lines,
     "bars": _bars,
@@ -261,4 +272,5 @@ MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
     "histogram": _histogram,
     "hockey": _hockey,
     "convergence": _convergence,
+    "probes": _probes,
 }

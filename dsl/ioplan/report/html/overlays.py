@@ -57,6 +57,16 @@ def last_part(picture: Picture) -> list[Spec]:
     return [band, mean]
 
 
+def limit(picture: Picture) -> list[Spec]:
+    """What a seek asks for."""
+    if picture.overlay is None:
+        return []
+    mark = {"type": "rule", "strokeWidth": 2, "strokeDash": [7, 4]}
+    ends = {"x2": {"field": "x2"}, "y": {"field": "limit"}}
+    color = {"color": {"value": LINE_COLORS["limits of the range"]}}
+    return [{"transform": [OVER], "mark": mark, "encoding": {**ends, **color}}]
+
+
 def steady_window(picture: Picture) -> list[Spec]:
     """The range as a band, mean and limits as lines, the fit across."""
     if picture.overlay is None:

@@ -22,7 +22,7 @@ from ioplan.report.many_sessions import many_sessions
 from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = ("units", "rows", "theme", "draw", "hints", "save", "tables", "page")
-WIDE = ("scatter", "bands", "heatmap", "table", "convergence")
+WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
 PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
 OPEN = ("no baseline", NOT_MEASURED)

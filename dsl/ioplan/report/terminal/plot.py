@@ -20,7 +20,7 @@ MARKERS = ascii_lowercase + ascii_uppercase
 """Each curve is drawn with its letter; more curves than letters take several plots."""
 GAP = "   "
 MOST_LABELS = 24
-POINTS = ("scatter",)
+POINTS = ("scatter", "probes")
 FEW_POINTS = 100
 WINDOW = {"mean": "─", "low": "╌", "high": "╌"}
 """Of the last fifth over time: its mean, and the deviation below and above."""
@@ -30,6 +30,8 @@ CONVERGENCE = {
     ("fit", "fit2"): "·",
     ("mean", "mean"): "─",
 }
+LIMIT = {"limit": "─"}
+"""What a seek asks for."""
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
 
 
@@ -140,7 +142,8 @@ def _overlays(
     """From x and y, to x and y, and the sign of the line."""
     for row in part.overlay:
         found = {key: float(v) for key, v in row.items() if isinstance(v, (int, float))}
-        names = {(key, key): sign for key, sign in WINDOW.items()}
+        level = LIMIT if picture.kind == "probes" else WINDOW
+        names = {(key, key): sign for key, sign in level.items()}
         chosen = CONVERGENCE if picture.kind == "convergence" else names
         for (start, end), sign in chosen.items():
             yield found["x"], found[start], found["x2"], found[end], sign

@@ -12,6 +12,7 @@ from ioplan.core.text import fits, line
 from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
+from ioplan.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.report.document import FAILED, STATUS, Column, Frame, Value
 from ioplan.report.sentences import has_all_values
 from ioplan.report.terminal.heatmap import figure_text
@@ -30,6 +31,7 @@ FIGURES = {
     "verified": "verified",
 }
 """Of the columns of `run_frame`, those that have room, under short names."""
+SOUGHT = (FOUND, BEYOND_IT)
 PLACES = ("scope", "rounds")
 
 
@@ -73,7 +75,8 @@ def _run_table(
     places = [*keys[: len(axes)], *(key for key in PLACES if key in keys)]
     for name in (*axes, *places[len(axes) :]):
         table.add_column(line(name), justify="right", overflow="fold")
-    named = {key: name for key, name in FIGURES.items() if key in keys}
+    found = {key: frame.column(key).title for key in SOUGHT if key in keys}
+    named = found | {key: name for key, name in FIGURES.items() if key in keys}
     for name in named.values():
         table.add_column(name, justify="right", no_wrap=True)
     if sparks:
@@ -88,7 +91,13 @@ def _run_table(
 
 def _figures(row: dict[str, Value], columns: Sequence[Column]) -> list[str]:
     """Figures, the first of them with the mark of what failed."""
-    texts = [figure_text(row[column.key], column) for column in columns]
+    texts = [
+        ""
+        if column.key in SOUGHT and row[column.key] is None
+        # a stream's row, or a cell without an end
+        else figure_text(row[column.key], column)
+        for column in columns
+    ]
     status = row.get(STATUS.key, "ok")
     if status == "ok":
         return texts
