@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from generated import check_part
 from paths import ROOT
-from seek_proof import PARTS, file_table, proof, spread_percent, table
+from seek_proof import PARTS, proof, table
 
 DOCUMENT = ROOT / "dsl/seek.md"
 
 
-@pytest.mark.parametrize(("name", "made"), [("proof", table), ("file", file_table)])
+@pytest.mark.parametrize(("name", "made"), [("proof", table)])
 def test_the_document_has_the_tables(
     name: str, made: Callable[[], str], renew: bool
 ) -> None:
@@ -26,8 +26,3 @@ def test_what_is_stated_is_as_true_as_it_says() -> None:
         assert row["held"] >= 0.95 * row["seeks"], row
         assert row["wrong_yes"] <= 0.05 * row["seeks"], row
         assert row["most_probes"] <= row["bound"], row
-
-
-def test_it_spreads_at_most_half_as_much_as_fio() -> None:
-    spread = {row["by"]: spread_percent(row["values"]) for row in proof()["file"]}
-    assert spread["ioplan"] <= spread["fio"] / 2
