@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Result, Started
 from ioplan.workload import Rate
 from ioplan_spdk import SpdkBackend, driver
+from ioplan_spdk import drive as drive_module
 from ioplan_spdk.driver import driver_of
 from ioplan_spdk.options import SpdkOptions
 
@@ -104,7 +106,11 @@ def tree(folder: Path, fio_body: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_one_session_may_need_both(tmp_path: Path) -> None:
+def test_one_session_may_need_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = dict.fromkeys(range(os.cpu_count() or 1), "process 1")
+    monkeypatch.setattr(drive_module, "polled_cpus", lambda: busy)
     fio_body = (
         'case "$1" in --enghelp=*) exit;; esac\n'
         f"cat {Path(__file__).parents[1]}/golden/spdk/fio/malloc_bssplit/out.json"
@@ -116,10 +122,11 @@ def test_one_session_may_need_both(tmp_path: Path) -> None:
     )
     drive = SpdkBackend().open(request)
     told: list[Started] = []
-    for asked in (job(), job(threads=1, run_ns=SECOND_NS // 2)):
+    for asked in (job(cpus=(0,)), job(cpus=(0,), run_ns=SECOND_NS // 2)):
         with drive.start(asked) as execution:
             events = list(execution)
         assert isinstance(events[0], Started) and isinstance(events[-1], Result), events
+        assert "process 1 polls CPU 0" in events[-1].warnings[0]
         told.append(events[0])
     drive.close()
     assert [one.facts["driver"] for one in told] == ["bdevperf", "fio"]

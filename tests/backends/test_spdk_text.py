@@ -18,7 +18,7 @@ from ioplan.measure.tally import no_bins
 from ioplan_spdk.bdevperf.device_statistics import counters
 from ioplan_spdk.bdevperf.exits import CODES, why
 from ioplan_spdk.bdevperf.histogram_text import printed_jobs
-from ioplan_spdk.bdevperf.outcome import UnsoundTest, checked_outcome
+from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
@@ -180,6 +180,8 @@ def test_success_that_is_none() -> None:
     with pytest.raises(UnsoundTest, match="something else"):
         checked_outcome(ended, {"time_in_sec": 2}, ended=False)
     assert checked_outcome(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
+    with pytest.raises(NotBegun):  # seen where it is told to end while it starts
+        checked_outcome({"results": [], "core_count": 0}, {}, ended=True)
 
 
 @pytest.mark.parametrize("code", [c for c in CODES if c > 0] + [136, 139, 137, 7, None])

@@ -29,6 +29,7 @@ from ioplan_spdk.fabric import fabric_fault, no_namespace
 from ioplan_spdk.fio_plugin.execution import PluginExecution
 from ioplan_spdk.fio_plugin.job import fitting_fio
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.polled_cpus import free_first, polled_cpus, shared_warning
 from ioplan_spdk.program import program_path
 from ioplan_spdk.rpc.bdev import Bdev, bdev_of
 from ioplan_spdk.rpc.client import BadReply, RpcError, RpcFault, number
@@ -68,17 +69,22 @@ class SpdkDrive:
         if self.target:
             self.target.check_name()
         self.runs += 1
+        polled = polled_cpus()
+        job = job.model_copy(update={"cpus": free_first(job.cpus, polled)})
         if driver.name == "fio":
-            return self._plugin(job, driver.reason)
+            warning = shared_warning(job.cpus[: job.threads], polled)
+            return self._plugin(job, driver.reason, warning)
+        warning = shared_warning(self.options.on_cpus(job.cpus).core_list, polled)
         folder = self.folder / f"{self.runs:04d}" if self.folder else None
         program = program_path(self.options)
-        return SpdkExecution(program, self.options, job, folder, self._kept)
+        return SpdkExecution(program, self.options, job, folder, self._kept, warning)
 
-    def _plugin(self, job: Job, reason: str) -> PluginExecution:
+    def _plugin(self, job: Job, reason: str, warning: str) -> PluginExecution:
         self._kept.close()  # it has hugepages that the plug-in may need
         program, plugin = fitting_fio(self.options)
         files = RunFiles.of(str(self.folder) if self.folder else None, self.runs)
-        return PluginExecution(program, plugin, job, self.options, files, reason)
+        words = (files, reason, warning)
+        return PluginExecution(program, plugin, job, self.options, *words)
 
     def check(self, job: Job, gaps: list[Gap]) -> None:
         """Raises BackendError for a job that cannot run, before a process is started.

@@ -73,9 +73,9 @@ def _of_both(gaps: list[Gap], others: list[Gap], other: str) -> list[Gap]:
         found = known.get((gap.stream, gap.field))
         if found is None or found.reason == gap.reason:
             return gap
-        return gap.model_copy(
-            update={"reason": f"{gap.reason} ({other}: {found.reason})"}
-        )
+        named = "" if found.reason.startswith(other) else f"{other}: "
+        reason = f"{gap.reason} ({named}{found.reason})"
+        return gap.model_copy(update={"reason": reason})
 
     return [told(gap) for gap in gaps]
 

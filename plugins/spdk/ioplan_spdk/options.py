@@ -10,7 +10,9 @@ from pydantic import Field, ValidationError
 from ioplan.backends import BackendError
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
+from ioplan.telemetry.cpu_facts import listed
 
+MASK = r"^((0x)?[0-9a-fA-F]+|\[\d+(-\d+)?(,\d+(-\d+)?)*\])$"
 DriverName = Literal["bdevperf", "fio"]
 
 
@@ -31,7 +33,7 @@ class SpdkOptions(Model):
     fio: str | None = None
     plugin: str | None = None
     no_huge: bool = False
-    mask: str | None = None
+    mask: str | None = Field(default=None, pattern=MASK)
     memory_mib: int = Field(default=512, ge=64)
     bdev: Literal["aio", "uring"] = "aio"
     block_bytes: Literal[512, 4096] = 512
@@ -43,6 +45,14 @@ class SpdkOptions(Model):
         if self.mask or not cpus:
             return self
         return self.model_copy(update={"mask": hex(1 << cpus[0])})
+
+    @property
+    def core_list(self) -> tuple[int, ...]:
+        """The cores of `cores`, as numbers."""
+        if self.cores.startswith("["):
+            return tuple(listed(self.cores.strip("[]")))
+        bits = int(self.cores, 16)
+        return tuple(core for core in range(bits.bit_length()) if bits >> core & 1)
 
     @property
     def cores(self) -> str:

@@ -9,12 +9,13 @@ from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job, Result, Started
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.kept_process import KeptProcess
-from ioplan_spdk.bdevperf.outcome import UnsoundTest
+from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest
 from ioplan_spdk.bdevperf.script import Script, native, reset_calls, script_of
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.bdevperf.timed_test import TimedTest
 from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.polled_cpus import warned
 from ioplan_spdk.rpc.client import BadReply, Client, RpcFault
 
 
@@ -28,8 +29,11 @@ class SpdkExecution(Closing):
         job: Job,
         folder: Path | None = None,
         kept: KeptProcess | None = None,
+        warning: str = "",
     ) -> None:
-        """`kept` may have a process for it, and is given back what is sound."""
+        """`kept` may have a process for it, and is given back what is sound; `warning`
+        is of the CPUs that it gets, for the Result."""
+        self._warning = warning
         self.cpus = [] if options.mask else list(job.cpus[:1])
         self.options, self.job = options.on_cpus(job.cpus), job
         self.script: Script = script_of(job, options)
@@ -115,7 +119,7 @@ class SpdkExecution(Closing):
         test = TimedTest(session, main, side, self.script, warmup=False)
         for event in test.run(interval_ns):
             self._is_sound = isinstance(event, Result) and session.process.is_running
-            yield event
+            yield warned(event, self._warning)
 
     def _started(self, main: Client, session: Session) -> Started:
         found = main.call("spdk_get_version")
@@ -138,4 +142,4 @@ def _is_its_end(error: Exception) -> bool:
     like one that cannot start."""
     if isinstance(error, BdevperfError):
         return error.cause in ("no-start", "backend-died")
-    return isinstance(error, RpcFault)
+    return isinstance(error, RpcFault | NotBegun)

@@ -25,6 +25,10 @@ class UnsoundTest(Exception):
         self.cause = cause
 
 
+class NotBegun(BadReply):
+    """bdevperf was told to end before it had a job, and so has none to tell of."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The one job's figures. Extremes and mean are of the histogram's buckets."""
@@ -43,6 +47,8 @@ def checked_outcome(reply: Any, request: dict[str, Any], ended: bool) -> Outcome
     Raises BadReply for what is no reply of bdevperf's, UnsoundTest for a bad test.
     """
     results = reply.get("results") if isinstance(reply, dict) else None
+    if ended and results == []:
+        raise NotBegun("perform_tests gave no result")
     if not isinstance(results, list) or len(results) != 1:
         raise BadReply("perform_tests gave no result of exactly one job")
     (job,) = results

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ioplan.job import Failure, Job
+from ioplan.job import Event, Failure, Job
 from ioplan_fio.document import Splitter
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.program import Program
@@ -15,6 +16,7 @@ from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.fio_plugin.faults import explained
 from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
 from ioplan_spdk.options import SpdkOptions
+from ioplan_spdk.polled_cpus import warned
 from ioplan_spdk.target_spec import target_spec
 
 CONFIG = ".spdk.json"
@@ -36,9 +38,11 @@ class PluginExecution(FioExecution):
         options: SpdkOptions,
         files: RunFiles,
         reason: str = "",
+        warning: str = "",
     ) -> None:
-        """`reason` is why bdevperf does not do it, where that was chosen."""
-        self.reason = reason
+        """`reason` is why bdevperf does not do it, where that was chosen; `warning` is
+        of the CPUs that it gets, for the Result."""
+        self.reason, self._warning = reason, warning
         # fio runs in the folder of its files, so that a bare name is enough.
         settings = plugin_settings(job, options, plugin, f"{files.name}{CONFIG}")
         try:
@@ -47,6 +51,11 @@ class PluginExecution(FioExecution):
             files.close()
             raise
         super().__init__(program, job, settings, files)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Events up to Result or Failure."""
+        for event in super().__iter__():
+            yield warned(event, self._warning)
 
     def _failure(
         self, splitter: Splitter, timeline: Timeline, code: int, messages: str
