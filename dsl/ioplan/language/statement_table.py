@@ -164,7 +164,7 @@ STATEMENTS = (
             "`skip when …`": "omits cells; if the condition depends on a param, it may "
             "match none"
         },
-        "skip when ${1:qd} > ${2:64}",
+        "skip when ${1:qd} ${2:>} ${3:64}",
     ),
     Statement(
         "rounds",
@@ -196,7 +196,7 @@ STATEMENTS = (
             "`expect METRIC OP SHARE of METRIC`": "one metric beside another of the "
             "same cell, as `later.iops >= 90% of before.iops`",
         },
-        "expect ${1:p99} < ${2:2ms}",
+        "expect ${1:p99} ${2:<} ${3:2ms}",
     ),
     Statement(
         "chart",

@@ -13,6 +13,7 @@ from ioplan.language.check.steady_clause import BELONGS, ROUNDS_TIMING
 from ioplan.language.check.timing import TIMING
 from ioplan.language.clause_table import Clause
 from ioplan.language.mistakes.kinds import KINDS as MISTAKES
+from ioplan.language.plan import OPERATORS
 from ioplan.language.quantity import UNITS, Kind
 from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.grammar import STATEMENT_WORDS
@@ -73,6 +74,8 @@ def completions(document: Document, offset: int) -> list[Completion]:
         return list(_in_text(written, document, offset))
     clauses, statements = _keywords(place, wanted(place).axis)
     found = [*_values(place, document), *_names(place, document), *clauses]
+    if "OPERATOR" in place.accepted:
+        found += [Completion(one, "operator", one) for one in OPERATORS]
     if after := place.after_comma():
         words = _first(_meant(place, list(place.keywords(after))))
         found += [made for word in words for made in _keyword(word, comma=True)]
@@ -238,14 +241,19 @@ def _values(place: Place, document: Document) -> Iterator[Completion]:
 
 
 def _head_kinds(place: Place) -> tuple[Kind, ...]:
-    """Of what may stand without a keyword."""
-    if "COMMA" in place.accepted or "READ_SIZES" in place.accepted:
-        said = place.item[: place.start - place.item_start]
-        row = said[said.rfind("\n") + 1 :]
-        sized = bool(re.search(r"\d\s*[KMGT]?i?B\b|\bsizes\b", row))
-        mixed = bool(re.search(r"\d\s*/\s*\d", row))
-        return (*(() if sized else ("size",)), *(() if mixed else ("mix",)))
-    return ()
+    """Of what may stand without a keyword: a size, a mix, and how many passes."""
+    if not {"COMMA", "READ_SIZES"} & place.accepted:
+        return ()
+    said = statement_at(place).texts
+    row = place.item[: place.start - place.item_start].rpartition("\n")[2]
+    kinds: list[Kind] = []
+    if said[-1:] == [","] and "passes" in TAKEN.get(said[0], ()):
+        kinds.append("passes")
+    if not re.search(r"\d\s*[KMGT]?i?B\b|\bsizes\b", row):
+        kinds.append("size")
+    if not re.search(r"\d\s*/\s*\d", row) and said[:1] != ["write"]:
+        kinds.append("mix")
+    return tuple(kinds)
 
 
 def _quantities(kinds: tuple[Kind, ...], place: Place) -> Iterator[Completion]:

@@ -13,7 +13,7 @@ from ioplan.core.value import Value, fresh
 from ioplan.language import clause_table, statement_table
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.metric import MetricError, parse_metric
-from ioplan.language.quantity import Kind, QuantityError, parse
+from ioplan.language.quantity import EXAMPLES, Kind, QuantityError, parse
 from ioplan.language.syntax.lalr import Token
 from ioplan.lsp.place import Place
 
@@ -105,7 +105,8 @@ def _in_statement(said: Statement, texts: list[str]) -> Wanted:
     if last == "=" and said.block == "workload":
         return Wanted(("workload",))
     if last == "=":
-        return Wanted(axis=texts[-2])
+        own = opener == "param"  # what it will be is not known
+        return Wanted(kinds=tuple(EXAMPLES)) if own else Wanted(axis=texts[-2])
     return _clause(texts)
 
 

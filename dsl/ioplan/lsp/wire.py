@@ -43,6 +43,7 @@ COMPLETIONS = {
     "file": lsp.CompletionItemKind.File,
     "axis": lsp.CompletionItemKind.Variable,
     "field": lsp.CompletionItemKind.Field,
+    "operator": lsp.CompletionItemKind.Operator,
 }
 
 
@@ -117,7 +118,8 @@ def completion(
 ) -> lsp.CompletionItem:
     """A proposal; `word` are the ends of what it replaces, and where a comma goes."""
     start, offset, comma = word
-    text = _snippet(one.template) if snippets else one.text
+    plain = one.text.split("\n", maxsplit=1)[0]  # a block is an editor's to fill in
+    text = _snippet(one.template) if snippets else plain
     return lsp.CompletionItem(
         label=one.label,
         kind=COMPLETIONS.get(one.sort, lsp.CompletionItemKind.Text),
