@@ -107,7 +107,8 @@ def test_each_clause_runs(
     assert done.code == 0, done.err + done.out[-1500:]
     _, record = [line["record"] for line in done.of("record")]
     assert record["status"] == "ok" and record["total"]["ios"] > 0
-    assert record["warnings"] == [] or backend == "io_uring", record["warnings"]
+    own = [one for one in record["warnings"] if "another session" not in one]
+    assert own == [] or backend == "io_uring", own
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

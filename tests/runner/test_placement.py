@@ -11,6 +11,7 @@ from command import ioplan, plan_file
 from made_machine import DISK, PCI, nvme, put
 
 from ioplan.backends import BackendError, TargetFacts, find
+from ioplan.core.cpu_claims import CpuClaims
 from ioplan.job import Job, JobStream
 from ioplan.runner.placement import Placement, chosen_cpus, node_of, placement_of
 from ioplan.telemetry.procfs import Tree
@@ -76,20 +77,39 @@ def test_a_drive_that_the_kernel_does_not_have_is_found_on_the_bus(
 
 
 def test_ioplan_keeps_off_the_cpus_of_the_run_while_others_are_left() -> None:
-    by_node = Placement((7, 6, 5, 4, 3, 2, 1, 0), ALL)
-    assert by_node.own_cpus(job_of(2)) == ALL - {7, 6}
-    assert by_node.own_cpus(job_of(8)) == ALL
+    cpus = (7, 6, 5, 4, 3, 2, 1, 0)
+    by_node = Placement(cpus, ALL)
+    assert by_node.own_cpus(job_of(2, cpus=cpus)) == ALL - {7, 6}
+    assert by_node.own_cpus(job_of(8, cpus=cpus)) == ALL
     named = Placement((2, 3), ALL)
-    assert named.own_cpus(job_of(1)) == ALL - {2, 3}
+    assert named.own_cpus(job_of(1, cpus=(2, 3))) == ALL - {2, 3}
 
 
 def test_it_comes_back_when_the_run_is_over() -> None:
     allowed = frozenset(HERE)
-    cpus = tuple(reversed(HERE))
-    with Placement(cpus, allowed).apart_from(job_of(1)):
+    with Placement(tuple(HERE), allowed).placed(job_of(1)) as (job, _):
         meanwhile = os.sched_getaffinity(0)
-    assert meanwhile == (allowed - {cpus[0]} or allowed)
+    assert meanwhile == (allowed - {job.cpus[0]} or allowed)
     assert os.sched_getaffinity(0) == allowed
+
+
+def test_two_sessions_take_other_cpus_while_there_are_enough() -> None:
+    cpus = (9002, 9001, 9000)  # of no machine, and so of no other test
+    with CpuClaims(cpus, 1) as first, CpuClaims(cpus, 2) as second:
+        assert first.order == cpus and second.order == (9001, 9000, 9002)
+        assert not (first.shared or second.shared)
+        with CpuClaims(cpus, 1) as third:
+            assert third.order == cpus and third.shared == (9002,)
+    with CpuClaims(cpus, 3) as later:
+        assert later.order == cpus and not later.shared
+
+
+def test_a_cpu_that_another_session_uses_is_named() -> None:
+    allowed = frozenset(HERE)
+    with CpuClaims([9003], 1), Placement((9003,), allowed).placed(job_of(1)) as placed:
+        (warning,) = placed.warnings
+    assert "another session of ioplan used CPU 9003" in warning
+    assert placed.job.cpus == (9003,)
 
 
 def test_a_backend_that_takes_no_cpus_is_given_none() -> None:

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ioplan.backends import Backend, BackendError, TargetFacts
+from ioplan.core.cpu_claims import CpuClaims
 from ioplan.core.value import Value
 from ioplan.job import Job
 from ioplan.telemetry.cpu_facts import NODE, listed
@@ -24,6 +26,13 @@ PCI_ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b", re.I
 TASKS = Path("/proc/self/task")
 
 
+class PlacedJob(NamedTuple):
+    """A job with its CPUs, and what is to be said of them."""
+
+    job: Job
+    warnings: tuple[str, ...] = ()
+
+
 class Placement(Value):
     """`cpus` are for the I/O, the best first; `allowed` are the process's own.
 
@@ -33,22 +42,35 @@ class Placement(Value):
     cpus: tuple[int, ...] = ()
     allowed: frozenset[int] = frozenset()
 
+    @contextmanager
+    def placed(self, job: Job) -> Iterator[PlacedJob]:
+        """The job on CPUs that no other session has, where there are enough.
+
+        ioplan, and what it starts, keeps off them meanwhile.
+        """
+        if not self.cpus:
+            yield PlacedJob(job)
+            return
+        with CpuClaims(self.cpus, job.threads) as claims:
+            job = job.model_copy(update={"cpus": claims.order})
+            _move(self.own_cpus(job))
+            try:
+                yield PlacedJob(job, tuple(map(_shared, claims.shared)))
+            finally:
+                _move(self.allowed)
+
     def own_cpus(self, job: Job) -> frozenset[int]:
         """What is left for ioplan while a job runs; all, where nothing is left."""
         unnamed = self.allowed.difference(self.cpus)
-        unused = self.allowed.difference(self.cpus[: job.threads])
+        unused = self.allowed.difference(job.cpus[: job.threads])
         return unnamed or unused or self.allowed
 
-    @contextmanager
-    def apart_from(self, job: Job) -> Iterator[None]:
-        """Keep ioplan, and what it starts, off the CPUs of a job while that runs."""
-        if self.cpus:
-            _move(self.own_cpus(job))
-        try:
-            yield
-        finally:
-            if self.cpus:
-                _move(self.allowed)
+
+def _shared(cpu: int) -> str:
+    return (
+        f"another session of ioplan used CPU {cpu}, too; run them one after the other, "
+        f"or give each its own by `cpus` in the lab"
+    )
 
 
 def _move(cpus: frozenset[int]) -> None:

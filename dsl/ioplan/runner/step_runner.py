@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from ioplan.core.error_kinds import Cause
+from ioplan.core.value import replace
 from ioplan.job import Job
 from ioplan.language.plan import PurgeStep, RestStep, WriteStep
 from ioplan.measure.steady_state import SteadyWatch, steady_watch
@@ -63,28 +64,26 @@ class StepRunner:
     def measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
-        job = self._placed(run_job(run, self.drive.facts, read_only))
+        job = run_job(run, self.drive.facts, read_only)
         watch = steady_watch(run.template.rule, run.every_ns, job, self.observer.steady)
-        outcome = self._execute(job, watch)
+        job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
         return self._with_steady(record, watch, run.test.title), outcome
 
     def probe(self, run: Run, probed: Probed) -> tuple[RunRecord, RunOutcome]:
         """A run of a seek, which ends once it is decided, and its record."""
         read_only = not self.context.summary.writes
-        job = self._placed(run_job(run, self.drive.facts, read_only))
+        job = run_job(run, self.drive.facts, read_only)
         watch = DecisionWatch(run, job)
-        outcome = self._execute(job, watch)
+        job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
         if record.status == "ok":
             probed = watch.decided(probed)
         asked = record.asked.model_copy(update={"kind": "probe", "seek": probed})
         return record.model_copy(update={"asked": asked}), outcome
 
-    def _placed(self, job: Job) -> Job:
-        return job.model_copy(update={"cpus": self.context.placement.cpus})
-
-    def _execute(self, job: Job, watch: RunWatch | None) -> RunOutcome:
+    def _execute(self, job: Job, watch: RunWatch | None) -> tuple[Job, RunOutcome]:
+        """The run, and the job as it was placed."""
         try:
             self.stamps.before(job, self.drive)
         except OSError as error:
@@ -92,10 +91,11 @@ class StepRunner:
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
         reporter = ProgressReporter(job, self.observer, watch)
         limits, instruments = self.context.limits, self.instruments
-        with self.context.placement.apart_from(job):
-            return execute(
-                self.drive, job, self.interrupt, reporter, limits, instruments
+        with self.context.placement.placed(job) as (placed, warnings):
+            outcome = execute(
+                self.drive, placed, self.interrupt, reporter, limits, instruments
             )
+        return placed, replace(outcome, warnings=(*outcome.warnings, *warnings))
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -126,9 +126,9 @@ class StepRunner:
         self._wait(lambda: self.drive.idle(pause_ns))
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
-        job = self._placed(write_job(step, self.drive.facts))
+        job = write_job(step, self.drive.facts)
         watch = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
-        outcome = self._execute(job, watch)
+        job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
         judged = self._with_steady(record, watch, prepare.state.name)
         self.store(judged, outcome.detail)

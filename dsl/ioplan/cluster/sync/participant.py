@@ -124,11 +124,7 @@ class Participant:
     # ---- a run
 
     def _start(self, message: Message) -> None:
-        change = {
-            "target": self.drive.facts.path,
-            "await_start": True,
-            "cpus": self.placement.cpus,
-        }
+        change = {"target": self.drive.facts.path, "await_start": True}
         job = Job.model_validate(message["job"]).model_copy(update=change)
         self.watchdog, self.stopped = None, False
         self.runs += 1
@@ -136,9 +132,10 @@ class Participant:
 
     def _run(self, job: Job) -> None:
         watched = self.watched = InstrumentedRun(self.instruments, job)
+        shared: tuple[str, ...] = ()
         try:
-            with self.placement.apart_from(job), watched:
-                for event in self._events(job):
+            with self.placement.placed(job) as (placed, shared), watched:
+                for event in self._events(placed):
                     if not isinstance(event, Started):
                         watched.on_event(event)
                     self._send_event(event)
@@ -149,7 +146,7 @@ class Participant:
         gathered = watched.telemetry
         telemetry = gathered.means and gathered.means.model_dump(mode="json")
         self.watchdog = self.execution = None
-        self.send("over", telemetry=telemetry, warnings=gathered.warnings)
+        self.send("over", telemetry=telemetry, warnings=(*gathered.warnings, *shared))
 
     def _go(self, at_ns: int) -> None:
         """The instruments start with the I/O, too."""
