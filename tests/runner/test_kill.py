@@ -104,7 +104,8 @@ def what(record: RunRecord) -> tuple[object, ...]:
     asked = record.asked
     judged = tuple((one.expectation, one.outcome) for one in record.verdicts)
     cell = tuple(sorted(asked.cell.items()))
-    place = (asked.test, cell, asked.step, asked.round, asked.iteration)
+    probe = (asked.seek.number, asked.seek.decision) if asked.seek else ()
+    place = (asked.test, cell, asked.step, asked.round, asked.iteration, probe)
     return (
         *place,
         record.run_id,
@@ -117,7 +118,7 @@ def finished(store: Path) -> Counter[tuple[object, ...]]:
     """The finished runs of the last session, each with how often it is there."""
     with Store.open(store) as opened:
         records = opened.records(opened.session("last").id)
-        done = (r for r in records if r.status == "ok" and r.asked.kind == "run")
+        done = (r for r in records if r.status == "ok" and r.asked.kind != "prepare")
         return Counter(map(what, done))
 
 

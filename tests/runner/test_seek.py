@@ -41,21 +41,15 @@ def by_depth(iops: int, fails: int = 0, most: int = 10_000) -> Script:
             yield Failure(cause="device-error", message="broke")
             return
         job, rate = run.job, min(most, iops * run.job.streams[0].qd)
-        ios, done = round(rate * job.interval_ns / 1e9), 0
-        for number in range(1, (job.run_ns or 0) // job.interval_ns + 1):
-            if run.stopped:
-                break
-            done = number
-            yield Progress(
-                t_ns=number * job.interval_ns,
-                interval_ns=job.interval_ns,
-                streams=(part(ios),),
-            )
-        yield Result(
-            run_ns=done * job.interval_ns,
-            stopped=run.stopped,
-            streams=(part(done * ios),),
-        )
+        assert job.run_ns
+        done_ns = total = 0
+        while done_ns < job.run_ns and not run.stopped:
+            part_ns = min(job.interval_ns, job.run_ns - done_ns)
+            ios, done_ns = round(rate * part_ns / 1e9), done_ns + part_ns
+            total += ios
+            streams = (part(ios),)
+            yield Progress(t_ns=done_ns, interval_ns=part_ns, streams=streams)
+        yield Result(run_ns=done_ns, stopped=run.stopped, streams=(part(total),))
 
     return script
 

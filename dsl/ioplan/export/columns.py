@@ -48,9 +48,18 @@ PLACE: Columns = {
     "backend": str,
     "started_at": str,
     "run_s": float,
+    "step_name": str,
+    "seek_phase": str,
+    "seek_number": int,
+    "seek_decision": str,
+    "found_axis": str,
+    "found_value": float,
+    "found_no_at": float,
+    "found_confirmed": bool,
 }
 """Of rounds, `in_window` says whether the figures of reports are of this one too; a
-run that `resume` did once more is `current` only the last time."""
+run that `resume` did once more is `current` only the last time. Of a seek, `seek_…` is
+of its probes, and `found_…` of what stands for all of them, in the axis' base unit."""
 FIGURES: Columns = {
     "scope": str,
     "stream": str,
@@ -134,9 +143,25 @@ def _place(record: RunRecord, counted: Counted) -> Row:
         **{name: getattr(record, name) for name in names},
         **{name: getattr(asked, name) for name in asked_names},
         **counted.row(record),
+        **_seek(record),
         "backend": record.backend.name,
         **{f"cell.{axis}": value for axis, value in asked.cell.items()},
     }
+
+
+def _seek(record: RunRecord) -> Row:
+    """What a run is to a seek, and the name of its step, where there is any."""
+    probed, found, row = record.asked.seek, record.found, Row()
+    if record.asked.name:
+        row["step_name"] = record.asked.name
+    if probed:
+        row |= {"seek_phase": probed.phase, "seek_number": probed.number}
+        row["seek_decision"] = probed.decision
+    if found:
+        row |= {"found_axis": found.axis, "found_confirmed": found.confirmed}
+        known = {"found_value": found.value, "found_no_at": found.no_at}
+        row |= {name: value for name, value in known.items() if value is not None}
+    return row
 
 
 def _figures(scope: str, result: DirectionResult) -> Row:

@@ -9,6 +9,7 @@ from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
+from ioplan.seek.decide import INTERVALS
 from ioplan.seek.search import Probe
 from ioplan.workload import Stream, Workload
 
@@ -64,7 +65,8 @@ def _interval(step: Run) -> int:
     if step.every_ns:
         return subinterval_of(step.every_ns)
     if step.probing:
-        return max(MIN_INTERVAL_NS, interval_of(step.probing.least_ns // 3))
+        part_ns = -(-step.probing.least_ns // INTERVALS)
+        return max(MIN_INTERVAL_NS, min(SECOND_NS, part_ns))
     return interval_of(step.length.run_ns)
 
 

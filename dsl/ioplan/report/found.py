@@ -20,6 +20,13 @@ def probe_words(record: RunRecord) -> str:
     return f"{probed.phase}: {how or record.status}{why}"
 
 
+def found_at(record: RunRecord) -> str:
+    """The same with the cell that it was found in."""
+    cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+    text = found_line(record.found) if record.found else ""
+    return f"{cell}: {text}" if cell else text
+
+
 def found_line(found: Found) -> str:
     """`qd = 24: yes at 24, no at 25, confirmed; 9 probes`."""
     if found.value is None:

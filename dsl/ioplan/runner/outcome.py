@@ -22,6 +22,12 @@ class StuckRun(RunFailed):
     kind = Cause.STUCK
 
 
+class NothingFound(RunFailed):
+    """A run takes a share of what was not found: it is left out, and others go on."""
+
+    kind = Cause.NOTHING_FOUND
+
+
 class PreparationFailed(RunFailed):
     """A state was not reached, so nothing can be measured in it."""
 

@@ -26,7 +26,13 @@ from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, now
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.expectations import ExpectationTracker
-from ioplan.runner.outcome import PreparationFailed, RunFailed, SessionOutcome, StuckRun
+from ioplan.runner.outcome import (
+    NothingFound,
+    PreparationFailed,
+    RunFailed,
+    SessionOutcome,
+    StuckRun,
+)
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.rounds import RoundTracker
 from ioplan.runner.seek.cell_seek import NO_DETAIL, CellSeek, Neighbours, probed
@@ -146,6 +152,9 @@ class SessionRunner:
             self._run_step(step)
         except StuckRun:
             raise
+        except NothingFound as error:  # nothing was done to the target
+            self.outcome.fail(error)
+            self.observer.note(f"left out: {error}")
         except RunFailed as error:
             if self.context.on_failure == "stop":
                 raise

@@ -154,7 +154,7 @@ class StepRunner:
             except ReserveUsedError:
                 self.outcome.runs += 1
                 raise
-        self.outcome.runs += 1
+        self.outcome.runs += record.found is None  # that is no run of its own
         self.observer.record(record)
         self.report(record, record.verdicts)
         if record.status == "failed":

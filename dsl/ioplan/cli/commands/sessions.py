@@ -132,10 +132,11 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
         plan = _only(test, plan)
         if not records and not (plan and plan.tests):
             raise _no_test(store, session, test)
-    spent_s = sum(record.run_s for record in records)
+    done = [record for record in records if not record.found]
+    spent_s = sum(record.run_s for record in done)
     console.print(
         f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
-        f"{len(records)} runs, {time_text(spent_s)} measured; session {session.id}",
+        f"{len(done)} runs, {time_text(spent_s)} measured; session {session.id}",
         markup=False,
         soft_wrap=True,
     )

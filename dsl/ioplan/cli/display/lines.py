@@ -10,7 +10,7 @@ from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
 from ioplan.records.scopes import labels_of, results_of
 from ioplan.records.session import Session
-from ioplan.report.found import found_line, probe_words
+from ioplan.report.found import found_at, probe_words
 from ioplan.report.judgements import verdict_line
 from ioplan.report.sentences import (
     latencies,
@@ -72,8 +72,7 @@ class Lines(SessionObserver):
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
         if record.found:
-            what = f"{cell} " if cell else ""
-            self.say(f"       {what}{found_line(record.found)}")
+            self.say(f"       {found_at(record)}")
             return
         shown, what = main_result(record)
         how = f"  {probe_words(record)}" if record.asked.seek else ""

@@ -16,6 +16,7 @@ from ioplan.records.superseded import current_records
 from ioplan.report.build import session_sections
 from ioplan.report.charts.tables import axes_of, table_rows
 from ioplan.report.document import Section
+from ioplan.report.found import found_at
 from ioplan.report.judgements import verdict_lines
 from ioplan.report.points import Point
 from ioplan.report.sentences import (
@@ -79,6 +80,7 @@ def _test(test: _Test) -> Iterator[RenderableType]:
             yield line(prepare_line(record), style="dim")
     if test.section.runs.rows:
         yield from _table(test)
+    yield from (line(found_at(run), style="dim") for run in test.runs if run.found)
     yield from _steady(test.runs)
     for remark in test.section.remarks:
         yield line(remark.text, style=STYLES.get(remark.outcome, ""))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from ioplan.core.error_kinds import Cause
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.plan import CellValue
 from ioplan.language.quantity import Quantity, make
 from ioplan.planner.steps import Needed, Run
 from ioplan.records.record import RunRecord
-from ioplan.runner.outcome import RunFailed
+from ioplan.runner.outcome import NothingFound
 
 
 class FoundValues:
@@ -26,7 +25,7 @@ class FoundValues:
             self.records[record.asked.test].append(record)
 
     def bound(self, run: Run) -> Run:
-        """The run with what it needs to know. Raises RunFailed if nobody knows it."""
+        """The run with what it needs to know. Raises NothingFound."""
         if not run.needs:
             return run
         cell = dict(run.cell)
@@ -50,10 +49,9 @@ class FoundValues:
         if values:
             return make(kind, max(values))
         where = " ".join(f"{name}={text}" for name, text in at.items())
-        raise RunFailed(
+        raise NothingFound(
             f"{run.test.title}: {run}: {test.title!r} has found nothing"
-            f"{' where ' if where else ''}{where}",
-            Cause.NOTHING_FOUND,
+            f"{' where ' if where else ''}{where}"
         )
 
 
