@@ -223,6 +223,17 @@ def test_a_real_run() -> None:
 
 @pytest.mark.slow
 @real
+def test_real_healthy_runs_are_not_ended() -> None:
+    """Of four threads, and of two streams, some in a hundred were: a report counts the
+    bytes of a thread before its latencies."""
+    often = SECOND_NS // 20
+    for wanted in (job(threads=4, interval_ns=often), two_streams(job())) * 3:
+        last = events(FIO, wanted.model_copy(update={"interval_ns": often}))[-1]
+        assert isinstance(last, Result) and not last.stopped, last
+
+
+@pytest.mark.slow
+@real
 def test_real_latencies_streams_and_trims() -> None:
     delay = two_streams(job("delay:64MiB:1000:1000:3000:3000", run_ns=SECOND_NS // 2))
     result = events(FIO, delay)[-1]

@@ -44,11 +44,11 @@ class SpdkBackend:
         """Usable where its program runs; without hugepages, only for trying out."""
         try:
             chosen = parse_options(options)
-            found = VERSIONS[chosen.driver](chosen)
+            found, lacks = VERSIONS[chosen.driver](chosen)
         except BackendError as error:
             return Availability(usable=False, reason=str(error))
         missing = "" if chosen.no_huge else no_hugepages()
-        return Availability(usable=not missing, version=found, reason=missing)
+        return Availability(usable=not missing, version=found, reason=missing or lacks)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """What the program that would do it cannot express exactly."""
@@ -92,25 +92,27 @@ class SpdkBackend:
         return SpdkDrive(target, request, options)
 
 
-def _bdevperf(options: SpdkOptions) -> str:
-    return version(program_path(options))
+def _bdevperf(options: SpdkOptions) -> tuple[str, str]:
+    """Its version; and what is lacking beside it, nothing."""
+    return version(program_path(options)), ""
 
 
-def _plugin(options: SpdkOptions) -> str:
-    return f"fio {fitting_fio(options)[0].version_text}"
+def _plugin(options: SpdkOptions) -> tuple[str, str]:
+    return f"fio {fitting_fio(options)[0].version_text}", ""
 
 
-def _either(options: SpdkOptions) -> str:
-    """The versions of what is here. Raises BackendError where that is nothing."""
+def _either(options: SpdkOptions) -> tuple[str, str]:
+    """The versions of what is here, and why the other is not. Raises BackendError where
+    neither is."""
     found, faults = [], []
-    for version_of in (_bdevperf, _plugin):
+    for name, version_of in (("bdevperf", _bdevperf), (PLUGIN, _plugin)):
         try:
-            found.append(version_of(options))
+            found.append(version_of(options)[0])
         except BackendError as error:
-            faults.append(str(error))
+            faults.append(f"without {name}: {error}")
     if not found:
-        raise BackendError("; ".join(dict.fromkeys(faults)))
-    return ", ".join(found)
+        raise BackendError("; ".join(faults))
+    return ", ".join(found), "; ".join(faults)
 
 
 VERSIONS = {"bdevperf": _bdevperf, "fio": _plugin, "auto": _either}
