@@ -81,8 +81,11 @@ def test_what_neither_does_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bdevperf verifies" in gap.reason and "SPDK's fio plug-in: fio" in gap.reason
     asked = job(DRIVE, verify=True, read_percent=0)
     assert driver_of(asked, SpdkOptions()).name == "fio"  # which has the random data
-    paced = job(rate=Rate(iops=1000), run_ns=SECOND_NS)
-    assert driver_of(paced, SpdkOptions()).name == "bdevperf"  # as near as it comes
+    paced = driver_of(job(rate=Rate(iops=1500)), SpdkOptions())
+    assert paced.name == "fio"  # bdevperf would do up to 2000
+    assert "bdevperf is a closed loop" in paced.gaps[0].reason
+    percents = driver_of(job(read_percent=66.6), SpdkOptions())
+    assert percents.name == "bdevperf"  # neither has tenths
 
 
 def test_a_device_that_is_only_read_is_not_given_to_the_plugin(
