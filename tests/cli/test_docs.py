@@ -25,8 +25,17 @@ def squeezed(text: str) -> str:
 
 
 def test_the_plan_in_the_readme_is_the_demo() -> None:
-    (shown,) = blocks("ioplan")
+    shown, _ = blocks("ioplan")
     assert shown == (ROOT / "examples/demo.ioplan").read_text()
+
+
+def test_the_import_in_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = plan_file(tmp_path, blocks("ini")[0], "rand.fio")
+    done = ioplan("import", job.name)
+    assert (done.code, done.out) == (0, blocks("ioplan")[1])
 
 
 def test_the_run_in_the_readme_is_what_sim_gives(
