@@ -20,7 +20,8 @@ PurgeMethod = Literal["discard", "format", "sanitize", "zeros"]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 DEVICE = "{device}"
 Positive = Annotated[StrictInt, Field(ge=1)]
-CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
+CPUS = r"\d{1,4}(-\d{1,4})?"
+CpuList = Annotated[str, StringConstraints(pattern=rf"^{CPUS}(,{CPUS})*$")]
 """CPUs as the kernel writes them, such as `2-5,8`."""
 
 NAMING = ("path", "serial", "wwid", "backing_file")

@@ -108,6 +108,7 @@ purge = { command = ["erase", "/dev/sda"] }
 [targets.c]
 serial = "3"
 purge = 5
+cpus = "all"
 """
     with pytest.raises(LabError) as caught:
         read_lab(lab_file(tmp_path, text))
@@ -116,6 +117,8 @@ purge = 5
         "3: targets.a: it names a host twice; name each once",
         "8: targets.b.purge: none of its arguments has {device}, the device to erase",
         '11: targets.c.purge: it is a method such as "format", or a table with a command',
+        "12: targets.c.cpus: CPUs are written as the kernel writes them, such as "
+        '"2-5,8"',
         "2: hosts.h1.power.command: Field required",
         "2: hosts.h1.power.comand: there is no key 'comand', did you mean "
         "'command'?; known: command",

@@ -124,6 +124,8 @@ def test_a_lab_cannot_name_what_the_process_may_not_use() -> None:
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1, block_bytes=512)
     with pytest.raises(BackendError, match=r"CPU 4095, which ioplan may not use here"):
         placement_of(find("fio"), facts, f"{HERE[0]},4095")
+    with pytest.raises(BackendError, match="cpus 3-2 are none"):
+        placement_of(find("fio"), facts, "3-2")
 
 
 def test_fio_is_told_in_its_own_words() -> None:

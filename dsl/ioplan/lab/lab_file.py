@@ -192,6 +192,8 @@ def _reason(error: ErrorDetails) -> str:
         return f"there is no key {key!r}{near}; known: {', '.join(known)}"
     if loc[-1] == METHOD and not isinstance(error["input"], str):
         return 'it is a method such as "format", or a table with a command'
+    if loc[-1] == "cpus":
+        return 'CPUs are written as the kernel writes them, such as "2-5,8"'
     if loc[-1] == "[key]":
         return "a name has letters, digits, '-', '_' and '.' only"
     return message

@@ -290,7 +290,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"align": ("align_bytes",)},
         reference=(
             "`align 512B`, `align size`",
-            "offsets are multiples of this",
+            "offsets are multiples of this; fio takes one for all sizes of a mix, such "
+            "as `align 4KiB`",
             "`size`",
         ),
         convert=to.align,

@@ -92,6 +92,8 @@ def placement_of(backend: Backend, facts: TargetFacts, named: str | None) -> Pla
 
 def _named(text: str, allowed: frozenset[int]) -> tuple[int, ...]:
     cpus = tuple(dict.fromkeys(listed(text)))
+    if not cpus:
+        raise BackendError(f"the lab's cpus {text} are none; write the lower one first")
     if forbidden := [cpu for cpu in cpus if cpu not in allowed]:
         raise BackendError(
             f"the lab's cpus {text} name CPU {forbidden[0]}, which ioplan may not use "

@@ -193,8 +193,8 @@ def _rate(context: GapContext, stream: JobStream) -> Found:
     if stream.rate is None:
         return None
     reason = (
-        "fio counts a latency from the issue, not from the intended start, so that "
-        "a stalled target hides the I/Os that had to wait"
+        "fio counts a latency from the issue, and its logs do not tell the intended "
+        "start either, so that a stalled target hides the I/Os that had to wait"
     )
     if stream.rate.arrivals == "poisson":
         reason += "; its Poisson pauses are cut to whole us, which raises the rate"
