@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
 
+from ioplan.cli.commands.author import new
+from ioplan.cli.commands.author.explain import words
+from ioplan.cli.commands.author.templates import TEMPLATES
 from ioplan.store.store import Store
 
 LIBRARY = "param t = 5ms\nworkload w = random 4KiB 100/0\n"
@@ -163,3 +170,100 @@ class TestLibraries:
         assert "was edited since: 0 finished runs are still in it, 4 are to" in done.err
         assert "#   workload w = random 8KiB" in ioplan("show", "--plan").out
         assert "has ended" in ioplan("resume").out
+
+
+class TestExplain:
+    def test_every_word_is_explained(self) -> None:
+        for word in words():
+            done = ioplan("explain", word)
+            assert done.code == 0 and done.out.startswith(f"{word}: "), word
+            assert not re.search(r"[`\]]|\$\{", done.out.replace("dict[", "")), word
+
+    def test_examples_of_clauses_are_right(self) -> None:
+        runs = {
+            row.strip()
+            for word in words()
+            for row in ioplan("explain", word).out.splitlines()
+            if row.startswith("    run ") and "{ " not in row.replace("s { ", "")
+        }
+        assert len(runs) > 20
+        plan = "\n".join(
+            f'test "{n}" {{ {run} }}' for n, run in enumerate(sorted(runs))
+        )
+        done = ioplan("check", "-", stdin=plan)
+        assert done.code == 0, done.err
+
+    def test_a_word_of_several_meanings_has_all(self) -> None:
+        done = ioplan("explain", "verify").out
+        assert "verify: a clause of a workload\n" in done
+        assert "verify: the name of an error\n" in done
+        assert "I/O is always direct" in ioplan("explain", "direct").out
+        assert ioplan("explain", "iodepth").out.endswith("is written here: qd 32\n")
+
+    def test_all_are_listed_and_others_are_not_known(self) -> None:
+        done = ioplan("explain")
+        assert "vary" in done.out and "no-space" in done.out
+        assert all(len(row) <= 80 for row in done.out.splitlines())
+        done = ioplan("explain", "zipff")
+        assert done.code == 2
+        assert done.err == (
+            "error: nothing is called 'zipff', did you mean 'zipf'?; ioplan explain "
+            "lists all\n"
+        )
+
+
+class TestNew:
+    @pytest.mark.parametrize("template", [one.name for one in TEMPLATES])
+    def test_each_template_is_right_and_formatted(
+        self, template: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "my_review.ioplan"
+        done = ioplan("new", path, "--template", template)
+        assert done.code == 0, done.err
+        assert ioplan("check", path).code == 0
+        assert ioplan("fmt", "--check", path).code == 0
+        titled = template == "library" or 'plan "My review"' in path.read_text()
+        assert titled and "FILE" not in path.read_text()
+
+    def test_nothing_is_overwritten(self, tmp_path: Path) -> None:
+        path = plan_file(tmp_path, "mine")
+        done = ioplan("new", path, "--template", "depth")
+        assert done.code == 2 and "exists already" in done.err
+        assert path.read_text() == "mine"
+
+    def test_what_is_not_said_is_asked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        done = ioplan("new", stdin="2\nMine\n")
+        assert done.code == 2 and "say --template NAME, one of:" in done.err
+        monkeypatch.setattr(new, "_can_ask", lambda: True)
+        done = ioplan("new", stdin="2\nMine\n")
+        assert "  2  how fast is it at which block size and mix?" in done.err
+        assert 'plan "Mine"' in (tmp_path / "size.ioplan").read_text()
+        assert ioplan("new", "a", stdin="\n\n").code == 0
+        assert 'plan "A"' in (tmp_path / "a.ioplan").read_text()
+        assert "did you mean 'steady'?" in ioplan("new", stdin="stedy\n").err
+        assert "no quotes" in ioplan("new", "b", stdin='1\n"\n').err
+
+
+@pytest.mark.slow
+def test_a_plan_is_watched_with_its_library(plan: Path) -> None:
+    pytest.importorskip("watchfiles")
+    call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan), "--scale-time"]
+    library = plan.parent / "lib/w.ioplan"
+    with subprocess.Popen(
+        [*call, "0.01"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout
+
+        def told(text: str) -> None:
+            assert any(text in line for line in iter(process.stdout.readline, "")), text
+
+        told("rehearsed on ioplan sim")
+        library.write_text(LIBRARY.replace("100/0", "100/1"))
+        told("the mix 100/1 adds up to 101 %")
+        library.write_text(LIBRARY)
+        told("rehearsed on ioplan sim")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
+from run_data import session
 
 from ioplan.cli import completion, shell_scripts
 from ioplan.cli.arguments import Call, CallError, parse
 from ioplan.cli.help import wrapped
 from ioplan.cli.interface.declare import Command, Entry, Group, Option
 from ioplan.cli.interface.table import IOPLAN
+from ioplan.store.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +39,7 @@ def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
 
 
 COMMANDS = commands()
+READS = 'test "Random reads: all" { run random 4KiB 100/0 for 1s }'
 
 
 def values(*words: str) -> dict[str, Any]:
@@ -158,6 +162,7 @@ class TestHelp:
         monkeypatch.setenv("COLUMNS", "80")
         for words, entry in self.entries():
             done = ioplan(*words.split(), "--help")
+            assert all(example in done.out for example in entry.examples)
             assert done.code == 0 and done.err == ""
             assert all(len(line) <= 80 for line in done.out.splitlines())
             text = " ".join(re.sub("[│─╭╮╰╯]", " ", done.out).split())
@@ -167,12 +172,24 @@ class TestHelp:
             for command in entry.shown if isinstance(entry, Group) else ():
                 assert command.name in text.split() and command.summary in text
 
+    def test_each_has_examples_that_can_be_called(self) -> None:
+        for words, entry in self.entries():
+            shown = words not in ("lab", "lsp")
+            assert bool(entry.examples) == (
+                shown and not getattr(entry, "hidden", False)
+            )
+            for example in entry.examples:
+                assert example.startswith(f"ioplan {words}".strip())
+                call = shlex.split(example.split(" > ")[0].split(" < ")[0])
+                assert isinstance(parse(call[1:], IOPLAN).entry, Command)
+
     def test_it_is_as_wide_as_the_terminal(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for columns, width in ((60, 60), (10, 60), (90, 90), (300, 100)):
             monkeypatch.setenv("COLUMNS", str(columns))
-            assert max(map(len, ioplan("run", "-h").out.splitlines())) == width
+            lines = ioplan("run", "-h").out.splitlines()
+            assert max(len(line) for line in lines if line[:1] in {*"╭│╰"}) == width
 
     def test_without_a_command_it_is_help_but_an_error(self) -> None:
         assert ioplan().out == ioplan("--help").out and ioplan().code == 2
@@ -215,8 +232,20 @@ class TestCompletion:
             ("ioplan lab unit h1 --l", ["--lab"]),
             ("ioplan run --target ", []),
             ("ioplan run --target --s", []),
-            ("ioplan run ", []),
             ("ioplan run --lan", []),
+            ("ioplan run pts/pts_io", ["pts/pts_iops"]),
+            ("ioplan run nowhere/", []),
+            ("ioplan run p --profile", ["--profile"]),
+            ("ioplan run pts/pts_iops --profile ", ["short", "smoke", "full"]),
+            ("ioplan run pts/pts_iops --profile=s", []),
+            ("ioplan plan nothing --test ", []),
+            ("ioplan plan quick/laptop --set run", ["run_time="]),
+            ("ioplan plan p --backend s", ["sim", "spdk"]),
+            ("ioplan export --format j", ["json", "jsonl"]),
+            ("ioplan compare last last --format g", ["github"]),
+            ("ioplan suites std/", ["std/preconditions", "std/workloads"]),
+            ("ioplan new --template s", ["size", "steady"]),
+            ("ioplan explain zi", ["zipf"]),
             ("ioplan foo", []),
         ],
     )  # fmt: skip
@@ -225,6 +254,31 @@ class TestCompletion:
     ) -> None:
         monkeypatch.setenv("COMP_WORDS", typed)
         assert completion.answers("bash", IOPLAN).split() == names
+
+    def test_values_of_the_store_the_lab_and_the_folder(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store_path: Path
+    ) -> None:
+        lab = tmp_path / "lab.toml"
+        lab.write_text('[targets.fast]\npath = "/dev/x"\n[groups]\nall = ["fast"]\n')
+        plan = plan_file(tmp_path, READS, "my plan.ioplan")
+        with Store.open(store_path) as store:
+            store.begin(session())
+        for typed, names in {
+            "show ": ["last", session().id],
+            "resume 2026": [session().id],
+            f"run p --lab {lab} --target ": ["fast", "all"],
+            f"check {tmp_path}/my": [f"{tmp_path}/my\\ plan.ioplan"],
+        }.items():
+            monkeypatch.setenv("COMP_WORDS", f"ioplan {typed}")
+            assert completion.answers("bash", IOPLAN).splitlines() == names
+        monkeypatch.setenv("COMP_WORDS", f"ioplan\nrun\n{plan}\n--test\n=\nRandom\\ r")
+        monkeypatch.setenv("COMP_CWORD", "5")
+        assert completion.answers("bash", IOPLAN) == "Random\\ reads:\\ all\n"
+        assert completion.answers("zsh", IOPLAN) == "Random reads\\: all:test\n"
+        store_path.write_bytes(b"no store")
+        monkeypatch.setenv("COMP_WORDS", "ioplan show ")
+        monkeypatch.delenv("COMP_CWORD")
+        assert completion.answers("bash", IOPLAN) == ""  # an error is no value
 
     def test_a_shell_says_which_word_it_means(
         self, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,9 @@ def help_page(path: tuple[str, ...], entry: Entry, out: TextIO) -> str:
     if isinstance(entry, Group):
         rows = [[(one.name, CYAN), (one.summary, "")] for one in entry.shown]
         page.box("Commands", rows)
+    if entry.examples:
+        page.lines.append("")
+        page.lines += [f"   {page.styled(one, CYAN)}" for one in entry.examples]
     return str(page)
 
 

@@ -13,6 +13,7 @@ _ioplan_completion() {
     COMPREPLY=( $( env COMP_WORDS="${COMP_WORDS[*]}" \\
                    COMP_CWORD=$COMP_CWORD \\
                    _IOPLAN_COMPLETE=complete_bash $1 ) )
+    case "${COMPREPLY[0]}" in */|*=) compopt -o nospace 2>/dev/null ;; esac
     return 0
 }
 

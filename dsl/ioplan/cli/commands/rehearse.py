@@ -123,7 +123,10 @@ def rehearse(
                 observer=found,
                 on_failure="continue",
             )
-            _done(SessionRunner(context).run().failure)
+            outcome = SessionRunner(context).run()
+        if outcome.interrupted:  # half of the costs would look like all of them
+            raise KeyboardInterrupt
+        _done(outcome.failure)
         return found, drive.facts
 
 

@@ -23,6 +23,8 @@ class Parameter(Value):
     default: Any = None
     many: bool = False
     required: bool = False
+    values: str = ""
+    """What a shell completes it to: words with | between them, or a kind of them."""
 
     def empty(self) -> Any:
         """The value where none is given."""
@@ -65,6 +67,7 @@ class Command(Value):
     call: str
     parameters: tuple[Parameter, ...] = ()
     hidden: bool = False
+    examples: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -84,6 +87,7 @@ class Group(Value):
     summary: str
     entries: tuple[Command | Group, ...]
     own_options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[Option, ...]:

@@ -12,26 +12,50 @@ HOST_COMMANDS = (
         "backends",
         "List what can do the I/O here, why something cannot, and what each supports.",
         "inventory:print_backends",
-        (option("--backend", "Only this one."), use.BACKEND_OPTIONS, use.LAB),
+        (
+            option("--backend", "Only this one.", "NAME", values="backends"),
+            use.BACKEND_OPTIONS,
+            use.LAB,
+        ),
+        examples=(
+            "ioplan backends",
+            "ioplan backends --backend fio --option version=3.42",
+        ),
     ),
     Command(
         "targets",
         "List the block devices here, what is on each, and whether it may be written.",
         "inventory:print_targets",
         (use.LAB, use.JSON),
+        examples=(
+            "ioplan targets",
+            "ioplan targets --json",
+        ),
     ),
     Command(
         "suites",
         "List the suites that come with ioplan: what each does and costs.",
         "inventory:print_suites",
         (
-            Argument(key="suite", metavar="SUITE", help="Describe this one."),
+            Argument(
+                key="suite",
+                metavar="SUITE",
+                help="Describe this one.",
+                values="suites",
+            ),
             use.PROFILE,
             option("--capacity", "Of the target.", default="1TB"),
         ),
+        examples=(
+            "ioplan suites",
+            "ioplan suites pts/pts_iops --capacity 1.6TB",
+        ),
     ),
     Command(
-        "schema", "Print the JSON Schema of a run's record.", "inventory:print_schema"
+        "schema",
+        "Print the JSON Schema of a run's record.",
+        "inventory:print_schema",
+        examples=("ioplan schema > record.json",),
     ),
 )
 
@@ -44,24 +68,28 @@ LAB = Group(
             "Tell whether the lab file is right, and what it names.",
             "lab:check_lab",
             (use.LAB,),
+            examples=("ioplan lab check --lab lab.toml",),
         ),
         Command(
             "up",
             "Start the scheduler here, and a worker on each host of the lab, over ssh.",
             "lab:up",
             (use.LAB,),
+            examples=("ioplan lab up",),
         ),
         Command(
             "down",
             "End the workers and the scheduler; lanes that go on are left alone.",
             "lab:down",
             (use.LAB,),
+            examples=("ioplan lab down",),
         ),
         Command(
             "unit",
             "Print a systemd unit for the worker of a host.",
             "lab:unit",
             (_HOST, use.LAB),
+            examples=("ioplan lab unit h1 > ioplan-worker.service",),
         ),
         Command(
             "versions", "Answer `lab up` on another host.", "lab:versions", hidden=True

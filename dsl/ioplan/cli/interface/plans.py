@@ -16,9 +16,19 @@ PLAN_COMMANDS = (
             use.LIST,
             use.SETTINGS,
             use.PROFILE,
-            option("--format", "text, or json for editors.", default="text"),
+            option(
+                "--format",
+                "text, or json for editors.",
+                "FORMAT",
+                default="text",
+                values="text|json",
+            ),
             use.LAB,
             use.STDIN_NAME,
+        ),
+        examples=(
+            "ioplan check review.ioplan lib/*.ioplan",
+            "ioplan check - --stdin-name review.ioplan < review.ioplan",
         ),
     ),
     Command(
@@ -30,6 +40,10 @@ PLAN_COMMANDS = (
             flag("--check", "Only tell; exit with 1 if one is not."),
             use.STDIN_NAME,
         ),
+        examples=(
+            "ioplan fmt review.ioplan",
+            "ioplan fmt --check plans/*.ioplan",
+        ),
     ),
     Command(
         "plan",
@@ -39,8 +53,8 @@ PLAN_COMMANDS = (
             use.PLAN,
             use.TESTS,
             use.LIST,
-            option("--target", "Take its capacity."),
-            option("--capacity", "For example 1TB."),
+            option("--target", "Take its capacity.", "TARGET", values="targets"),
+            option("--capacity", "Of the target, as 1TB.", "SIZE"),
             use.SETTINGS,
             use.PROFILE,
             use.SCALE_TIME,
@@ -57,6 +71,65 @@ PLAN_COMMANDS = (
             use.JSON,
             flag("--all", "Every step.", key="everything"),
         ),
+        examples=(
+            "ioplan plan review.ioplan --capacity 1.6TB",
+            "ioplan plan review.ioplan --backend fio --target /dev/nvme1n1",
+            "ioplan plan review.ioplan --test 'Random*' --rehearse",
+        ),
+    ),
+    Command(
+        "new",
+        "Begin a plan from a template; at a terminal it asks which.",
+        "author.new:new_plan",
+        (
+            Argument(
+                key="file",
+                metavar="FILE",
+                help="The plan to write; else named like the template.",
+                kind="path",
+            ),
+            option(
+                "--template",
+                "depth, size, application, steady, time or library.",
+                "NAME",
+                values="templates",
+            ),
+            option("--title", "Else from the name of the file.", "TITLE"),
+        ),
+        examples=("ioplan new", "ioplan new review.ioplan --template depth"),
+    ),
+    Command(
+        "watch",
+        "Check and rehearse a plan on each save, its libraries included.",
+        "author.watch:watch_plan",
+        (
+            use.PLAN,
+            use.TESTS,
+            use.SETTINGS,
+            use.PROFILE,
+            use.SCALE_TIME,
+            use.SIM,
+            use.LAB,
+            flag("--check-only", "Without the rehearsal."),
+        ),
+        examples=(
+            "ioplan watch review.ioplan",
+            "ioplan watch review.ioplan --test 'Random*' --sim drive.toml",
+        ),
+    ),
+    Command(
+        "explain",
+        "Tell what a clause, a statement, a metric or an error is, with an example.",
+        "author.explain:explain",
+        (
+            Argument(
+                key="word",
+                metavar="WORD",
+                help="As plans, results and errors have it, or a word of fio's.",
+                values="words",
+            ),
+        ),
+        examples=("ioplan explain zipf", "ioplan explain no-space", "ioplan explain"),
     ),
     Command(
         "lsp",
@@ -96,5 +169,6 @@ PLAN_COMMANDS = (
             option("--tag", "A word that is kept with the results.", "TAG"),
             use.STORE,
         ),
+        examples=("ioplan import jobs.fio -o jobs.ioplan",),
     ),
 )

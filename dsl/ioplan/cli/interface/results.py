@@ -11,6 +11,10 @@ RESULT_COMMANDS = (
         "List sessions, the newest first.",
         "sessions:list_sessions",
         (use.FORMAT, use.OUTPUT, use.FORCE, use.ANY_STORE),
+        examples=(
+            "ioplan ls",
+            "ioplan ls --format csv -o sessions.csv",
+        ),
     ),
     Command(
         "show",
@@ -18,12 +22,17 @@ RESULT_COMMANDS = (
         "sessions:show_session",
         (
             use.SESSION,
-            option("--test", "Only this test."),
+            option("--test", "Only this test.", "TITLE"),
             flag("--plan", "Print the plan as it was run."),
             use.FORMAT,
             use.OUTPUT,
             use.FORCE,
             use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan show",
+            "ioplan show 20261121 --test 'Read share'",
+            "ioplan show last --plan > as_run.ioplan",
         ),
     ),
     Command(
@@ -32,12 +41,22 @@ RESULT_COMMANDS = (
         "sessions:export_records",
         (
             use.SESSION,
-            option("--format", use.FORMAT.help, default="json"),
+            option(
+                "--format",
+                use.FORMAT.help,
+                "FORMAT",
+                default="json",
+                values=use.FORMAT.values,
+            ),
             use.OUTPUT,
             use.FORCE,
             flag("--series", "A row for each interval."),
             flag("--detail", "With histograms (json only)."),
             use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan export last --format parquet -o runs.parquet",
+            "ioplan export last --format jsonl --series",
         ),
     ),
     Command(
@@ -50,6 +69,7 @@ RESULT_COMMANDS = (
                 metavar="SESSION",
                 help="Ids, their beginnings, or 'last'.",
                 many=True,
+                values="sessions",
             ),
             option(
                 "--output -o",
@@ -60,6 +80,10 @@ RESULT_COMMANDS = (
             ),
             use.FORCE,
             use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan report last -o report.html",
+            "ioplan report 20261120 20261121 -o both.html",
         ),
     ),
     Command(
@@ -72,12 +96,14 @@ RESULT_COMMANDS = (
                 metavar="BASE",
                 help="A session, or several: ID,ID.",
                 required=True,
+                values="sessions",
             ),
             Argument(
                 key="new",
                 metavar="NEW",
                 help="The same; what is judged.",
                 default="last",
+                values="sessions",
             ),
             option(
                 "--threshold", "What is smaller counts as equal.", "SHARE", default="2%"
@@ -95,12 +121,20 @@ RESULT_COMMANDS = (
                 "SHARE",
             ),
             option(
-                "--format", "text, json, markdown, junit or github.", default="text"
+                "--format",
+                "text, json, markdown, junit or github.",
+                "FORMAT",
+                default="text",
+                values="text|json|markdown|junit|github",
             ),
             use.OUTPUT,
             use.FORCE,
             flag("--all", "Also what is equal (text).", key="everything"),
             use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan compare 20261120 last",
+            "ioplan compare 20261120 last --metric p99.9 --format junit -o cmp.xml",
         ),
     ),
     Command(
@@ -118,5 +152,6 @@ RESULT_COMMANDS = (
             use.LAB,
             use.STORE,
         ),
+        examples=("ioplan push --to postgresql://lab@10.0.0.1/ioplan",),
     ),
 )

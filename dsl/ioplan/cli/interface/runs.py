@@ -18,7 +18,12 @@ RUN_COMMANDS = (
             use.PLAN,
             use.TESTS,
             use.LIST,
-            option("--target", "A file, a device, or a target or group of the lab."),
+            option(
+                "--target",
+                "A file, a device, or a target or group of the lab.",
+                "TARGET",
+                values="targets",
+            ),
             use.CREATE,
             use.BACKEND,
             use.LAB,
@@ -33,12 +38,23 @@ RUN_COMMANDS = (
             use.ALLOW,
             use.APPROXIMATE,
             use.ONLY_EXACT,
-            option("--baseline", "For 'of baseline'.", "SESSION"),
+            option(
+                "--baseline",
+                "The session that 'of baseline' compares with.",
+                "SESSION",
+                values="sessions",
+            ),
             flag("--fresh", "Prepare again what is prepared already."),
             flag("--detach", "Groups: start in the background."),
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
+        ),
+        examples=(
+            "ioplan run review.ioplan --target scratch.bin --create 1GiB",
+            "ioplan run review.ioplan --backend sim --create 1GiB --scale-time 0.01",
+            "ioplan run review.ioplan --target fast --overwrite S4EVNX0R123456",
+            "ioplan run review.ioplan --test 'Random*' --set run_time=10s",
         ),
     ),
     Command(
@@ -58,6 +74,10 @@ RUN_COMMANDS = (
             use.JSON_LINES,
             use.LANE,
         ),
+        examples=(
+            "ioplan resume",
+            "ioplan resume 20261121 --plan review.ioplan",
+        ),
     ),
     Command(
         "undo",
@@ -71,6 +91,7 @@ RUN_COMMANDS = (
             use.OVERWRITE_DATA,
             use.STORE,
         ),
+        examples=("ioplan undo last --overwrite S4EVNX0R123456",),
     ),
     Command(
         "crosscheck",
@@ -92,6 +113,9 @@ RUN_COMMANDS = (
             use.APPROXIMATE,
             use.STORE,
         ),
+        examples=(
+            "ioplan crosscheck p.ioplan --backends io_uring,fio --target file.bin",
+        ),
     ),
 )
 
@@ -101,17 +125,20 @@ JOB_COMMANDS = (
         "Show how the lanes of a job go.",
         "run_fleet:status",
         (_JOB, use.STORE),
+        examples=("ioplan status last",),
     ),
     Command(
         "attach",
         "Watch a job until it ends; Ctrl-C leaves it alone.",
         "run_fleet:attach",
         (_JOB, use.STORE),
+        examples=("ioplan attach",),
     ),
     Command(
         "cancel",
         "End the I/O of a job's lanes; what is finished is kept.",
         "run_fleet:cancel",
         (Argument(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
+        examples=("ioplan cancel last",),
     ),
 )

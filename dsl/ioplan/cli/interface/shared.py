@@ -10,6 +10,7 @@ PLAN = Argument(
     help="A plan's file, or the name of a suite.",
     kind="path",
     required=True,
+    values="plans",
 )
 PLANS = Argument(
     key="plans",
@@ -18,19 +19,30 @@ PLANS = Argument(
     kind="path",
     many=True,
     required=True,
+    values="plans",
 )
 SESSION = Argument(
     key="session",
     metavar="SESSION",
     help="An id, its beginning, or 'last'.",
     default="last",
+    values="sessions",
 )
 
 SETTINGS = option(
-    "--set", "Give a param another value.", "NAME=VALUE", key="settings", many=True
+    "--set",
+    "Give a param another value; may be repeated.",
+    "NAME=VALUE",
+    key="settings",
+    many=True,
+    values="params",
 )
 PROFILE = option(
-    "--profile", "Use this profile's param values.", "NAME", default="full"
+    "--profile",
+    "Use this profile's param values.",
+    "NAME",
+    default="full",
+    values="profiles",
 )
 TESTS = option(
     "--test",
@@ -38,15 +50,24 @@ TESTS = option(
     "GLOB",
     key="tests",
     many=True,
+    values="tests",
 )
 LIST = flag("--list", "Only list the tests.", key="listed")
 STDIN_NAME = option("--stdin-name", "What errors call '-'.", "FILE", kind="path")
 SCALE_TIME = option(
-    "--scale-time", "Multiply every duration.", kind="number", default=1.0
+    "--scale-time",
+    "Multiply every duration, as 0.01 for a trial.",
+    kind="number",
+    default=1.0,
 )
-TARGET = option("--target", "A file or a device.")
-CREATE = option("--create", "Make the scratch file if it is missing.", "SIZE")
-BACKEND = option("--backend", "What does the I/O.")
+TARGET = option("--target", "A file or a device.", "TARGET", values="targets")
+CREATE = option("--create", "Make the scratch file, as 1GiB, if it is missing.", "SIZE")
+BACKEND = option(
+    "--backend",
+    "What does the I/O: io_uring, fio, spdk, sim; else the lab's, else io_uring.",
+    "NAME",
+    values="backends",
+)
 LAB = option("--lab", "The lab file; else IOPLAN_LAB, else XDG.", kind="path")
 SIM = option("--sim", "The simulated drive of a file.", "FILE", kind="path")
 BACKEND_OPTIONS = option(
@@ -69,7 +90,12 @@ STORE = option(
 ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
 OUTPUT = option("--output -o", "Else stdout.", "FILE", kind="path")
 FORCE = flag("--force", "Replace a file that ioplan did not write.")
-FORMAT = option("--format", "json, jsonl, csv or parquet.")
+FORMAT = option(
+    "--format",
+    "json, jsonl, csv or parquet.",
+    "FORMAT",
+    values="json|jsonl|csv|parquet",
+)
 QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")
 JSON = flag("--json", "For programs.")

@@ -28,4 +28,11 @@ IOPLAN = Group(
             "installation.",
         ),
     ),
+    (
+        "ioplan new review.ioplan --template depth",
+        "ioplan check review.ioplan",
+        "ioplan plan review.ioplan --capacity 1TB",
+        "ioplan run review.ioplan --target scratch.bin --create 1GiB",
+        "ioplan report last -o report.html",
+    ),
 )

@@ -10,8 +10,9 @@ from ioplan.language.foreign_words import WRITTEN, answer
 from ioplan.language.syntax.source import Source, Span
 
 BLANK = re.compile(r"(?:[ \t]*(?:[#;*][^\n]*)?\n)*")
+JOB_FILE = "a job file of fio"
 KINDS = (
-    (re.compile(r"\[[^\]\n]+\][ \t]*\n(?:[^\n]*\n)*?\s*\w+\s*="), "a job file of fio"),
+    (re.compile(r"\[[^\]\n]+\][ \t]*\n(?:[^\n]*\n)*?\s*\w+\s*="), JOB_FILE),
     (re.compile(r"fio[ \t]+(?:[^\n]*\s)?-"), "a command line of fio"),
     (re.compile(r"(?:f?sd|f?wd|f?rd|hd|general)=\w+"), "a parameter file of vdbench"),
 )

@@ -1,0 +1,184 @@
+"""`ioplan explain`: the reference of a word, from the package."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.core.error_kinds import KINDS
+from ioplan.core.text import did_you_mean
+from ioplan.language.clause_table import BY_WORD, CLAUSES, Clause
+from ioplan.language.foreign_words import ANSWERS, NOT_YET, WRITTEN, answer
+from ioplan.language.metric import METRICS, PERCENTILE
+from ioplan.language.output_table import (
+    CHART_MEANINGS,
+    METRIC_MEANINGS,
+    PERCENTILE_MEANING,
+)
+from ioplan.language.statement_table import BY_WORD as STATEMENTS_BY_WORD
+from ioplan.language.statement_table import ITEMS, PREPARES, STATEMENTS, TIMING
+
+PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999")
+WIDTH = 76
+
+
+class Entry(NamedTuple):
+    """What is said of a word: what it is, then lines on it."""
+
+    sort: str
+    lines: tuple[str, ...]
+
+
+def explain(word: str | None) -> None:
+    """Print what a word means, with an example; without one, all that there are."""
+    if word is None:
+        _print_all()
+        return
+    found = list(entries_of(word))
+    if not found:
+        near = did_you_mean(word, words())
+        raise UsageError(f"nothing is called {word!r}{near}; ioplan explain lists all")
+    for number, entry in enumerate(found):
+        if number:
+            print_line("")
+        print_line(f"{word}: {entry.sort}")
+        for line in entry.lines:
+            _print_wrapped(line)
+
+
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+def _print_wrapped(line: str) -> None:
+    """As text: the reference is written for a page. Examples stay as they are."""
+    if line.startswith("  ") or not line:
+        print_line(f"  {line}".rstrip())
+        return
+    plain = LINK.sub(r"\1", line).replace("`", "")
+    for row in textwrap.wrap(plain, WIDTH, subsequent_indent="  "):
+        print_line(f"  {row}")
+
+
+def entries_of(word: str) -> Iterator[Entry]:
+    """All that a word means: `read` is a clause, `verify` also the name of an error."""
+    if statement := STATEMENTS_BY_WORD.get(word):
+        lines = [f"{form}: {text}" for form, text in statement.forms.items()]
+        yield Entry(_place(word), (*lines, *_example(statement.example)))
+    if clause := _clause(word):
+        yield Entry("a clause of a workload", tuple(_clause_lines(clause)))
+    if word in METRIC_MEANINGS or PERCENTILE.fullmatch(word):
+        yield Entry("a metric", tuple(_metric_lines(word)))
+    if word in CHART_MEANINGS:
+        example = f"chart {word} iops by {'size, qd' if word == 'heatmap' else 'qd'}"
+        yield Entry("a chart", (CHART_MEANINGS[word], *_example(example)))
+    for kinds in KINDS:
+        for kind in kinds:
+            if kind == word:
+                about = " ".join((kinds.__doc__ or "").split())
+                yield Entry("the name of an error", (kind.meaning, "", about))
+    if here := answer(word):
+        yield Entry("a word of other tools", (here,))
+
+
+def _place(word: str) -> str:
+    places = {
+        "an item of a file": ITEMS,
+        "a statement of a test": STATEMENTS,
+        "a step of a precondition": PREPARES,
+        "a clause of a run or a write": TIMING,
+    }
+    of = [name for name, table in places.items() if any(s.word == word for s in table)]
+    return " and ".join(of)
+
+
+def _clause(word: str) -> Clause | None:
+    """The clause of a word, or of one of its forms: `random`, `data zeros`."""
+    forms = (clause for clause in CLAUSES if word in clause.forms)
+    return BY_WORD.get(word) or next(forms, None)
+
+
+def _clause_lines(clause: Clause) -> Iterator[str]:
+    """The reference, which may stand at a clause on the same, then what it allows."""
+    alike = (one for one in CLAUSES if one.slot == (clause.slot or clause.word))
+    told = next((c.reference for c in (clause, *alike) if c.reference), None)
+    if told:
+        form, meaning, default = told
+        yield f"{form}: {meaning}"
+        yield from [f"default: {default}"] if default else []
+    if clause.is_axis:
+        yield f"axis: vary {clause.word} in …"
+    if clause.fio:
+        yield f"fio: {', '.join(clause.fio)}"
+    yield from _example(f"run {_workload(clause)} for 1min")
+
+
+WITHOUT = {
+    "pattern": "{} 4KiB 70/30",
+    "size": "random 70/30, {}",
+    "mix": "random 4KiB, {}",
+}
+
+
+def _workload(clause: Clause) -> str:
+    """A workload that has the clause once."""
+    example = next(iter(clause.forms.values()), f"{clause.word} 70%")
+    plain = "random 4KiB 70/30, {}"
+    return WITHOUT.get(clause.slot or clause.word, plain).format(example)
+
+
+LIMITS = {
+    "time": "< 2ms",
+    "iops": ">= 100_000 iops",
+    "bandwidth": ">= 2GB/s",
+    "share": "<= 50%",
+    "number": "< 1_000",
+}
+
+
+def _metric_lines(word: str) -> Iterator[str]:
+    if word in METRICS:
+        unit, kind = METRICS[word]
+        yield METRIC_MEANINGS[word] + (f"; in {unit}" if unit else "")
+    else:
+        kind = "time"
+        yield f"{PERCENTILE_MEANING}, here {word[1:]} %"
+        yield "It is told where at least ten I/Os lie beyond it."
+    yield from _example(f"expect {word} {LIMITS[kind]}\nchart  lines {word} by qd")
+
+
+def _example(text: str) -> Iterator[str]:
+    yield ""
+    yield from (f"  {row}".rstrip() for row in text.splitlines())
+
+
+def words() -> list[str]:
+    """All that can be explained."""
+    return [word for _, group in _groups() for word in group] + [*_foreign()]
+
+
+def _groups() -> Iterator[tuple[str, list[str]]]:
+    """The words in the order in which a plan has them."""
+    yield "in a file", [one.word for one in ITEMS]
+    yield "in a test", [one.word for one in STATEMENTS]
+    yield "in a precondition", [one.word for one in PREPARES]
+    yield "in a workload", [clause.word for clause in CLAUSES]
+    yield "in a run", [one.word for one in TIMING]
+    yield "metrics", [*METRICS, *PERCENTILES]
+    yield "charts", [*CHART_MEANINGS]
+    yield "names of errors", sorted({str(kind) for kinds in KINDS for kind in kinds})
+
+
+def _foreign() -> list[str]:
+    return sorted(w for w in (*WRITTEN, *ANSWERS, *NOT_YET) if w.isidentifier())
+
+
+def _print_all() -> None:
+    for title, group in _groups():
+        print_line(f"{title}:")
+        for row in textwrap.wrap(", ".join(group), WIDTH, break_on_hyphens=False):
+            print_line(f"  {row}")
+    print_line("also the words of fio and vdbench, as ioplan explain iodepth")
