@@ -40,7 +40,7 @@ test "Scaling" {
         ("read.p99", ["latency"]),
         ("lines", ["a line over"]),
         ("test", ["what to measure"]),
-        ("Scaling", ["3 cells, about 26 min", "1.00 drive writes"]),
+        ("Scaling", ["3 cells, ~26 min", "1.00 drive writes"]),
         ("std/pre", ["Initial states for tests", "steady4k"]),
     ],
 )

@@ -125,9 +125,9 @@ async def test_costs_are_shown_behind_each_test(
     params = lsp.InlayHintParams(document, whole)
     found = await client.text_document_inlay_hint_async(params)
     assert found and [one.label for one in found] == [
-        "2 cells, about 6.00 s, 0.00100 drive writes"
+        "2 cells, ~6.00 s, 0.00100 drive writes"
     ]
-    assert found[0].position == lsp.Position(2, 10)
+    assert found[0].position == lsp.Position(2, 12)
 
 
 async def test_colours_symbols_and_folds(client: LanguageClient, plan: Path) -> None:
@@ -158,3 +158,20 @@ async def test_an_edit_is_checked_and_a_closed_text_is_silent(
     )
     await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     assert all("kb" not in one.message for one in client.diagnostics[uri])
+
+
+async def test_a_lens_rehearses_a_test(client: LanguageClient, plan: Path) -> None:
+    sound = plan.with_name("sound.ioplan")
+    text = 'test "Short [1]" { run random 4KiB 100/0 for 100ms }\n'
+    sound.write_text(text + text.replace("Short", "Other"))
+    item = lsp.TextDocumentItem(uri_of(sound), "ioplan", 1, sound.read_text())
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+    params = lsp.CodeLensParams(lsp.TextDocumentIdentifier(item.uri))
+    lenses = await client.text_document_code_lens_async(params)
+    assert lenses and lenses[0].command and len(lenses) == 2
+    command = lenses[0].command
+    table = await client.workspace_execute_command_async(
+        lsp.ExecuteCommandParams(command.command, command.arguments)
+    )
+    assert "rehearsed on" in table and "Short" in table and "Other" not in table
+    assert table in client.messages[-1].message

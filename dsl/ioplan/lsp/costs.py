@@ -41,8 +41,8 @@ class PlanCost(Value):
     capacity_bytes: int
 
     def text(self, cost: Cost) -> str:
-        """`about 3 h 20 min, 2.1 drive writes`."""
-        about = "" if cost.exact else "about "
+        """`~3 h 20 min, 2.10 drive writes`."""
+        about = "" if cost.exact else "~"
         return f"{about}{time_text(cost.run_s)}, {self.writes(cost)}"
 
     def writes(self, cost: Cost) -> str:
@@ -56,7 +56,7 @@ class PlanCost(Value):
         if known is None:
             return ""
         noun = "cell" if known.cells == 1 else "cells"
-        rounds = f" × at most {known.rounds} rounds" if known.rounds else ""
+        rounds = f" × {known.rounds} rounds at most" if known.rounds else ""
         cells = f"{known.cells:_} {noun}{rounds}"
         return f"{cells}, {self.text(known.cost)}" if known.cost else cells
 

@@ -29,7 +29,14 @@ def hints(document: Document, start: int, end: int) -> Iterator[Hint]:
         is_plan = isinstance(item, tree.Plan)
         text = cost.of_plan() if is_plan else cost.of_test(title.text)
         if text:
-            yield Hint(title.span.end, text)
+            yield Hint(_row_end(document.text, title.span.end), text)
+
+
+def _row_end(text: str, at: int) -> int:
+    """The end of the row, without the blanks and the comment that are there."""
+    row = text.find("\n", at)
+    rest = text[at : row if row >= 0 else len(text)]
+    return at + len(rest.partition("#")[0].rstrip())
 
 
 class Lens(Value):
