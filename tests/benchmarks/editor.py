@@ -2,8 +2,9 @@
 
     python tests/benchmarks/editor.py
 
-A key is a change of the text; the errors that follow it come after a pause in which
-the next key could have come, which is not counted.
+A key is a change of the text. What is said of it comes after a pause in which the next
+key could have come, which is not counted. CPU is the server's own time, whatever else
+the machine does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
@@ -40,28 +42,31 @@ def long_plan() -> str:
 class Editor:
     """A client with the plan open; keys are typed into its last test."""
 
-    def __init__(self, client: LanguageClient, path: Path, text: str) -> None:
-        self.client, self.text, self.version = client, text, 1
+    def __init__(
+        self, client: LanguageClient, path: Path, text: str, told: asyncio.Event
+    ) -> None:
+        self.client, self.version, self.told = client, 1, told
         self.document = lsp.TextDocumentIdentifier(uri_of(path))
-        self.told = asyncio.Event()
+        self.pid = client._server.pid if client._server else 0
         end = text.rindex("run ")
         row = text.count("\n", 0, end)
         self.position = lsp.Position(row, end - text.rindex("\n", 0, end) - 1)
 
-    def key(self) -> None:
-        """One more blank, or one less."""
+    def key(self, text: str = " ", gone: int = 0) -> None:
+        """Some characters more, or less."""
         self.version += 1
-        where = lsp.Range(self.position, self.position)
+        end = lsp.Position(self.position.line, self.position.character + gone)
+        where = lsp.Range(self.position, end)
         document = lsp.VersionedTextDocumentIdentifier(self.version, self.document.uri)
-        change = lsp.TextDocumentContentChangePartial(where, " ")
+        change = lsp.TextDocumentContentChangePartial(where, text)
         self.client.text_document_did_change(
             lsp.DidChangeTextDocumentParams(document, [change])
         )
 
-    async def errors(self) -> None:
-        """The errors after a key."""
+    async def told_after(self, text: str, gone: int = 0) -> None:
+        """What is said after a key."""
         self.told.clear()
-        self.key()
+        self.key(text, gone)
         await self.told.wait()
 
     def requests(self) -> dict[str, Callable[[], Awaitable[object]]]:
@@ -98,24 +103,43 @@ class Editor:
         }
 
 
-async def timed(do: Callable[[], Awaitable[object]]) -> float:
-    """Milliseconds."""
-    began = time.perf_counter()
+class Took(NamedTuple):
+    """Milliseconds until the answer, and of the server's CPU time."""
+
+    real: float
+    cpu: float
+
+
+def cpu_ms(pid: int) -> float:
+    """What all threads of a process have run."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((t / "schedstat").read_text().split()[0]) for t in tasks) / 1e6
+
+
+async def timed(editor: Editor, do: Callable[[], Awaitable[object]]) -> Took:
+    """From the question to its answer."""
+    cpu, began = cpu_ms(editor.pid), time.perf_counter()
     await do()
-    return (time.perf_counter() - began) * 1e3
+    return Took((time.perf_counter() - began) * 1e3, cpu_ms(editor.pid) - cpu)
 
 
-async def measured(editor: Editor) -> dict[str, list[float]]:
+async def measured(editor: Editor) -> dict[str, list[Took]]:
     """All latencies, each request after a key of its own, and once more."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Took]] = {}
+    pause_ms = CHECK_AFTER_S * 1e3
+
+    async def note(name: str, do: Callable[[], Awaitable[object]], less: float) -> None:
+        took = await timed(editor, do)
+        found.setdefault(name, []).append(Took(took.real - less, took.cpu))
+
     for _ in range(TIMES):
-        found.setdefault("errors", []).append(
-            await timed(editor.errors) - CHECK_AFTER_S * 1e3
-        )
+        await note("an error", lambda: editor.told_after("x "), pause_ms)
+        await note("no error", lambda: editor.told_after("", gone=2), pause_ms)
         for name, ask in editor.requests().items():
             editor.key()
-            found.setdefault(f"{name} after a key", []).append(await timed(ask))
-            found.setdefault(name, []).append(await timed(ask))
+            await note(f"{name} after a key", ask, 0)
+            await note(name, ask, 0)
+            await asyncio.sleep(2 * CHECK_AFTER_S)
     return found
 
 
@@ -125,11 +149,10 @@ async def main() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "long.ioplan"
         path.write_text(text)
-        editor = Editor(client, path, text)
-        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(
-            lambda _: editor.told.set()
-        )
+        told = asyncio.Event()
+        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda _: told.set())
         await client.start_io(sys.executable, "-m", "ioplan.cli", "lsp")
+        editor = Editor(client, path, text, told)
         await client.initialize_async(
             lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=uri_of(path.parent))
         )
@@ -139,9 +162,11 @@ async def main() -> None:
         found = await measured(editor)
         await client.shutdown_async(None)
         client.exit(None)
-    print(f"{text.count(chr(10))} lines, {TIMES} times each, ms: median, slowest")
-    for name, values in sorted(found.items()):
-        print(f"{name:24} {median(values):6.1f} {max(values):6.1f}")
+    print(f"{text.count(chr(10))} lines, {TIMES} times each, ms")
+    print("| answer | median | slowest | CPU |\n|---|---|---|---|")
+    for name, all_of in sorted(found.items()):
+        real, cpu = zip(*all_of, strict=True)
+        print(f"| {name} | {median(real):.0f} | {max(real):.0f} | {median(cpu):.1f} |")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,9 @@ def test_a_warning_can_be_accepted() -> None:
 
 def test_layout_touches_the_rows_of_a_range_only() -> None:
     text = "param  a = 1s\n\n" + "param  b = 2s\n"
-    assert applied(text, formatting(text)) == "param a = 1s\n\nparam b = 2s\n"
-    assert applied(text, formatting(text, 0, 5)) == "param a = 1s\n\nparam  b = 2s\n"
-    assert not formatting("param =")
+    document, _ = written(text)
+    assert applied(text, formatting(document)) == "param a = 1s\n\nparam b = 2s\n"
+    assert (
+        applied(text, formatting(document, 0, 5)) == "param a = 1s\n\nparam  b = 2s\n"
+    )
+    assert not formatting(written("param =")[0])

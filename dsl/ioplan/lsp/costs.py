@@ -84,7 +84,7 @@ def _plan_cost(plan: CheckedPlan, document: Document) -> PlanCost:
     """Each test after those before it; those of which nothing changed are known."""
     shared, kept = document.workspace, document.workspace.costs
     known: dict[str, TestCost] = {}
-    common, state = _common(document), UNKNOWN
+    common, state = document.common, UNKNOWN
     total: Cost | None = Cost()
     for test in plan.tests:
         key = test.title, test.text, state, common, shared.capacity_bytes
@@ -94,13 +94,6 @@ def _plan_cost(plan: CheckedPlan, document: Document) -> PlanCost:
         cost = known[test.title].cost
         total = _sum(total, cost) if total and cost else None
     return PlanCost(known, total, shared.capacity_bytes)
-
-
-def _common(document: Document) -> object:
-    """What decides beside a test: definitions, here and in files, and the profile."""
-    own = (i.span.text for i in document.file.items if not isinstance(i, tree.Test))
-    used = (m.source.text for p, m in document.modules.items() if p != document.path)
-    return document.workspace.profile, *own, *used
 
 
 def _test_cost(

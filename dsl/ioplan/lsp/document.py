@@ -5,7 +5,7 @@ Everything is made when it is first asked for, and kept as long as the text is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +14,16 @@ from typing import Any, TypeVar
 
 from ioplan.language.check.check import Examined, examine
 from ioplan.language.check.modules import Loader, Module, library_roots, read_text
+from ioplan.language.check.scope import Scope
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.warnings import warnings_of
-from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
+from ioplan.lsp.known_tests import KnownTests
+from ioplan.lsp.reparse import reparsed
 
 Made = TypeVar("Made")
 Kind = TypeVar("Kind", bound=tree.Node)
@@ -47,6 +50,8 @@ class Workspace:
         self.capacity_bytes = TERABYTE
         self.costs: dict[Any, Any] = {}
         self._parsing = Lock()  # a check runs beside what is asked meanwhile
+        self.known_tests = KnownTests()
+        self._latest: dict[str, tree.File] = {}
         self._parsed: dict[tuple[str, str], Parsed] = {}
         self._documents: dict[Path, Document] = {}
 
@@ -74,11 +79,20 @@ class Workspace:
         """The tree of a text, made once."""
         key = source.name, source.text
         with self._parsing:
-            found = self._parsed.pop(key, None) or parse(source)
+            found = self._parsed.pop(key, None) or self._parse(source)
             self._parsed[key] = found
             if len(self._parsed) > MOST_PARSED:
                 self._parsed.pop(next(iter(self._parsed)))
             return found
+
+    def _parse(self, source: Source) -> Parsed:
+        """From the tree of the text before, where that can be."""
+        before = self._latest.get(source.name)
+        file = reparsed(before, source) if before else None
+        found = (file, []) if file else parse(source)
+        if not found[1]:
+            self._latest[source.name] = found[0]
+        return found
 
     def document(self, path: Path) -> Document:
         """The file of that path. Raises OSError, ValueError."""
@@ -104,7 +118,7 @@ class Document:
     ) -> None:
         self.path, self.text = path, text
         self.workspace = workspace or Workspace()
-        self.source = Source(path.name, text)
+        self.source = Source(str(path), text)
         self._made: dict[str, Any] = {}
 
     @cached_property
@@ -141,11 +155,9 @@ class Document:
         return self._loaded[1]
 
     def path_of(self, source: Source) -> Path | None:
-        """The file that a place in some text is in."""
-        for path, module in self.modules.items():
-            if source is module.source or source is module.file.source:
-                return path
-        return self.path if source == self.source else None
+        """The file that a place in some text is in, perhaps in the text before."""
+        names = {module.source.name: path for path, module in self.modules.items()}
+        return names.get(source.name)
 
     @property
     def profile(self) -> str:
@@ -157,8 +169,25 @@ class Document:
     @cached_property
     def examined(self) -> Examined:
         """What the checker makes of it."""
-        loader, profile = self._loader(), self.profile
-        return examine(loader, self.source, path=self.path, profile=profile)
+        known, common = self.workspace.known_tests, self.common
+
+        def check_test(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
+            return known.checked(node, scope, time_scale, common)
+
+        return examine(
+            self._loader(),
+            self.source,
+            path=self.path,
+            profile=self.profile,
+            check_test=check_test,
+        )
+
+    @cached_property
+    def common(self) -> Hashable:
+        """What decides beside a test: all definitions, and the profile."""
+        own = (i.span.text for i in self.file.items if not isinstance(i, tree.Test))
+        used = (m.source.text for p, m in self.modules.items() if p != self.path)
+        return self.profile, *own, "", *used
 
     @property
     def plan(self) -> CheckedPlan | None:

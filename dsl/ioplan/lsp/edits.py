@@ -8,7 +8,8 @@ from itertools import accumulate
 
 from ioplan.core.value import Value
 from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.syntax.formatter import format_text
+from ioplan.language.syntax.formatter import format_tree
+from ioplan.lsp.document import Document
 
 
 class Edit(Value):
@@ -26,13 +27,18 @@ def applied(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def formatting(text: str, start: int = 0, end: int | None = None) -> list[Edit]:
+def formatting(
+    document: Document, start: int = 0, end: int | None = None
+) -> list[Edit]:
     """What puts a text in its layout, or the rows of it that touch a range.
 
     Nothing where it has syntax errors: what cannot be read cannot be laid out.
     """
+    text = document.text
+    if document.syntax_errors:
+        return []
     try:
-        wanted = format_text(text)
+        wanted = format_tree(document.source, document.file)
     except PlanError:
         return []
     last = len(text) if end is None else end

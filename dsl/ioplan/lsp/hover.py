@@ -79,7 +79,7 @@ def _definition(named: Occurrence, document: Document) -> str:
         state = checked_precondition(node, document)
         capacity_bytes = document.workspace.capacity_bytes
         parts.append(precondition_text(state, capacity_bytes) if state else "")
-    if node.span.source != document.source:
+    if named.symbol.path != document.path:
         parts.append(f"in {node.span.source.name}")
     return "\n\n".join(part for part in parts if part)
 

@@ -226,7 +226,7 @@ def _signature(params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
 def _formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
     document = server.document(params.text_document.uri)
     rows = Rows(document.source)
-    return [rows.edit(one) for one in formatting(document.text)]
+    return [rows.edit(one) for one in formatting(document)]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_RANGE_FORMATTING)
@@ -234,7 +234,7 @@ def _range_formatting(params: lsp.DocumentRangeFormattingParams) -> list[lsp.Tex
     document = server.document(params.text_document.uri)
     rows = Rows(document.source)
     start, end = rows.offset(params.range.start), rows.offset(params.range.end)
-    return [rows.edit(one) for one in formatting(document.text, start, end)]
+    return [rows.edit(one) for one in formatting(document, start, end)]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,7 @@ from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 
+CheckTest = Callable[[tree.Test, Scope, float], Test | None]
 NO_SETTINGS: Mapping[str, str] = {}
 
 
@@ -115,8 +116,12 @@ def examine(
     time_scale: float = 1.0,
     path: Path | None = None,
     profile: str = FULL,
+    check_test: CheckTest = checked_test,
 ) -> Examined:
-    """All that can be said of a text, for those who show it while it is written."""
+    """All that can be said of a text, for those who show it while it is written.
+
+    `check_test` checks a test, or knows what came of it before.
+    """
     findings = loader.findings
     main, plan, last = Module(source, tree.File(source, ())), None, []
     try:
@@ -128,7 +133,7 @@ def examine(
             used_definitions(main),
         )
         parameters.use({key: value for key, value in given.items() if key in used})
-        plan = _checked(main, parameters, time_scale, profile, loader.texts)
+        plan = _checked(main, parameters, time_scale, profile, loader.texts, check_test)
     except EnoughFound:
         pass
     except RecursionError:
@@ -142,9 +147,10 @@ def _checked(
     time_scale: float,
     profile: str,
     files: dict[str, str],
+    check_test: CheckTest,
 ) -> CheckedPlan:
     _check_definitions(main, parameters, time_scale, set())
-    tests = _tests(main, Scope(main, parameters), time_scale)
+    tests = _tests(main, Scope(main, parameters), time_scale, check_test)
     return CheckedPlan.model_construct(
         title=_title(main, parameters.findings),
         file=main.source.name,
@@ -233,7 +239,9 @@ def _check_definitions(
             checked_precondition(item, module, scope, time_scale)
 
 
-def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
+def _tests(
+    main: Module, scope: Scope, time_scale: float, check_test: CheckTest
+) -> tuple[Test, ...]:
     """The tests without errors."""
     nodes = [item for item in main.file.items if isinstance(item, tree.Test)]
     if not nodes and not main.own:  # a file of names is a library
@@ -244,7 +252,7 @@ def _tests(main: Module, scope: Scope, time_scale: float) -> tuple[Test, ...]:
     known = Earlier(later={node.title.text for node in nodes})
     inside = replace(scope, earlier=known)
     for node in nodes:
-        known.tests[node.title.text] = checked_test(node, inside, time_scale)
+        known.tests[node.title.text] = check_test(node, inside, time_scale)
     return tuple(test for test in known.tests.values() if test)
 
 

@@ -92,6 +92,11 @@ def format_text(text: str, name: str = "plan.ioplan") -> str:
     file, errors = parse(source)
     if errors:
         raise PlanError(errors)
+    return format_tree(source, file)
+
+
+def format_tree(source: Source, file: tree.File) -> str:
+    """The same of a text that is parsed. Raises PlanError where it is too deep."""
     try:
         return _formatted(source, file)
     except RecursionError:

@@ -1,0 +1,74 @@
+"""Sound tests that need not be checked again: nothing of what decides them changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+
+from ioplan.core.value import Value
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.test_block import checked
+from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Source, Span
+
+MOST_KEPT = 1000
+OF_ANOTHER = re.compile(r"\bof\s+\"")
+"""Such a test depends on another one."""
+
+
+class Kept(Value):
+    """A test, and where it stood."""
+
+    test: Test
+    source: Source
+    start: int
+
+
+class KnownTests:
+    """Tests that were right, by their text and by what they are decided by."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Hashable, Kept] = {}
+
+    def checked(
+        self, node: tree.Test, scope: Scope, time_scale: float, common: Hashable
+    ) -> Test | None:
+        """What the checker makes of a test. `common` is all else that decides it."""
+        text = node.span.text
+        before = sum(1 for i in scope.module.file.items if _stands_before(i, node))
+        key = text, before, common
+        known = self.kept.get(key)
+        if known and not OF_ANOTHER.search(text):
+            return _moved(known, node)
+        errors = scope.findings.error_count
+        made = checked(node, scope, time_scale)
+        if made and scope.findings.error_count == errors:
+            if len(self.kept) >= MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = Kept(made, node.span.source, node.span.start)
+        return made
+
+
+def _stands_before(item: tree.Item, node: tree.Test) -> bool:
+    return not isinstance(item, tree.Test) and item.span.start < node.span.start
+
+
+def _moved(known: Kept, node: tree.Test) -> Test:
+    """The test where it stands now: warnings tell of its runs."""
+    by = node.span.start - known.start
+    if not by:
+        return known.test
+    source = node.span.source
+    steps = tuple(_moved_step(step, by, source) for step in known.test.steps)
+    return known.test.model_copy(update={"steps": steps})
+
+
+def _moved_step(step: StepTemplate, by: int, source: Source) -> StepTemplate:
+    if isinstance(step, RunTemplate):
+        span = Span(source, step.span.start + by, step.span.end + by)
+        return step.model_copy(update={"span": span})
+    if isinstance(step, RepeatTemplate):
+        inner = tuple(_moved_step(one, by, source) for one in step.steps)
+        return step.model_copy(update={"steps": inner})
+    return step
