@@ -25,6 +25,7 @@ from ioplan.language.plan import (
     CheckedPlan,
     IdleTemplate,
     PrepareStep,
+    Seek,
     StepTemplate,
     Test,
 )
@@ -95,8 +96,17 @@ def _test(test: Test) -> list[str]:
     rows.append(f"cells {len(cells)}, last: {cell_text(cells[-1])}")
     last = cells[-1] | ({test.seek.axis: test.seek.highest} if test.seek else {})
     rows += [row for step in test.steps for row in _step(step, last)]
-    parts = (test.rounds, test.seek, *test.expectations, *test.charts)
+    rows += [_seek(test.seek)] if test.seek else []
+    parts = (test.rounds, *test.expectations, *test.charts)
     return rows + [repr(part) for part in parts if part]
+
+
+def _seek(seek: Seek) -> str:
+    """Without its values' attributes, which the streams of the last cell show."""
+    ends = (seek.lowest.text, seek.highest.text, *(one.text for one in seek.values))
+    said = {name: getattr(seek, name) for name in ("goal", "axis", "kind", "confirm")}
+    limits = (seek.within_percent, seek.at_most, seek.share_percent)
+    return f"seek {said} {ends} {limits} {seek.where}"
 
 
 def _prepare(step: PrepareStep) -> str:

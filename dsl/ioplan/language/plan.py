@@ -340,6 +340,7 @@ class Seek(Checked):
     at_most: int | None = None
     confirm: Quantity | None = None
     text: str
+    span: Span
 
 
 class Expectation(Checked):

@@ -148,7 +148,9 @@ def _span(step: Run | Prepare, gap: Gap) -> Span | None:
     """The clause that asks for it: the step's own, else its workload's."""
     if isinstance(step, Prepare):
         return None
-    wanted = slot(gap.field)
+    wanted, seek = slot(gap.field), step.test.seek
+    if seek and seek.axis in (gap.field, f"{gap.stream}.{gap.field}"):
+        return seek.span
     for template in _templates(step, gap.stream):
         if wanted in template.spans:
             return template.spans[wanted]

@@ -63,6 +63,7 @@ def seek_of(
         values=() if is_range else tuple(values),
         where=where,
         text=node.span.one_line,
+        span=node.span,
         **options,
     )
 
