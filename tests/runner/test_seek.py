@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import pytest
 from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, part, played
 
+from ioplan.compare.judge import Question, compare
+from ioplan.compare.side import side_of
 from ioplan.job import Event, Failure, Progress, Result, Started
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 from ioplan.records.seek import Found, Probed
+from ioplan.report.reader import Reader
 from ioplan.runner.finished_runs import FinishedRuns
 
 __all__ = ["bench"]
@@ -217,3 +220,17 @@ def test_of_nothing_there_is_no_share(bench: Bench) -> None:
     outcome = bench.go(LOAD, by_depth(2000))
     assert outcome.failures[0].kind == "nothing-found"
     assert "'Most' has found nothing where size=4KiB" in outcome.failure
+
+
+def test_findings_are_compared_by_what_was_found(bench: Bench) -> None:
+    """Their latencies are of different loads; fewer are better where the lowest is
+    sought."""
+    bench.go(CELLS, by_depth(100))
+    bench.go(CELLS, by_depth(200))
+    store = bench.store
+    sides = [side_of(store, [store.session(name)]) for name in ("s1", "s2")]
+    done = compare(Reader(store), *sides, Question(noise_percent=1.0))
+    found = [
+        (one.metric, one.base and round(one.base, 9), one.verdict) for one in done.rows
+    ]
+    assert found == [("qd", 9, "better")] * 2

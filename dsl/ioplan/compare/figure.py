@@ -94,7 +94,7 @@ class MetricReader:
         return MetricSide(
             logs=logs,
             why="" if logs else why,
-            floor=BUCKET**2 / 12 if metric.percent is not None else 0.0,
+            floor=max(_step(metric, run) ** 2 for run in cell.runs) / 12,
             within=self._within(metric, cell.runs) if lone else None,
         )
 
@@ -113,6 +113,16 @@ class MetricReader:
 
     def _read_series(self, session: str, seq: int) -> tuple[Interval, ...]:
         return self.reader.store.detail(session, seq).series
+
+
+def _step(metric: Metric, run: RunRecord) -> float:
+    """How coarse a figure is known, as a logarithm: evenly between two values."""
+    if metric.percent is not None:
+        return BUCKET
+    found = run.found if metric.sought else None
+    if found is None or not found.value or not found.no_at:
+        return 0.0
+    return abs(log(found.no_at / found.value))
 
 
 def _logs(figures: Sequence[Figure]) -> list[float]:

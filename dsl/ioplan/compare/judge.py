@@ -69,17 +69,34 @@ def _estimated(
     sessions = len(base.sessions) + len(new.sessions)
     by_session = sessions > 2
     parts = MetricReader(reader, by_session)
-    by_pair = [[parts.pair(m, *pair) for m in question.metrics] for pair in pairs]
-    models = [
-        NoiseModel(cells, sessions, question.noise_percent)
-        for cells in zip(*by_pair, strict=True)
+    both = [
+        (pair, parts.pair(metric, *pair))
+        for pair in pairs
+        for metric in _metrics(pair, question)
     ]
-    both, estimates = [], []
-    for pair, found in zip(pairs, by_pair, strict=True):
-        for one, model in zip(found, models, strict=True):
-            both.append((pair, one))
-            estimates.append(estimate(one, model, by_session))
-    return both, estimates
+    alike: dict[str, list[MetricPair]] = {}
+    for _, one in both:
+        alike.setdefault(str(one.metric), []).append(one)
+    models = {
+        name: NoiseModel(cells, sessions, question.noise_percent)
+        for name, cells in alike.items()
+    }
+    return both, [estimate(one, models[str(one.metric)], by_session) for _, one in both]
+
+
+def _metrics(pair: Pair, question: Question) -> tuple[Metric, ...]:
+    """Of what seeks found, the values: their other figures are of different loads."""
+    found = [one.any.found for one in pair]
+    if not all(found):
+        return question.metrics
+    return tuple({Metric(name=one.axis, sought=one.kind) for one in found if one})
+
+
+def _more_is_better(pair: Pair, metric: Metric) -> bool:
+    found = pair[1].any.found
+    if metric.sought and found:
+        return found.goal == "highest"
+    return metric.name in MORE_IS_BETTER
 
 
 def _row(
@@ -129,7 +146,7 @@ def _verdict(
     if estimated is None or p_value is None:
         return "undecided", NO_NOISE_ESTIMATE
     if p_value <= 1 - CONFIDENCE:
-        more = (estimated.difference > 0) == (both.metric.name in MORE_IS_BETTER)
+        more = (estimated.difference > 0) == _more_is_better(pair, both.metric)
         return ("better" if more else "worse"), ""
     low, high = estimated.interval
     if 1 / (1 + threshold) <= low and high <= 1 + threshold:

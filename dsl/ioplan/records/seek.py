@@ -50,7 +50,11 @@ class Found(Figures):
     """What a seek found in a cell."""
 
     seek: str = described("the line of the plan")
+    goal: Literal["highest", "lowest", "knee"]
     axis: str
+    kind: Literal[
+        "size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"
+    ] = described("of the value")
     value: float | None = described("none if no value of the range holds")
     unit: str = described("of the value", default="")
     text: str = described("the value as the plan would write it", default="")

@@ -70,7 +70,9 @@ class CellSeek:
         limit = None if limit == value else limit
         return Found(
             seek=seek.text,
+            goal=seek.goal,
             axis=seek.axis,
+            kind=seek.kind,
             value=value,
             unit=UNITS[seek.kind],
             text=_text(seek, value),
