@@ -103,7 +103,9 @@ class Stream(ValidatedModel):
     """One stream of I/O.
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
-    the share of discards among all operations. `permuted` random I/O visits each
+    the share of discards among all operations. `random_percent` of a random stream's
+    I/Os are drawn; each of the rest begins where the last one of its direction in the
+    thread ended. `permuted` random I/O visits each
     block once before any again. `dedup_percent` is the share of the writes whose data
     is that of an earlier one. `qd` is the queue depth of each of the `threads`.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
@@ -119,6 +121,7 @@ class Stream(ValidatedModel):
     read_sizes: tuple[SizeShare, ...]
     write_sizes: tuple[SizeShare, ...]
     permuted: bool = False
+    random_percent: Percent = 100.0
     align_bytes: Annotated[int, Limits(gt=0)] | None = None
     qd: Annotated[int, Limits(ge=1)] = 1
     threads: Annotated[int, Limits(ge=1)] = 1
@@ -149,7 +152,8 @@ class Stream(ValidatedModel):
     def can_permute(self) -> bool:
         """Whether there are blocks of which each can be visited once."""
         uniform = self.distribution.kind == "uniform"
-        return self.pattern == "random" and uniform and len(self.sizes_bytes) == 1
+        drawn = self.pattern == "random" and self.random_percent == 100
+        return drawn and uniform and len(self.sizes_bytes) == 1
 
 
 STREAM_DEFAULTS: dict[str, Any] = Stream.defaults_

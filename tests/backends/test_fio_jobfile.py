@@ -60,6 +60,8 @@ JOBS: dict[str, Job] = {
     "rate-sizes": job(stream(rate={"iops": 1000}, read_sizes=split((4096, 50), (8192, 50)))),
     "rate-bandwidth": job(stream(rate={"bytes_per_s": 100 * MIB})),
     "rate-poisson": job(stream(rate={"iops": 500, "arrivals": "poisson"})),
+    "random-share": job(stream(random_percent=65)),
+    "random-share-odd": job(stream(random_percent=62.5)),
     "pause": job(stream(pause_ns=5_000_000)),
     "pause-every": job(stream(pause_ns=250_000, pause_every=128, qd=32, threads=2)),
     "pause-short": job(stream(pause_ns=700)),

@@ -441,3 +441,17 @@ def test_a_region_beyond_the_drive_fails() -> None:
     with small.start(job(drive(2), WRITE)) as execution:
         (failure,) = execution
     assert isinstance(failure, Failure) and failure.cause == "too-small"
+
+
+def test_what_goes_on_is_read_from_the_page_that_was_read_before() -> None:
+    """Reads that begin where the last one ended are cheap, in proportion."""
+    on = drive(8)
+    run(on, FILL, passes=1)
+    means = [
+        mean_ns(run(on, stream(random_percent=percent))) for percent in (100, 50, 2)
+    ]
+    sequential = mean_ns(run(on, stream(pattern="sequential")))
+    assert means[0] > 1.1 * means[1] > 1.2 * means[2]
+    assert means[2] == pytest.approx(sequential, rel=0.1)
+    half = (means[0] + sequential) / 2
+    assert means[1] == pytest.approx(half, rel=0.15)

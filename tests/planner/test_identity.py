@@ -167,6 +167,7 @@ OTHERS = {
     ],
     "pause_ns": [1_000, 5_000_000],
     "pause_every": [2, 128],
+    "random_percent": [65.0, 30.0],
     "region": [
         Region(start_percent=50),
         Region(end_percent=50),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ioplan.core.value import Value, fresh
 
 SLOTS = (
-    *("base", "pattern", "size", "read sizes", "write sizes", "mix"),
+    *("base", "pattern", "random share", "size", "read sizes", "write sizes", "mix"),
     *("qd", "threads", "rate", "pause", "region", "distribution", "permuted", "align"),
     *("data", "dedup", "trim", "sync", "starts", "ends"),
 )
 """What a stream says, in the order in which it is written; up to `mix` without commas.
 """
-HEAD = SLOTS[:6]
+HEAD = SLOTS[: SLOTS.index("qd")]
 
 Clauses = dict[str, str]
 """By slot, the text of the clause."""

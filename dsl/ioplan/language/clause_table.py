@@ -76,6 +76,22 @@ CLAUSES: tuple[Clause, ...] = (
         },
     ),
     Clause(
+        word="random share",
+        forms={"random share": "random 65%"},
+        sets={"random share": ("random_percent",)},
+        reference=(
+            "`random 65% 4KiB`",
+            "so much of the I/O is random; each of the rest begins where the last I/O "
+            "of its direction in the thread ended",
+            "100 %",
+        ),
+        convert=to.random_share,
+        kinds=("share",),
+        is_axis=False,
+        feature="run random 65% 4KiB 100/0 for 2s",
+        fio={"percentage_random": "random 65% 4KiB"},
+    ),
+    Clause(
         word="size",
         is_feature=False,
         forms={"size": "size 4KiB"},

@@ -120,6 +120,14 @@ def region_edge(quantity: Quantity) -> tuple[float, int]:
     return 0.0, int(edge.value)
 
 
+def random_share(quantity: Quantity) -> Attributes:
+    """How much of a random stream's I/O is drawn, and does not go on."""
+    share = percent(quantity, "a share of random I/O")
+    if not share:
+        raise QuantityError("a share of random I/O is more than 0 %", "or: sequential")
+    return {"random_percent": share}
+
+
 def one_size(quantity: Quantity) -> Attributes:
     """The block size of both directions."""
     sizes = (SizeShare.model_construct(size_bytes=io_size(quantity), percent=100.0),)

@@ -100,7 +100,6 @@ ANSWERS = {
 """What is not said in a plan, or not by one word."""
 
 NOT_YET = {
-    "percentage_random": "write two streams, one random and one sequential",
     **dict.fromkeys(
         ("latency_target", "latency_window", "latency_percentile", "max_latency"),
         "vary qd in 1..256 doubling, and expect p99 < 5ms",

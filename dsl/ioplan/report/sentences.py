@@ -39,8 +39,9 @@ def latencies(result: DirectionResult) -> list[str]:
 
 
 def access_text(stream: Stream) -> str:
-    """`sequential`, `random`, `random permuted`."""
-    return f"{stream.pattern}{' permuted' if stream.permuted else ''}"
+    """`sequential`, `random`, `random 65%`, `random permuted`."""
+    share = f" {stream.random_percent:g}%" if stream.random_percent < 100 else ""
+    return f"{stream.pattern}{share}{' permuted' if stream.permuted else ''}"
 
 
 def prepare_line(run: RunRecord) -> str:

@@ -21,6 +21,7 @@ from ioplan_fio.section import (
     pause_us,
     rate_lines,
     size_text,
+    whole,
 )
 from ioplan_fio.streams import (
     Sizes,
@@ -228,6 +229,15 @@ def _region(context: GapContext, stream: JobStream) -> Found:
     return "region", reason, ""
 
 
+def _random_share(context: GapContext, stream: JobStream) -> Found:
+    percent = stream.random_percent
+    if is_whole(percent):
+        return None
+    near = max(1, whole([percent, 100 - percent])[0])
+    reason = f"fio takes whole percents of random I/O, not {percent:g} %"
+    return "random share", reason, f"percentage_random={near}", f"random {near}%"
+
+
 def _passes(context: GapContext, stream: JobStream) -> Found:
     """fio gives each thread an equal part; whole I/Os may be left at the end."""
     if context.job.passes is None:
@@ -351,6 +361,6 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
 
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
-    *(_distribution, _align, _data),
+    *(_distribution, _random_share, _align, _data),
     *(_dedup, _trim, _sync, _verify, _limit, _warmup),
 )

@@ -123,6 +123,9 @@ def _random(job: Job, stream: JobStream) -> Iterator[str]:
         return
     if not is_cover(stream):
         yield "norandommap=1"
+    if stream.random_percent < 100:
+        percent = stream.random_percent
+        yield f"percentage_random={max(1, whole([percent, 100 - percent])[0])}"
     distribution = distribution_text(stream)
     if distribution:
         yield f"random_distribution={distribution}"

@@ -36,7 +36,7 @@ SPEAKS = frozenset(
             "sync",
             "verify",
         ),
-        *("permuted", "for", "bytes", "passes", "warmup"),
+        *("random share", "permuted", "for", "bytes", "passes", "warmup"),
     )
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""

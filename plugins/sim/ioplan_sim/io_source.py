@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from ioplan_sim.load import StreamLoad
-from ioplan_sim.placement import quantiles, scattered
+from ioplan_sim.placement import last_drawn, quantiles, scattered
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
 DRAWS = 2048
@@ -36,6 +36,8 @@ class IoSource:
     ) -> None:
         self.load, self.kinds = load, load.kinds
         self.open_loop, self.stored, self.spec, self.rng = open_loop, stored, spec, rng
+        stream = load.stream
+        self.goes_on = stream.pattern == "sequential" or stream.random_percent < 100
         self.free = self.outstanding = load.outstanding
         self.waiting: deque[float] = deque()
         self.samples: Samples = [[] for _ in load.kinds]
@@ -88,7 +90,11 @@ class IoSource:
         region = stream.region_bytes
         slots = max(1, int(region // max(self.load.mean_bytes, MAP_BYTES)))
         drawn = (quantiles(stream, DRAWS, rng) * slots).astype(np.int64)
-        return [int(one) for one in scattered(stream, drawn, slots) * 7919 % 1_000_003]
+        found = scattered(stream, drawn, slots) * 7919 % 1_000_003
+        if stream.random_percent < 100:  # the others begin where the last one ended
+            last = np.maximum(0, last_drawn(stream, DRAWS, rng))
+            found = found[last] + ((np.arange(DRAWS) - last) * pages).astype(np.int64)
+        return [int(one) for one in found]
 
     def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> list[float]:
         spread = spec.flash.spread / 100

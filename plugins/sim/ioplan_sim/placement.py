@@ -77,6 +77,12 @@ def scattered(stream: JobStream, slots: Pages, count: int) -> Pages:
     return np.asarray(slots * step % count)
 
 
+def last_drawn(stream: JobStream, count: int, rng: np.random.Generator) -> Pages:
+    """For each I/O the last one up to it that is random; -1 where none is."""
+    is_random = rng.random(count) * 100 < stream.random_percent
+    return np.asarray(np.maximum.accumulate(np.where(is_random, np.arange(count), -1)))
+
+
 class Placement:
     """The model pages that a stream goes to.
 
@@ -99,6 +105,7 @@ class Placement:
         self.covers = stream.permuted and stream.can_permute
         self.parts = np.linspace(0, self.count, stream.threads + 1).astype(np.int64)
         self.done = 0.0
+        self.end = 0
         self.number = -1
 
     def take(self, pages: float, size_bytes: int) -> Pages:
@@ -154,6 +161,19 @@ class Placement:
         step = run if aligned else 1
         slots = max(1, (self.count - run) // step + 1)
         draws = quantiles(self.stream, ios, self.rng)
-        found = scattered(self.stream, (draws * slots).astype(np.int64), slots)
-        pages = self.first + found[:, None] * step + np.arange(run)
+        found = scattered(self.stream, (draws * slots).astype(np.int64), slots) * step
+        if self.stream.random_percent < 100:
+            found = self._going_on(found, run)
+        pages = self.first + found[:, None] + np.arange(run)
         return np.asarray(pages.ravel())
+
+    def _going_on(self, drawn: Pages, run: int) -> Pages:
+        """The drawn places of those I/Os that are random; the others follow these."""
+        steps = np.arange(len(drawn))
+        last = last_drawn(self.stream, len(drawn), self.rng)
+        starts = np.where(last >= 0, drawn[np.maximum(last, 0)], self.end - run)
+        room = max(1, self.count - run + 1)
+        places = np.asarray((starts + (steps - np.maximum(last, -1)) * run) % room)
+        if len(places):
+            self.end = int(places[-1]) + run
+        return places

@@ -212,7 +212,7 @@ class QueueModel:
             return max(self.out_ns, start_ns + size * self.link_ns)
         first = source.first_pages[number]
         count = max(1, round(kind.pages / source.piece))
-        if source.load.stream.pattern == "sequential" and count == 1:
+        if source.goes_on and count == 1:
             if first == source.last_page:
                 return max(self.out_ns, source.ready_ns, start_ns + size * self.link_ns)
             source.last_page = first

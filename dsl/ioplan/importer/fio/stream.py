@@ -47,6 +47,7 @@ class Shape(Value):
     sizes: Sizes
     threads: int
     qd: int
+    random_percent: int = 100
 
     @property
     def used_sizes(self) -> set[int]:
@@ -81,9 +82,12 @@ def shape_of(job: FioJob, findings: Findings) -> Shape:
             "write two streams, one that reads and one that writes",
         )
     threads = max(1, job.read("numjobs", whole, 1, findings))
+    read_percent = _mix(job, findings) if reads is None else reads
+    share = _random_share(job, read_percent, findings) if pattern == "random" else 100
     return Shape(
-        pattern=pattern,
-        read_percent=_mix(job, findings) if reads is None else reads,
+        pattern=pattern if share else "sequential",
+        random_percent=share or 100,
+        read_percent=read_percent,
         trims="trim" in word,
         sizes=_sizes(job, findings),
         threads=threads,
@@ -95,6 +99,8 @@ def clauses_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     """The clauses of the stream, but for its region and its time."""
     reads = shape.read_percent
     clauses = {"pattern": shape.pattern, "mix": make("mix", reads).text}
+    if shape.random_percent < 100:
+        clauses["random share"] = make("share", shape.random_percent).text
     clauses |= _size_clauses(job, shape, findings)
     each = " each" if shape.threads > 1 else ""
     if shape.qd > 1 or each:
@@ -291,7 +297,6 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     """Where random I/O falls, and whether each block comes once before any again."""
     if shape.pattern != "random":
         return {}
-    _tell_partly_random(job, findings)
     text = job.text("random_distribution", "random")
     if text.split(":")[0] != "random":
         clause = distribution(text.split(",")[0])
@@ -307,6 +312,13 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     )
     if not has_map or len(shape.used_sizes) > 1:
         return {}
+    if shape.random_percent < 100:
+        findings.loss(
+            "fio draws no block twice; here offsets are drawn independently",
+            job.place("percentage_random"),
+            "with norandommap fio draws them as well",
+        )
+        return {}
     if shape.threads > 1:
         findings.loss(
             f"each of fio's {shape.threads} jobs visits each block once; here offsets "
@@ -318,13 +330,21 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     return {"permuted": "permuted"}
 
 
-def _tell_partly_random(job: FioJob, findings: Findings) -> None:
+def _random_share(job: FioJob, reads: int, findings: Findings) -> int:
+    """How much of random I/O is random, in percent; of mixed I/O, of its reads."""
     found = _by_direction(job, "percentage_random", findings)
-    if any(one not in (None, 100) for one in found):
+    shares = [100 if share is None else share for share in found]
+    used = [
+        s for s, is_used in zip(shares, (reads, 100 - reads), strict=False) if is_used
+    ]
+    if len(set(used)) > 1:
         findings.loss(
-            "percentage_random is left out: all I/O of the stream is random",
+            f"{used[0]} % of the reads are random and {used[1]} % of the writes: here "
+            f"{used[0]} % of both",
             job.place("percentage_random"),
+            "write two streams, one that reads and one that writes",
         )
+    return used[0]
 
 
 def _align(job: FioJob, shape: Shape, findings: Findings) -> Clauses:

@@ -96,7 +96,12 @@ def _random(job: FioJob, shape: Shape) -> Options:
         ],
         "percentage_random": [
             100 if one is None else one
-            for one in _by_direction(job, "percentage_random")[:2]
+            for one, used in zip(
+                _by_direction(job, "percentage_random"),
+                (shape.read_percent, 100 - shape.read_percent),
+                strict=False,
+            )
+            if used
         ],
     }
 

@@ -96,6 +96,7 @@ NAMED = {
     "mix": "the mix",
     "size": "the size",
     "pattern": "the pattern",
+    "random share": "the share of random I/O",
     "distribution": "where random I/O falls",
 }
 """Slots that are no keywords; the others are."""
@@ -154,6 +155,8 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
     if atom.kind == "mix":
         return "mix"
     kind = scope.kind_of_atom(atom)
+    if kind == "share" and clause.head:
+        return "random share"
     return kind if kind in ("mix", "size") else f"value {atom.text}"
 
 
@@ -177,6 +180,8 @@ def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
         return
     if kind in ("size", "mix"):
         _apply(kind, amount, clause, scope, draft)
+    elif kind == "share" and clause.head:
+        _apply("random share", amount, clause, scope, draft)
     else:
         _no_keyword(amount, kind, clause, scope)
 

@@ -42,6 +42,7 @@ def check_streams(
             _check_decided_once(whole, given, where, scope)
             _check_pattern(whole, axes, where, scope)
             _check_permuted(whole, axes, where, scope)
+            _check_random_share(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
             _check_repeats(whole, given, where, scope)
@@ -180,6 +181,29 @@ def _check_permuted(
     if "size" not in _given(stream.name, axes) and len({*sizes}) > 1:
         scope.findings.error(
             "only I/O of one size can be permuted", span, "write one size"
+        )
+
+
+def _check_random_share(
+    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+) -> None:
+    """Only drawn offsets have a rest that goes on."""
+    if "random share" not in stream.spans:
+        return
+    has, span = stream.attributes, stream.spans["random share"]
+    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    why = ""
+    if "sequential" in (patterns or [has.get("pattern")]):
+        why = "sequential I/O goes on from one to the next"
+    elif has.get("permuted"):
+        why = "permuted I/O visits each block once"
+    elif has.get("verify"):
+        why = "'verify' draws anew what is under way"
+    if why:
+        scope.findings.error(
+            f"a share of random I/O has no meaning here: {why}",
+            span,
+            "leave one of both out",
         )
 
 

@@ -1,7 +1,7 @@
 //! Whether a job can be run as it stands: all checks that need no target.
 
 use crate::job::failure::{Cause, Failure};
-use crate::job::{Distribution, Job, SizeShare, Stream};
+use crate::job::{Distribution, Job, Pattern, SizeShare, Stream};
 use crate::pattern::span::Span;
 use crate::pattern::walk::{ThreadShare, part_of_region};
 
@@ -76,12 +76,31 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
             format!("stream {name}: {percent} % is not within 0..100")
         })?;
     }
+    check_random(stream)?;
     check_rate(stream)?;
     check_pause(stream)?;
     check_distribution(stream)?;
     check_sizes(job, stream)?;
     check_region(job, stream)?;
     check_room(job, stream)
+}
+
+fn check_random(stream: &Stream) -> Checked {
+    let name = &stream.name;
+    let percent = stream.random_percent;
+    require(percent > 0.0 && percent <= 100.0, || {
+        format!("stream {name}: {percent} % random is not above 0 and up to 100")
+    })?;
+    let all_drawn = percent == 100.0;
+    let random = stream.pattern == Pattern::Random;
+    require(
+        all_drawn || (random && !stream.permuted && !stream.verify),
+        || {
+            format!(
+                "stream {name}: a share of random I/O needs random I/O that is neither permuted nor verified"
+            )
+        },
+    )
 }
 
 fn check_rate(stream: &Stream) -> Checked {

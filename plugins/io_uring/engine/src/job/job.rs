@@ -66,6 +66,10 @@ fn default_one() -> usize {
     1
 }
 
+fn default_percent() -> f64 {
+    100.0
+}
+
 fn default_pause_every() -> u64 {
     1
 }
@@ -97,6 +101,10 @@ pub struct Stream {
     /// Random I/O of one size visits each block once before any again.
     #[serde(default)]
     pub permuted: bool,
+    /// Share of the I/Os of a random stream that are drawn; each of the rest begins where
+    /// the last one of its direction in the thread ended.
+    #[serde(default = "default_percent")]
+    pub random_percent: f64,
     #[serde(default)]
     pub align_bytes: Option<u64>,
     #[serde(default = "default_one")]

@@ -5,7 +5,7 @@ use crate::job::{Job, Stream};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sizes::{Direction, Mix, Sizes};
-use crate::pattern::walk::{ThreadShare, Walk};
+use crate::pattern::walk::{Place, ThreadShare, Walk};
 
 pub struct Sequence {
     rng: fastrand::Rng,
@@ -41,15 +41,16 @@ impl Sequence {
         let direction = self.mix.pick(&mut self.rng);
         let sizes = &self.sizes[usize::from(direction != Direction::Read)];
         let size_bytes = sizes.pick(&mut self.rng);
-        let place = match self.walk.next(size_bytes, &mut self.rng) {
+        let place = match self.next_place(direction, size_bytes) {
             Some(place) => place,
             // A warm-up that is longer than the passes repeats them.
             None if !measured => {
                 self.restart();
-                self.walk.next(size_bytes, &mut self.rng)?
+                self.next_place(direction, size_bytes)?
             }
             None => return None,
         };
+        self.walk.ended(direction, place);
         Some(Op {
             kind: Kind::Io(direction),
             offset_bytes: place.offset_bytes,
@@ -57,6 +58,15 @@ impl Sequence {
             start_ns,
             measured,
         })
+    }
+
+    #[inline(always)]
+    fn next_place(&mut self, direction: Direction, size_bytes: u64) -> Option<Place> {
+        let rng = &mut self.rng;
+        match self.walk.go_on(direction, size_bytes, rng) {
+            Some(place) => Some(place),
+            None => self.walk.next(size_bytes, rng),
+        }
     }
 
     /// Whether the passes are done.

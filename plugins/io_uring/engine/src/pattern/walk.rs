@@ -4,6 +4,7 @@ use crate::job::{Pattern, Stream};
 use crate::pattern::permutation::Permutation;
 use crate::pattern::scatter::Scatter;
 use crate::pattern::seed::mix;
+use crate::pattern::sizes::Direction;
 use crate::pattern::span::Span;
 
 /// A place for the next I/O. Only the tail of a sequential pass is shorter than
@@ -46,7 +47,14 @@ impl Walk {
                 let share = if own_part { alone(share) } else { share };
                 Self::Cover(Cover::new(stream, region, size_bytes, passes, share))
             }
-            _ => Self::Random(Random::new(stream, region, passes, own_part, share)),
+            _ => Self::Random(Random::new(
+                stream,
+                region,
+                block_bytes,
+                passes,
+                own_part,
+                share,
+            )),
         }
     }
 
@@ -56,6 +64,32 @@ impl Walk {
             Self::Sequential(walk) => walk.next(size_bytes),
             Self::Random(walk) => walk.next(size_bytes, rng),
             Self::Cover(walk) => walk.next(),
+        }
+    }
+
+    /// Where the last I/O of this direction ended, if chance lets the next one go on.
+    #[inline(always)]
+    pub fn go_on(
+        &mut self,
+        direction: Direction,
+        size_bytes: u64,
+        rng: &mut fastrand::Rng,
+    ) -> Option<Place> {
+        match self {
+            Self::Random(walk) => walk.go_on(direction, size_bytes, rng),
+            _ => None,
+        }
+    }
+
+    /// Remembers where an I/O ends, for those that go on from there.
+    #[inline(always)]
+    pub fn ended(&mut self, direction: Direction, place: Place) {
+        if let Self::Random(Random {
+            following: Some(following),
+            ..
+        }) = self
+        {
+            following.ends_bytes[direction as usize] = place.offset_bytes + place.size_bytes;
         }
     }
 
@@ -171,12 +205,49 @@ pub struct Random {
     scatter: Scatter,
     spans: Vec<(u64, Span)>,
     left_bytes: Option<u64>,
+    following: Option<Following>,
+}
+
+/// The I/Os of a random stream that go on from the last one.
+#[derive(Debug, Clone)]
+struct Following {
+    share: f64,
+    start_bytes: u64,
+    end_bytes: u64,
+    align_bytes: u64,
+    /// By direction.
+    ends_bytes: [u64; 3],
+}
+
+impl Following {
+    fn of(stream: &Stream, region: (u64, u64), block_bytes: u64) -> Option<Self> {
+        let natural = stream.single_size_bytes().unwrap_or(block_bytes);
+        let align_bytes = stream.align_bytes.unwrap_or(natural);
+        let start_bytes = region.0.next_multiple_of(align_bytes);
+        (stream.random_percent < 100.0).then_some(Self {
+            share: 1.0 - stream.random_percent / 100.0,
+            start_bytes,
+            end_bytes: region.1,
+            align_bytes,
+            ends_bytes: [start_bytes; 3],
+        })
+    }
+
+    /// The next place of a direction; behind the end it begins again.
+    fn offset(&self, direction: Direction, size_bytes: u64) -> u64 {
+        let next_bytes = self.ends_bytes[direction as usize].next_multiple_of(self.align_bytes);
+        if next_bytes + size_bytes > self.end_bytes {
+            return self.start_bytes;
+        }
+        next_bytes
+    }
 }
 
 impl Random {
     fn new(
         stream: &Stream,
         region: (u64, u64),
+        block_bytes: u64,
         passes: Option<f64>,
         own_part: bool,
         share: ThreadShare,
@@ -197,7 +268,26 @@ impl Random {
             scatter: Scatter::new(&stream.distribution, largest, share.scatter_seed),
             spans: sizes.into_iter().map(|size| (size, span(size))).collect(),
             left_bytes: passes.map(|passes| (length_bytes * passes / divisor) as u64),
+            following: Following::of(stream, region, block_bytes),
         }
+    }
+
+    #[inline(always)]
+    fn go_on(
+        &mut self,
+        direction: Direction,
+        size_bytes: u64,
+        rng: &mut fastrand::Rng,
+    ) -> Option<Place> {
+        let following = self.following.as_ref()?;
+        if self.left_bytes == Some(0) || rng.f64() >= following.share {
+            return None;
+        }
+        self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(size_bytes));
+        Some(Place {
+            offset_bytes: following.offset(direction, size_bytes),
+            size_bytes,
+        })
     }
 
     #[inline(always)]
@@ -410,6 +500,37 @@ mod tests {
                 assert_eq!(place.offset_bytes, expected);
             }
         }
+    }
+
+    #[test]
+    fn a_share_of_random_io_goes_on_from_the_last_of_its_direction() {
+        let stream = stream(r#"{"random_percent":65.0,"region_start_bytes":8192}"#);
+        let share = ThreadShare {
+            thread: 0,
+            threads: 1,
+            scatter_seed: 1,
+            cover_seed: 2,
+        };
+        let mut walk = Walk::new(&stream, 512, None, share);
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (mut ends, mut went_on) = ([8192, 8192], 0);
+        for number in 0..20_000 {
+            let direction = [Direction::Read, Direction::Write][number % 2];
+            let place = match walk.go_on(direction, 4096, &mut rng) {
+                Some(place) => {
+                    let end = ends[number % 2];
+                    let wrapped = if end + 4096 > 1 << 20 { 8192 } else { end };
+                    assert_eq!(place.offset_bytes, wrapped);
+                    went_on += 1;
+                    place
+                }
+                None => walk.next(4096, &mut rng).expect("endless"),
+            };
+            assert!(place.offset_bytes >= 8192 && place.offset_bytes + 4096 <= 1 << 20);
+            walk.ended(direction, place);
+            ends[number % 2] = place.offset_bytes + 4096;
+        }
+        assert!((6700..7300).contains(&went_on), "{went_on}");
     }
 
     #[test]
