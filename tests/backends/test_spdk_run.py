@@ -129,7 +129,7 @@ def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
     asked = job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
     )
-    program = stand_in(tmp_path, "rpc/O_mix_one_layer")
+    program = stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8)
     result = measured(events(program, asked))
     assert result.total.ios == round(2105196.4212083505 * 3.000007)
     # recorded one second before the end, and never again
@@ -144,7 +144,9 @@ def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) 
     asked = job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
     )
-    execution = SpdkExecution(stand_in(tmp_path, "rpc/O_mix_one_layer"), OPTIONS, asked)
+    execution = SpdkExecution(
+        stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8), OPTIONS, asked
+    )
     with execution:
         result = list(execution)[-1]
         assert execution.session
@@ -254,7 +256,10 @@ def test_a_hang_that_ignores_sigterm_is_killed(
     program = stand_in(tmp_path, transcript, "hang")
     last = events(program, job(run_ns=SECOND_NS), options)[-1]
     assert isinstance(last, Failure) and last.cause == "hung"
-    last = events(program, job(run_ns=60 * SECOND_NS), options, stop_s=0.6)[-1]
+    with SpdkExecution(program, options, job(run_ns=60 * SECOND_NS)) as execution:
+        for last in execution:
+            if isinstance(last, Started):
+                execution.stop()
     assert isinstance(last, Failure) and last.cause == "hung"
 
 

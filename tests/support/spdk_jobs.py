@@ -46,12 +46,15 @@ def job(target: str = MALLOC, capacity: int = MALLOC_BYTES, **changes: Any) -> J
     )
 
 
-def stand_in(folder: Path, transcript: str, manner: str = "dialogue") -> Path:
-    """A program that plays a transcript."""
+def stand_in(
+    folder: Path, transcript: str, manner: str = "dialogue", speed: int = 20
+) -> Path:
+    """A program that plays a transcript, so many times faster than it was."""
     path = folder / "bdevperf"
     player, played = paths.SUPPORT / "play_bdevperf.py", GOLDEN / transcript
     path.write_text(
-        f'#!/bin/sh\nexec {sys.executable} {player} {played} {manner} "$@"\n'
+        f"#!/bin/sh\nPLAY_SPEED={speed} exec {sys.executable} {player} {played} "
+        f'{manner} "$@"\n'
     )
     path.chmod(0o755)
     return path
