@@ -12,9 +12,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from ioplan.lab.lab import LabError
+from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import Examined, examine
 from ioplan.language.check.modules import Loader, Module, library_roots, read_text
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.search_path import SearchPath
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.warnings import warnings_of
@@ -35,6 +38,14 @@ MOST_COSTS = 1000
 MOST_FILES = 500
 """Of a folder, files that are searched for a name."""
 TERABYTE = 10**12
+
+
+def lab_folders() -> tuple[Path, ...]:
+    """The lab's folders of plans; none where its file is wrong, which `check` says."""
+    try:
+        return plan_folders(None)
+    except LabError:
+        return ()
 
 
 class Workspace:
@@ -132,9 +143,8 @@ class Document:
         return self.workspace.parse(self.source)[1]
 
     def _loader(self) -> Loader:
-        shared = self.workspace
-        roots = library_roots(self.path)
-        return Loader(roots, Findings(), shared.read, shared.parse)
+        shared, roots = self.workspace, library_roots(self.path)
+        return Loader(roots, Findings(), shared.read, shared.parse, lab_folders)
 
     @cached_property
     def _loaded(self) -> tuple[Module, dict[Path, Module]]:
@@ -207,10 +217,15 @@ class Document:
         own = (one for one in self.modules.values() if node in one.file.items)
         return next(own, self.module)
 
+    @cached_property
+    def search(self) -> SearchPath:
+        """Where `use` looks."""
+        return SearchPath(library_roots(self.path), lab_folders)
+
     def used_path(self, use: tree.Use) -> Path | None:
         """The file that a `use` means, if it could be loaded."""
-        found = (root / use.path.text for root in library_roots(self.path))
-        return next((p for one in found if (p := one.resolve()) in self.modules), None)
+        found = self.search.find(use.path.text)
+        return found if found in self.modules else None
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What others make of this text, kept with it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from ioplan.core.value import Value
 from ioplan.language.check.modules import installed_plans
@@ -130,16 +129,8 @@ def value_of(name: str, document: Document) -> Quantity | None:
 
 def files(written: str, document: Document) -> Iterator[Name]:
     """The files that a plan may use, as it would write them."""
-    folders = (document.path.parent, installed_plans())
-    for folder, about in zip(
-        folders, ("beside the plan", "comes with ioplan"), strict=True
-    ):
-        for path in _plans(folder):
-            name = path.relative_to(folder).as_posix()
-            if name.startswith(written) and path != document.path:
-                yield Name(name, "file", about)
-
-
-def _plans(folder: Path) -> list[Path]:
-    found = (*folder.glob("*.ioplan"), *folder.glob("*/*.ioplan"))
-    return sorted(found)[:1000]
+    own = installed_plans()
+    for name in dict.fromkeys(document.search.known()):
+        if name.startswith(written) and name != document.path.name:
+            suite = (own / name).is_file()
+            yield Name(name, "file", "comes with ioplan" if suite else "yours")
