@@ -222,6 +222,12 @@ class Session(Closing):
         self.stopped = True
         self.end_test()
 
+    def expect_end(self, wait_s: float) -> None:
+        """A test is to end within that time; one that somebody has stopped before it
+        began, at once."""
+        if not self.stopped:
+            self.deadline_s = time.monotonic() + wait_s
+
     def end_test(self) -> None:
         """SIGTERM. Some hangs ignore it, so it is not waited for without an end."""
         self.deadline_s = min(self.deadline_s, time.monotonic() + self.process.grace_s)

@@ -56,9 +56,7 @@ class TimedTest:
     def _watch(self, interval_ns: int) -> Iterator[Progress]:
         """Look at the statistics until the test replies."""
         test_s = self.request["time_in_sec"]
-        self.session.deadline_s = (
-            self.start_s + test_s + self.session.options.patience_s
-        )
+        self.session.expect_end(test_s + self.session.options.patience_s)
         by_bytes = self.script.limit_bytes is not None
         schedule = Schedule(interval_ns / SECOND_NS, test_s, by_bytes)
         while not self.main.ready(min(self._poll_s, schedule.next_s - self._t_s)):
