@@ -178,6 +178,8 @@ def test_a_knee_is_the_depth_that_reaches_a_share_of_the_highest(bench: Bench) -
     assert {decision for _, _, decision in values(bench)} == {"measured"}
     assert all(1.99 < one.run_s <= 2 for one in bench.records[:-2])
     assert last.run_s > 7.9 and found(last).confirmed
+    fit = found(last).fit
+    assert fit and fit.gamma == pytest.approx(100, rel=0.2)
 
 
 LOAD = """test "Most" {

@@ -5,15 +5,12 @@ from __future__ import annotations
 from math import isclose
 
 from ioplan.language.bind.bind import scaled_ns
-from ioplan.language.bind.sought import step_of
+from ioplan.language.bind.sought import CONFIRM_RUNS, step_of
 from ioplan.language.plan import Seek
 from ioplan.planner.run_id import digest, set_fields
 from ioplan.planner.steps import Length
 from ioplan.seek.grid import WITHIN, Bounds
 from ioplan.workload import Workload
-
-CONFIRM_RUNS = 4
-"""How many times as long as the run the confirmation is, where the plan is silent."""
 
 
 def bounds_of(seek: Seek, workload: Workload) -> Bounds:

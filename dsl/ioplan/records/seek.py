@@ -46,6 +46,22 @@ class Probed(Figures):
     )
 
 
+class ScalabilityFit(Figures):
+    """Gunther's universal scalability law over the probes of a knee: information.
+
+    The finding does not rest on it. The interval of the peak is at 95 %.
+    """
+
+    gamma: float = described("throughput at 1, without contention")
+    alpha: float = described("contention")
+    beta: float = described("coherency: what makes throughput fall again")
+    peak: float | None = described(
+        "where throughput is highest; none if it never falls"
+    )
+    peak_low: float | None
+    peak_high: float | None
+
+
 class Found(Figures):
     """What a seek found in a cell."""
 
@@ -66,6 +82,7 @@ class Found(Figures):
     no_text: str = described("that value as the plan would write it", default="")
     confirmed: bool = described("whether a long run held, too")
     monotone: bool = described("no value beyond a no held")
+    fit: ScalabilityFit | None = described("of a knee's probes", default=None)
     confidence_percent: float = described("of each decision")
     undecided: int = described("probes that time ended", default=0)
     probes: int

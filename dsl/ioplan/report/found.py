@@ -40,6 +40,8 @@ def _surety(found: Found) -> Iterator[str]:
         beyond = f"no at {found.no_text}"
     yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
     yield counted(found.probes, "probe")
+    if found.fit and found.fit.peak:
+        yield f"the scalability law has its peak at {found.fit.peak:.3g}"
     if found.undecided:
         yield f"{found.undecided} undecided"
     if not found.monotone:

@@ -6,6 +6,8 @@ from ioplan.language.clause_table import CONVERTED
 from ioplan.language.plan import CellValue, Seek
 from ioplan.language.quantity import SECTOR_BYTES, Kind, make
 
+CONFIRM_RUNS = 4
+"""How many times as long as the run the confirmation is, where the plan is silent."""
 WHOLE: tuple[Kind, ...] = ("size", "time", "number", "passes")
 """Kinds of which a search tries whole numbers only."""
 

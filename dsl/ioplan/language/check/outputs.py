@@ -25,7 +25,7 @@ def expectations_of(
         made = _expectation(node, sweep)
         if made and time_scale == 1 and sweep.whole and sweep.complete:
             cells = sweep.matrix.cells(made.when)
-            check_support(made.metric, node, sweep.runs, cells, sweep.scope)
+            check_support(made.metric, node.metric.span, sweep.runs, cells, sweep.scope)
         if made:
             yield made
 

@@ -25,6 +25,7 @@ from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import Metric
 from ioplan.language.plan import Axis, Condition, RunTemplate
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
 from ioplan.workload import Rate, SizeShare, Stream
 
 BEYOND = 10
@@ -35,7 +36,7 @@ FASTEST_NS = 1_000
 
 def check_support(
     metric: Metric,
-    node: tree.Expect,
+    where: Span,
     runs: tuple[RunTemplate, ...],
     cells: Iterable[Cell],
     scope: Scope,
@@ -48,11 +49,11 @@ def check_support(
         counted = runs_of(metric, runs)
         possible = max(_most_ios(run, cell, metric) for run in counted)
         if possible < needed:
-            where = f" where {cell_text(cell)}" if cell else ""
+            place = f" where {cell_text(cell)}" if cell else ""
             scope.findings.error(
                 f"{metric.name} needs {needed:_} I/Os, and the run can have "
-                f"{int(possible):_} at most{where}",
-                node.metric.span,
+                f"{int(possible):_} at most{place}",
+                where,
                 "run longer, or expect a lower percentile",
             )
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from ioplan.language.bind.sought import sought_value
@@ -11,9 +12,10 @@ from ioplan.language.plan import Axis, Seek, Test
 from ioplan.measure.measurement import Measurement
 from ioplan.planner.steps import SeekOf
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.seek import Found, Probed
+from ioplan.records.seek import Found, Probed, ScalabilityFit
 from ioplan.seek.knee import Knee, KneeSearch
 from ioplan.seek.search import Finding, Probe, Search
+from ioplan.seek.usl import usl
 
 CONFIDENCE_PERCENT = 95.0
 
@@ -81,12 +83,29 @@ class CellSeek:
             no_text=_text(seek, limit),
             confirmed=finding.confirmed,
             monotone=finding.monotone,
+            fit=self._fit(),
             confidence_percent=CONFIDENCE_PERCENT,
             undecided=sum(one.answer == "undecided" for one in finding.probes),
             probes=len(finding.probes),
             bytes=sum(_moved_bytes(one) for one in self.records),
             run_s=sum(one.run_s for one in self.records),
         )
+
+    def _fit(self) -> ScalabilityFit | None:
+        """What a law makes of the throughputs of a knee's probes."""
+        if not isinstance(self.search, KneeSearch):
+            return None
+        by_depth = {
+            value: _throughput(one, self.step.seek.axis)
+            for one in self.records
+            if (value := value_of(one)) is not None
+        }
+        fit = usl(by_depth)
+        if fit is None:
+            return None
+        peaks = {"peak": fit.peak, "peak_low": fit.peak_low, "peak_high": fit.peak_high}
+        finite = {name: one if isfinite(one) else None for name, one in peaks.items()}
+        return ScalabilityFit(gamma=fit.gamma, alpha=fit.alpha, beta=fit.beta, **finite)
 
     def record(self, seq: int) -> RunRecord:
         """The record of what was found, as the next of its session."""

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from ioplan.language.check.outputs import limit_of
-from ioplan.language.check.sweep import Sweep
+from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.metric import HOST, Metric
-from ioplan.language.plan import Demand
+from ioplan.language.plan import Demand, RunTemplate
 from ioplan.language.syntax import tree
 
 AFTERWARDS = (*HOST, "verified", "min", "stddev")
 """Known once a run is over; of a seek each run is judged while it goes on."""
 
 
-def demands_of(node: tree.Condition, sweep: Sweep) -> tuple[Demand, ...]:
-    """The parts of the condition, those without errors."""
+def demands_of(
+    node: tree.Condition, sweep: Sweep, longest: tuple[RunTemplate, ...]
+) -> tuple[Demand, ...]:
+    """The parts of the condition, those without errors.
+
+    `longest` are the runs as long as a probe can be: a percentile that not even they
+    can tell is an error.
+    """
     if isinstance(node, tree.Comparison):
         made = _demand(node, sweep)
+        if made and sweep.whole and sweep.complete:
+            cells, span = sweep.matrix.cells(), node.name.span
+            check_support(made.metric, span, longest, cells, sweep.scope)
         return (made,) if made else ()
     if node.operator != "and":
         sweep.findings.error(
@@ -24,7 +33,7 @@ def demands_of(node: tree.Condition, sweep: Sweep) -> tuple[Demand, ...]:
             "write: where p99 <= 1ms and iops >= 500 iops",
         )
         return ()
-    return tuple(one for part in node.parts for one in demands_of(part, sweep))
+    return tuple(one for part in node.parts for one in demands_of(part, sweep, longest))
 
 
 def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:

@@ -6,13 +6,14 @@ from typing import Any
 
 from ioplan.core.value import replace
 from ioplan.language.bind.matrix import Matrix
+from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axis_names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.fields import count, of_kind, percent
 from ioplan.language.plan import Axis, CellValue, Goal, RunTemplate, Seek, StepTemplate
-from ioplan.language.quantity import Kind, Quantity, QuantityError
+from ioplan.language.quantity import Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
 
 WORDED = ("pattern", "region", "align", "data", "workload")
@@ -48,9 +49,11 @@ def seek_of(
     values = values_of(node.name.text, axes[-1:])
     kind = _kind_of(node, values, sweep)
     _check_steps(node, steps, sweep)
+    _check_confirmed(node, steps, sweep)
     _check_said(node, sweep)
-    where = demands_of(node.where, sweep) if node.where else ()
     options = _options(node, sweep)
+    longest = tuple(_longest(run, options.get("confirm")) for run in sweep.runs)
+    where = demands_of(node.where, sweep, longest) if node.where else ()
     if sweep.findings.error_count > before or kind is None:
         return None
     is_range = node.elements[0].kind == "span"
@@ -115,6 +118,29 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
             "a seek decides when its runs end, so they have a time",
             run.span,
             "write for example: for 30s",
+        )
+
+
+def _longest(run: RunTemplate, confirm: Quantity | None) -> RunTemplate:
+    """The run as long as its confirmation."""
+    if confirm is None and isinstance(run.run, Quantity):
+        confirm = make("time", run.run.value * CONFIRM_RUNS)
+    return run.model_copy(update={"run": confirm or run.run})
+
+
+def _check_confirmed(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> None:
+    """A confirmation is no shorter than the run that it confirms."""
+    said = [one for one in node.options if one.kind == "confirm"]
+    run = steps[0].run if steps and isinstance(steps[0], RunTemplate) else None
+    if not said or not isinstance(run, Quantity) or run.kind != "time":
+        return
+    with sweep.findings.suppressed():
+        confirm = sweep.scope.quantity(said[0].atoms[0], "'confirm'")
+    if confirm and confirm.kind == "time" and 0 < confirm.value < run.value:
+        sweep.findings.error(
+            f"the confirmation of {confirm.text} is shorter than the run of {run.text}",
+            said[0].span,
+            "without it, it is four times the run",
         )
 
 
