@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 SPEED = float(os.environ.get("PLAY_SPEED", "20"))
+LOOK_S = 0.02
+"""How often signals are looked for: after SIGSTOP any thread may get them."""
 ERROR = re.compile(r'"code": (-?\d+),\s*"message": "([^"]*)"')
 SAME_EVERYWHERE = {
     "bdev_reset_iostat": True,
@@ -217,8 +219,13 @@ def listen(play: Play, path: str) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen()
+    server.settimeout(LOOK_S)
     while True:
-        connection, _ = server.accept()
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            continue
+        connection.settimeout(None)
         threading.Thread(target=play.serve, args=(connection,), daemon=True).start()
 
 

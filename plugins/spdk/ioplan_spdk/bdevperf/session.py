@@ -116,8 +116,8 @@ class BdevperfProcess(OwnedProcess):
 
     def stop(self) -> None:
         """SIGTERM, which one that is paused would not take."""
-        super().stop()
         self.go_on()
+        super().stop()
 
     def cpu(self) -> Cpu:
         """CPU time so far; nothing once it is gone."""
