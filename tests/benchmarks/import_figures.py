@@ -134,8 +134,11 @@ def proven(whole: list[tuple[Source, ImportedPlan]]) -> str:
 
 def pair_rows(seconds: int, rounds: int) -> Iterator[str]:
     """Medians over interleaved rounds; the plan against the job that it came from."""
-    yield "| job | IOPS of the job | plan on fio | plan on io_uring | mean latency: plan on fio | plan on io_uring |"
-    yield "|---|---|---|---|---|---|"
+    yield (
+        "| job | its IOPS | IOPS: the job again | plan on fio | plan on io_uring | "
+        "mean: the job again | plan on fio | plan on io_uring |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = Path(name)
         target = folder / "target.bin"
@@ -172,23 +175,30 @@ def pair_row(
     assert ioplan("import", job, "-o", plan, "--force").code == 0
     ways: dict[str, Callable[[], tuple[float, float]]] = {
         "job": lambda: by_fio(job),
+        "again": lambda: by_fio(job),
         "fio": lambda: by_plan(plan, target, "fio"),
         "io_uring": lambda: by_plan(plan, target, "io_uring"),
     }
     found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
-    for _ in range(rounds):
-        for way, run in ways.items():
-            found[way].append(run())
-    iops, mean = (
-        {w: statistics.median(r[i] for r in rows) for w, rows in found.items()}
-        for i in range(2)
-    )
+    for number in range(rounds):
+        for way in sorted(ways, reverse=bool(number % 2)):
+            found[way].append(ways[way]())
+    iops = statistics.median(one for one, _ in found["job"])
     ratios = [
-        f"{one[way] / one['job']:.2f}"
-        for one in (iops, mean)
-        for way in ("fio", "io_uring")
+        ratio(found["job"], found[way], i)
+        for i in range(2)
+        for way in ("again", "fio", "io_uring")
     ]
-    return f"| {title} | {iops['job']:,.0f} | {' | '.join(ratios)} |"
+    return f"| {title} | {iops:,.0f} | {' | '.join(ratios)} |"
+
+
+def ratio(
+    base: list[tuple[float, float]], other: list[tuple[float, float]], i: int
+) -> str:
+    """The median of the rounds' ratios, with the quartiles."""
+    found = [o[i] / b[i] for b, o in zip(base, other, strict=True)]
+    low, middle, high = statistics.quantiles(found, n=4, method="inclusive")
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def by_fio(job: Path) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.translate import outline_of as of_fio
 from ioplan.importer.fiosynth import outline_of_suite
 from ioplan.importer.outline import PlanOutline
+from ioplan.importer.vdbench import outline_of_parameters
 from ioplan.language.syntax.source import Source, Span
 
 Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]
@@ -18,7 +19,11 @@ RESULTS = "fio results"
 VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
 SECTION = re.compile(r"^\s*\[", re.MULTILINE)
 JOB_FILES = (".fio", ".job")
-READERS: dict[str, Read] = {"fio": of_fio, "fiosynth": outline_of_suite}
+READERS: dict[str, Read] = {
+    "fio": of_fio,
+    "fiosynth": outline_of_suite,
+    "vdbench": outline_of_parameters,
+}
 """By the tool's name, what makes an outline of its file. Each raises ImportFault."""
 
 

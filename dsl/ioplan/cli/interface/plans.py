@@ -144,7 +144,7 @@ PLAN_COMMANDS = (
             Argument(
                 key="files",
                 metavar="FILE",
-                help="Job files and JSON of fio.",
+                help="Of fio (jobs, JSON), FioSynth or vdbench.",
                 kind="path",
                 many=True,
                 required=True,

@@ -16,7 +16,7 @@ KINDS = (
     (re.compile(r"fio[ \t]+(?:[^\n]*\s)?-"), "a command line of fio"),
     (re.compile(r"(?:f?sd|f?wd|f?rd|hd|general)=\w+"), "a parameter file of vdbench"),
 )
-FILES = ("a job file of fio",)
+FILES = ("a job file of fio", "a parameter file of vdbench")
 IMPORT = "`ioplan import` makes a plan of the file; "
 SETTING = re.compile(r"\b([a-z_]+)=([^\s,]+)")
 SHOWN = 6
