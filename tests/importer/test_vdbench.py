@@ -31,6 +31,11 @@ def test_golden(renew: bool) -> None:
     [
         ("rd=r,wd=w,elapsed=5m", "for run_time"),
         ("rd=r,wd=w,threads=4", "qd 4"),
+        ("rd=r,wd=w,forthreads=(64),el=10,in=1", "qd 64"),
+        ("rd=r,wd=w,forthreads=(1-64,d)", "vary   qd in 1..64 doubling"),
+        ("rd=r,wd=w,forrdpct=(0-100,25)", "vary   read in 0%..100% step 25%"),
+        ("rd=r,wd=w,forxfersize=(16k)", "random 16KiB"),
+        ("rd=r,wd=w,rdpct=30", "random 4KiB 30/70"),
         ("rd=r,wd=w,iorate=500,distribution=deterministic", "rate 500 iops\n"),
         ("rd=r,wd=w,iorate=500", "rate 500 iops poisson"),
     ],

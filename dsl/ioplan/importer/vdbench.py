@@ -60,6 +60,10 @@ USED = {
         *AXES,
     },
 }
+ABBREVIATED = {"el": "elapsed", "in": "interval", "xf": "xfersize", "th": "threads"}
+HITS = ("rhpct", "whpct")
+"""Cache hits that are to be made; none are the default."""
+STEPS = re.compile(r"(\d+[kmgt]?)-(\d+[kmgt]?)", re.IGNORECASE)
 DEFAULT_THREADS, DEFAULT_ELAPSED_S, DEFAULT_BYTES = 8, 30, 4096
 MS_NS, S_NS = 10**6, 10**9
 
@@ -112,6 +116,12 @@ def outline_of_parameters(
     if not tests:
         raise ImportFault("no run of the file can be said as a plan", runs[0].span)
     luns = {one.text("lun") for one in by_kind["sd"].values() if one.text("lun")}
+    if len(luns) > 1:
+        findings.loss(
+            f"the runs are on {len(luns)} luns, and a plan has one target",
+            runs[0].span,
+            "name them as a group in the lab file, or run the plan on each",
+        )
     return PlanOutline(
         title=Path(source.name).stem, tests=tests, remarks=tuple(_targets(luns))
     )
@@ -170,9 +180,11 @@ def _settings(
     settings = {}
     base = span.source.text.find(text, span.start)
     for pair in PAIR.finditer(text):
-        name = pair[1].lower()
+        name = ABBREVIATED.get(pair[1].lower(), pair[1].lower())
         place = Span(span.source, base + pair.start(), base + pair.end())
         if name == kind:
+            continue
+        if name in HITS and pair[2] == "0":
             continue
         if name not in USED[kind]:
             near = did_you_mean(name, USED[kind])
@@ -217,7 +229,7 @@ def _test(
     streams = tuple(
         StreamOutline(
             name=name_of(one.name),
-            clauses=_clauses(one, axes, threads, rate, len(workloads), findings),
+            clauses=_clauses(run, one, axes, threads, rate, len(workloads), findings),
         )
         for one in workloads
     )
@@ -255,7 +267,8 @@ def _threads(
 ) -> int:
     """vdbench's threads are I/Os outstanding on a storage definition."""
     sds = [one for wd in workloads for one in _storage(wd, storage)]
-    texts = [run.text("threads"), *(one.text("threads") for one in (*workloads, *sds))]
+    own = [run.text("forthreads"), run.text("threads")]
+    texts = [*own, *(one.text("threads") for one in (*workloads, *sds))]
     said = next((text for text in texts if text), str(DEFAULT_THREADS))
     return _number(said, DEFAULT_THREADS)
 
@@ -271,8 +284,19 @@ def _storage(
 def _axes(run: Definition) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Lists of more than one value, in the order of the file."""
     for name, setting in run.settings.items():
-        if name in AXES and (name.startswith("for") or len(setting.listed) > 1):
-            yield AXES[name], tuple(_axis_value(AXES[name], v) for v in setting.listed)
+        if name in AXES and len(setting.listed) > 1:
+            yield AXES[name], _axis_values(AXES[name], setting.listed)
+
+
+def _axis_values(axis: str, listed: list[str]) -> tuple[str, ...]:
+    """`(1-64,d)` doubles and `(0-100,10)` has steps; else the values of a list."""
+    steps = STEPS.fullmatch(listed[0])
+    if not steps or len(listed) != 2:
+        return tuple(_axis_value(axis, text) for text in listed)
+    low, high = (_axis_value(axis, text) for text in steps.groups())
+    if listed[1].lower() == "d":
+        return (f"{low}..{high} doubling",)
+    return (f"{low}..{high} step {_axis_value(axis, listed[1])}",)
 
 
 def _axis_value(axis: str, text: str) -> str:
@@ -306,6 +330,7 @@ def _rate(run: Definition, findings: Findings) -> str:
 
 
 def _clauses(
+    run: Definition,
     workload: Definition,
     axes: tuple[tuple[str, tuple[str, ...]], ...],
     threads: int,
@@ -317,9 +342,9 @@ def _clauses(
     varied = {axis for axis, _ in axes}
     clauses = _pattern(workload, findings)
     if "size" not in varied:
-        clauses |= _sizes(workload, findings)
+        clauses |= _sizes(_of_run(run, "xfersize") or workload, findings)
     if "read" not in varied:
-        reads = float(workload.text("rdpct", "100"))
+        reads = float((_of_run(run, "rdpct") or workload).text("rdpct", "100"))
         clauses["mix"] = make("mix", reads).text
     if "qd" not in varied:
         clauses["qd"] = f"qd {threads}"
@@ -338,6 +363,15 @@ def _clauses(
     if "range" in workload.settings:
         clauses |= _range(workload, findings)
     return clauses
+
+
+def _of_run(run: Definition, name: str) -> Definition | None:
+    """The run with what it says in place of its workloads, if it does."""
+    for said in (f"for{name}", name):
+        if said in run.settings:
+            settings = {name: run.settings[said]}
+            return Definition(run.kind, run.name, run.span, settings)
+    return None
 
 
 def _pattern(workload: Definition, findings: Findings) -> Clauses:
