@@ -49,6 +49,10 @@ def test_each_row_has_its_cells() -> None:
     assert found == CELLS
 
 
+PROBES = 6 + 4 + 4 + 3
+"""Of a depth from 1 to 32: doublings, bisections, proofs, confirmations."""
+
+
 def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
     """The runs of a row in the full profile, each with how often it is done."""
     steps = with_repetitions(unfold(plan_of(PLANS[suite])))
@@ -70,7 +74,10 @@ def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
         ("pts/pts_host_idle_recovery", "D5", 5 * 361, 5 * (360 * 5 + 1800)),
         ("pts/pts_cross_stimulus", "D6", 3, 22 * 3600),
         ("pts/pts_enterprise_composite", "D7", 25, 25 * 60),
-        ("pts/pts_demand_intensity", "D8", 49 * 25 + 3, 49 * 25 * 60 + 3 * 600),
+        (
+            *("pts/pts_demand_intensity", "D8", 49 * 25 + 3 + PROBES + 4),
+            49 * 25 * 60 + 3 * 600 + PROBES * 4 * 60 + 4 * 600,
+        ),
     ],
 )
 def test_runs_and_durations(suite: str, row: str, runs: int, seconds: int) -> None:
@@ -108,6 +115,7 @@ def test_preparations_write_what_the_methods_say() -> None:
     assert written("pts/pts_demand_intensity") == {
         "wipc then pressed": [(*fill, 2.0), ("random", 8192, None)],
         "settled": [("random", 8192, None)],
+        "pressed": [("random", 8192, None)],
     }
 
 
@@ -323,7 +331,12 @@ def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) ->
     check_session(PLANS[name], "smoke", SMOKE_BYTES, records_of(done, store_path))
 
 
-SIMULATED = ["pts/pts_throughput", "pts/pts_write_saturation", "quick/health"]
+SIMULATED = [
+    "pts/pts_throughput",
+    "pts/pts_write_saturation",
+    "quick/health",
+    "quick/capacity",
+]
 
 
 @pytest.mark.slow

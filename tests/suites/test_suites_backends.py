@@ -63,8 +63,15 @@ def runs_as_it_is(fit: Fit) -> bool:
     return fit.grade in ("exact", "near")
 
 
-def test_all_suites_but_one_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
-    """The one draws arrivals, which fio does not time from their intended start."""
+RATED = {
+    ("quick/laptop", "Latency at a steady rate", "rate"),
+    ("quick/capacity", "Highest rate", "rate"),
+    ("quick/capacity", "Latency under load", "rate"),
+}
+
+
+def test_all_suites_but_two_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
+    """These draw arrivals, which fio does not time from their intended start."""
     for heading in ("`fio`", "`spdk`", "… fio plug-in"):
         found = {
             (name, fit.test.title, slot(gap.field))
@@ -73,7 +80,7 @@ def test_all_suites_but_one_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
             for gap in fit.gaps
             if column == heading and not runs_as_it_is(fit)
         }
-        assert found == {("quick/laptop", "Latency at a steady rate", "rate")}
+        assert found == RATED
 
 
 def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:

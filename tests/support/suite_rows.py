@@ -15,7 +15,7 @@ from ioplan.language.bind.matrix import Matrix
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
-from ioplan.planner.steps import Prepare, RoundsOf, Run, Step
+from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 from ioplan.suites import Suite, suites
@@ -33,7 +33,7 @@ CELLS = {
     **{row: (99,) for row in ("C1", "C2", "C3")},  # 11 read shares, 9 queue depths
     **{row: (9,) for row in ("C4", "C5", "C6", "C7", "C8")},
     **{"D1": (56,), "D2": (2, 2), "D3": (9,), "D4": (1,), "D5": (5,), "D6": (1,)},
-    **{"D7": (1,), "D8": (49, 3)},
+    **{"D7": (1,), "D8": (49, 3, 1, 4)},
 }
 """Each row of the published methods, and the cells of its tests."""
 
@@ -155,7 +155,8 @@ def _check_runs(test: Test, steps: list[Step], runs: list[RunRecord]) -> None:
         wanted = [s for n in range(1, last + 1) for s in steps[0].round(n)]
     else:
         wanted = [step for step in steps if not isinstance(step, RoundsOf)]
-    planned = [step for step in wanted if isinstance(step, Run)]
+    found = (one.finding if isinstance(one, SeekOf) else one for one in wanted)
+    planned = [step for step in found if isinstance(step, Run)]
     assert [r.run_id for r in runs] == [step.run_id for step in planned]
     assert [r.asked.cell for r in runs] == [step.cell_text for step in planned]
     for record, step in zip(runs, planned, strict=True):
