@@ -45,14 +45,14 @@ def evidence_of_ratio(
 ) -> Evidence:
     """Of sum(amounts) / sum(weights), both positive, against a limit.
 
-    What latencies and rates scatter grows with them: were the truth on the limit, it
-    would be so much more than where the figure is.
+    What latencies and rates scatter grows with them: were the truth on the limit, its
+    variance would be larger in proportion.
     """
     if len(amounts) < MIN_BATCHES:
         return NONE
     variance, degrees = _variance_of_ratio(amounts, weights)
     found, expected = sum(amounts), limit * sum(weights)
-    variance *= _growth(found, expected) ** 2
+    variance *= _growth(found, expected)
     return _evidence(found - expected, variance, degrees)
 
 

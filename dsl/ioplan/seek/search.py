@@ -19,8 +19,8 @@ Answer = Literal["yes", "no", "undecided"]
 """Whether the condition holds; undecided is no proof of either: the search does not
 build on it, and what it finds is a yes below all nos."""
 
-PROOFS = 3
-"""Probes that may be spent on the no that ends the interval."""
+PROOFS = 4
+"""Probes that may be spent on the edge of what was found: see `Search._unproven`."""
 
 
 class Probe(Value):
@@ -138,18 +138,23 @@ class Search:
         return self._place(min(max(far(self.values, index), 0), self.last))
 
     def _unproven(self) -> int | None:
-        """A no near by, where the change was found by what was only undecided, so that
-        the interval has an end that tells something; then that no once more, as what
-        else the machine did may have made it."""
-        nearest = self._nearest_no()
+        """What else the machine did may have made an answer. So what is undecided next
+        to the last yes is asked again; then a no is looked for near by, so that the
+        interval has an end that tells something; then that no is asked again."""
+        nearest, high = self._nearest_no(), self._edge()[1]
+        if self.known.get(high) == "undecided" and self._is_single(high):
+            return high
         if nearest > self.last:
             return None
         below = max((k for k in self.known if k < nearest), default=nearest)
         if nearest - below > 1:
             return (below + nearest) // 2
-        value = self.values[self._place(nearest)]
-        seen = sum(one.probe.value == value for one in self.answered)
-        return nearest if seen == 1 else None
+        return nearest if self._is_single(nearest) else None
+
+    def _is_single(self, place: int) -> bool:
+        """Whether a value was asked for once."""
+        value = self.values[self._place(place)]
+        return sum(one.probe.value == value for one in self.answered) == 1
 
     def _may_explore(self) -> bool:
         """The last of a limited number of probes is kept for a confirmation."""
