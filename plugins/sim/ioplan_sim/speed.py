@@ -13,7 +13,7 @@ import numpy as np
 
 from ioplan.core.value import replace
 from ioplan.job import JobStream
-from ioplan.workload import STREAM_DEFAULTS
+from ioplan.workload import STREAM_DEFAULTS, Region
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, Samples
 from ioplan_sim.latency import Curve, Pace
@@ -53,7 +53,7 @@ class _Text(str):
 
     def __new__(cls, stream: JobStream) -> Self:
         fields = (
-            f"{name}={value!r}"
+            f"{name}={_first(value)}"
             for name, value in zip(stream.fields_, stream.values_, strict=True)
             if name in FIRST or value != STREAM_DEFAULTS.get(name)
         )
@@ -61,6 +61,14 @@ class _Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _first(value: object) -> str:
+    """A member's value, without those members of a region that came later and are 0."""
+    if not isinstance(value, Region) or value.start_bytes or value.end_bytes:
+        return repr(value)
+    edges = (value.start_percent, value.end_percent)
+    return "Region(start_percent={!r}, end_percent={!r})".format(*edges)
 
 
 class Speeds:
