@@ -13,7 +13,7 @@ from written import offered
 
 from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.formatter import format_text
-from ioplan.lsp.completion import Completion
+from ioplan.lsp.complete.proposal import Completion
 from ioplan.planner.steps import Run, Step
 from ioplan.planner.unfold import unfold
 

@@ -55,7 +55,7 @@ def test_a_tree_after_an_edit_is_that_of_the_text(path: Path) -> None:
 def test_what_is_checked_after_edits_is_what_a_new_check_says() -> None:
     text = (paths.ROOT / "examples/review.ioplan").read_text("utf-8")
     files, path = Workspace(), paths.ROOT / "examples/review.ioplan"
-    for edited in (text, *edits(text, 40), text.replace("use_time", "x")):
+    for edited in (text, *edits(text, 12), text.replace("use_time", "x")):
         files.open(path, edited)
         resident, fresh = files.document(path), Document(path, edited)
         said = [(str(d.span), d.message) for d in resident.diagnostics]

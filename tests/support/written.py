@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.lsp.completion import Completion, completions
+from ioplan.lsp.complete.completion import completions
+from ioplan.lsp.complete.proposal import Completion
 from ioplan.lsp.document import Document, Workspace
-from ioplan.lsp.hover import hover
+from ioplan.lsp.look.hover import hover
 
 FOLDER = Path("/plans")
 

@@ -8,7 +8,7 @@ from ioplan.cli.errors import UsageError
 def serve_editor() -> None:
     """Answer an editor until it ends."""
     try:
-        from ioplan.lsp.server import serve  # noqa: PLC0415  an extra has what it needs
+        from ioplan.lsp.serve.run import serve  # noqa: PLC0415  an extra has what it needs
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("pygls", "lsprotocol"):

@@ -21,12 +21,12 @@ from ioplan.language.quantity import Quantity, QuantityError, parse
 from ioplan.language.statement_table import Statement
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.lsp.completion import clause_text
-from ioplan.lsp.costs import checked_precondition, cost_of, precondition_text
+from ioplan.lsp.complete.keywords import clause_text
+from ioplan.lsp.complete.place import Place
+from ioplan.lsp.cost.costs import checked_precondition, cost_of, precondition_text
 from ioplan.lsp.document import Document, nodes_at
-from ioplan.lsp.occurrences import Occurrence, occurrence_at
-from ioplan.lsp.place import Place
-from ioplan.lsp.workloads import workload_text
+from ioplan.lsp.look.occurrences import Occurrence, occurrence_at
+from ioplan.lsp.look.workloads import workload_text
 
 WORD = re.compile(r"[\w.%/]+")
 PHRASE = re.compile(

@@ -10,8 +10,8 @@ from ioplan.language.check.modules import TAKEN, installed_plans
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan.lsp.document import Document
-from ioplan.lsp.edits import Edit
-from ioplan.lsp.occurrences import Occurrence, Symbol, occurrence_at, occurrences
+from ioplan.lsp.fix.edits import Edit
+from ioplan.lsp.look.occurrences import Occurrence, Symbol, occurrence_at, occurrences
 
 Place = tuple[Path, Span]
 NAME = re.compile(r"[A-Za-z_]\w*")

@@ -11,9 +11,9 @@ from ioplan.core.value import Value
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
 from ioplan.language.syntax.lalr import Stuck, Token
 from ioplan.language.syntax.source import comments_of
+from ioplan.lsp.complete.place import Prefix, Recorder, words_of
 from ioplan.lsp.document import Document
-from ioplan.lsp.occurrences import occurrences
-from ioplan.lsp.place import Prefix, Recorder, words_of
+from ioplan.lsp.look.occurrences import occurrences
 
 SORTS = (
     *("keyword", "property", "number", "string", "comment", "operator"),

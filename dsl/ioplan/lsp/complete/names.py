@@ -19,8 +19,8 @@ from ioplan.language.output_table import (
 )
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
+from ioplan.lsp.complete.place import Place
 from ioplan.lsp.document import Document
-from ioplan.lsp.place import Place
 from ioplan.workload import DIRECTIONS
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")

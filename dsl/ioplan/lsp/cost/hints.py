@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ioplan.core.value import Value
 from ioplan.language.syntax import tree
-from ioplan.lsp.costs import cost_of
+from ioplan.lsp.cost.costs import cost_of
 from ioplan.lsp.document import Document
 
 

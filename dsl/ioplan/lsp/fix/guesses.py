@@ -11,7 +11,7 @@ from itertools import islice
 
 from ioplan.core.value import Value
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.lsp.edits import Edit
+from ioplan.lsp.fix.edits import Edit
 
 QUOTED = re.compile(r"'([^']*)'")
 MEANT = re.compile(r"did you mean '([^']+)'\?")

@@ -6,10 +6,10 @@ import re
 
 from ioplan.core.value import Value, fresh
 from ioplan.language import clause_table, statement_table
-from ioplan.lsp.completion import clause_text
+from ioplan.lsp.complete.keywords import clause_text
+from ioplan.lsp.complete.place import Place
+from ioplan.lsp.complete.wanted import statement_at
 from ioplan.lsp.document import Document
-from ioplan.lsp.place import Place
-from ioplan.lsp.wanted import statement_at
 
 FORM = re.compile(r"`([^`]*)`")
 

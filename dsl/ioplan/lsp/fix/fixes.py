@@ -15,8 +15,8 @@ from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.mistakes import mistakes
 from ioplan.language.syntax import tree
 from ioplan.lsp.document import Document
-from ioplan.lsp.edits import Edit, applied
-from ioplan.lsp.guesses import MORE, Guess, guesses
+from ioplan.lsp.fix.edits import Edit, applied
+from ioplan.lsp.fix.guesses import MORE, Guess, guesses
 
 MOST_TRIED = 24
 """Of one diagnostic; each is a check of what the diagnostic is in."""

@@ -13,12 +13,12 @@ from pygls.uris import from_fs_path
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.source import Source, Span
-from ioplan.lsp.completion import Completion
-from ioplan.lsp.edits import Edit
-from ioplan.lsp.hover import Hover
-from ioplan.lsp.outline import Fold, Outlined
-from ioplan.lsp.signature import Signature
-from ioplan.lsp.tokens import SORTS, Coloured
+from ioplan.lsp.complete.proposal import Completion
+from ioplan.lsp.complete.signature import Signature
+from ioplan.lsp.fix.edits import Edit
+from ioplan.lsp.look.hover import Hover
+from ioplan.lsp.look.outline import Fold, Outlined
+from ioplan.lsp.look.tokens import SORTS, Coloured
 
 SYMBOLS = {
     "plan": lsp.SymbolKind.File,

@@ -15,7 +15,7 @@ from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.metric import MetricError, parse_metric
 from ioplan.language.quantity import EXAMPLES, Kind, QuantityError, parse
 from ioplan.language.syntax.lalr import Token
-from ioplan.lsp.place import Place
+from ioplan.lsp.complete.place import Place
 
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"
 LISTS = ("sizes", "read sizes", "write sizes", "hotspots")

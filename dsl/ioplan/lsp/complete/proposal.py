@@ -1,0 +1,25 @@
+"""Something that may be written at a place."""
+
+from __future__ import annotations
+
+from ioplan.core.value import Value
+from ioplan.language.statement_table import HOLE
+
+
+class Completion(Value):
+    """One proposal; `template` has editors' holes, and replaces the word.
+
+    With `comma`, one has to stand behind what comes before.
+    """
+
+    label: str
+    sort: str
+    template: str
+    about: str = ""
+    detail: str = ""
+    comma: bool = False
+
+    @property
+    def text(self) -> str:
+        """The template with its examples."""
+        return HOLE.sub(lambda hole: hole[1] or "", self.template)

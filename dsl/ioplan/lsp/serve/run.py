@@ -1,0 +1,18 @@
+"""Answers an editor on standard input and output."""
+
+from __future__ import annotations
+
+import gc
+
+from ioplan.lsp.serve import answers, changes, texts
+from ioplan.lsp.serve.server import server
+
+FEATURES = answers, changes, texts
+"""Each adds its own to the server when it is imported."""
+
+
+def serve() -> None:
+    """Answer on standard input and output until the editor ends."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)  # a tree has many nodes, and no circles
+    server.start_io()
