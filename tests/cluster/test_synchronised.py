@@ -264,3 +264,29 @@ def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None
     assert client.returncode == 3
     assert "h2: it is lost" in " ".join(said.split())
     wait_for(shared.is_free, 30)
+
+
+SEEKS = """test "Yes" {
+  run  random 4KiB 100/0, on hosts h1, h2 for 200ms
+  seek highest qd in 1..2 where max < 100s, confirm 300ms
+}
+test "No" {
+  run  random 4KiB 100/0, on hosts h1, h2 for 10s
+  seek highest qd in 1..2 where max < 1us
+}
+"""
+
+
+def test_a_seek_of_several_hosts_has_one_answer(shared: Shared, tmp_path: Path) -> None:
+    """A probe that is decided ends on both hosts."""
+    done = shared.run(plan_file(tmp_path, SEEKS))
+    assert done.returncode == 0, done.stderr
+    with Store.open(shared.lab.coordinator.store) as store:
+        records = list(store.records(store.session("last").id))
+    found = {r.asked.test: r.found.value for r in records if r.found}
+    assert found == {"Yes": 2, "No": None}
+    lost = [r for r in records if r.asked.test == "No" and r.asked.seek]
+    assert lost and all(r.run_s < 5 for r in lost)
+    assert all(
+        [*r.backend.facts["hosts"]] == ["h1", "h2"] for r in records if r.streams
+    )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 from math import isclose
+from typing import Protocol
 
-from ioplan.language.bind.bind import scaled_ns
-from ioplan.language.bind.sought import CONFIRM_RUNS, step_of
-from ioplan.language.plan import Seek
+from ioplan.language.bind.bind import Cell, scaled_ns
+from ioplan.language.bind.sought import CONFIRM_RUNS, sought_value, step_of
+from ioplan.language.plan import RunTemplate, Seek, Test
 from ioplan.planner.run_id import digest, set_fields
-from ioplan.planner.steps import Length
+from ioplan.planner.steps import Length, Prepare, Probing, Run
+from ioplan.planner.target_state import TargetState
 from ioplan.seek.grid import WITHIN, Bounds
+from ioplan.seek.search import Probe
 from ioplan.workload import Workload
 
 
@@ -67,3 +73,54 @@ def seek_digest(seek: Seek) -> str:
     share = [f"share={seek.share_percent}"] if seek.goal == "knee" else []
     ends = (seek.lowest.text, seek.highest.text)
     return digest(seek.goal, seek.axis, *ends, *fields, *share)
+
+
+class Unfolds(Protocol):
+    """What unfolds a test, and follows the state of the target."""
+
+    test: Test
+    time_scale: float
+    each_run: bool
+    state: TargetState
+    started: bool
+
+    def prepare(self) -> Iterator[Prepare]: ...
+    def run(
+        self, cell: Cell, step: RunTemplate, number: int, iteration: int
+    ) -> Run: ...
+
+
+class Probes:
+    """The runs of one seek by what they try; unfolding one changes no other.
+
+    All but the first begin as the first has ended.
+    """
+
+    def __init__(self, begin: Unfolds, seek: Seek, cell: Cell) -> None:
+        self.begin, self.seek, self.cell = begin, seek, cell
+        self.after = begin
+
+    def probe(self, asked: Probe) -> Iterator[Prepare | Run]:
+        """What is done for one probe."""
+        unfolding = copy(self.begin if asked.number == 1 else self.after)
+        if unfolding.each_run:
+            yield from unfolding.prepare()
+        yield self._run(unfolding, asked.value, asked.phase, asked.number)
+        self.after = unfolding
+
+    def finding(self) -> Run:
+        """The run that stands for what was found: the seek as the plan writes it."""
+        lowest = float(self.seek.lowest.key)
+        return replace(
+            self._run(copy(self.begin), lowest, "finding", 0), cell=self.cell
+        )
+
+    def _run(self, unfolding: Unfolds, value: float, phase: str, number: int) -> Run:
+        cell = {**self.cell, self.seek.axis: sought_value(self.seek, value)}
+        (template,) = self.begin.test.steps
+        assert isinstance(template, RunTemplate)
+        run = unfolding.run(cell, template, 0, 0)
+        scale = unfolding.time_scale
+        length, least_ns = probe_length(self.seek, run.length, scale, phase)
+        probing = Probing(seek_digest(self.seek), phase, number, least_ns)
+        return replace(run, length=length, probing=probing)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from copy import copy
-from dataclasses import replace
 from typing import NamedTuple
 
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
-from ioplan.language.bind.counterparts import counterpart, shares_of
 from ioplan.language.bind.matrix import Matrix
-from ioplan.language.bind.sought import sought_value
 from ioplan.language.plan import (
     After,
     Amount,
@@ -20,20 +17,18 @@ from ioplan.language.plan import (
     RepeatTemplate,
     RunTemplate,
     Seek,
-    ShareOf,
     StepTemplate,
     Test,
     axes_of,
 )
 from ioplan.language.quantity import Quantity
+from ioplan.planner.needs import Needs
 from ioplan.planner.run_id import canonical, digest, set_fields
-from ioplan.planner.seeking import bounds_of, probe_length, seek_digest
+from ioplan.planner.seeking import Probes, bounds_of
 from ioplan.planner.steps import (
     Idle,
     Length,
-    Needed,
     Prepare,
-    Probing,
     RoundsOf,
     Run,
     SeekOf,
@@ -50,7 +45,6 @@ from ioplan.planner.target_state import (
 from ioplan.records.record import Preparation
 from ioplan.seek.search import Probe
 
-CellKey = tuple[tuple[str, str], ...]
 RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
 
@@ -118,7 +112,14 @@ class Unfolding:
         self.each_run = test.after is not None and test.after.before_each == "run"
         self.then = test.after.then if test.after else None
         self.started = False
-        self.of = Counterparts(time_scale)
+        self.needs = Needs(self._runs_of)
+
+    def _runs_of(self, test: Test) -> Iterator[Run]:
+        """What another test does, whatever the state."""
+        for step in Unfolding(test, UNKNOWN, self.time_scale).matrix(0):
+            run = step.finding if isinstance(step, SeekOf) else step
+            if isinstance(run, Run):
+                yield run
 
     def matrix(self, number: int) -> Iterator[SingleStep | SeekOf]:
         """The matrix once. Rounds count from 1; 0 is outside rounds."""
@@ -207,7 +208,7 @@ class Unfolding:
             writes,
             self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
-            needs=self.of.needed(step, cell),
+            needs=self.needs.of(step, cell),
         )
 
     def _context(self, step: RunTemplate, cell: Cell) -> str:
@@ -243,73 +244,6 @@ class Unfolding:
             if not is_axis_bound(step):
                 self.lengths[id(step)] = known
         return known
-
-
-class Counterparts:
-    """What the runs of earlier tests do that later ones need something of."""
-
-    def __init__(self, time_scale: float) -> None:
-        self.time_scale = time_scale
-        self.shares: dict[int, tuple[ShareOf, ...]] = {}
-        self.digests: dict[tuple[int, CellKey], str] = {}
-
-    def needed(self, step: RunTemplate, cell: Cell) -> tuple[Needed, ...]:
-        """What a run needs to know in a cell."""
-        if id(step) not in self.shares:
-            self.shares[id(step)] = tuple(share for _, share in shares_of(step))
-        return tuple(self._needed(one, cell) for one in self.shares[id(step)])
-
-    def _needed(self, share: ShareOf, cell: Cell) -> Needed:
-        found = counterpart(share.test, cell)
-        assert found is not None, "the checker finds each cell its counterpart"
-        at = tuple(found.items())
-        key = (id(share.test), at)
-        if key not in self.digests:
-            self.digests[key] = digest(*self._ids(share.test, found))
-        return Needed(share, at, self.digests[key])
-
-    def _ids(self, test: Test, at: dict[str, str]) -> Iterator[str]:
-        """The ids of the runs of a test in all cells with these values."""
-        for step in Unfolding(test, UNKNOWN, self.time_scale).matrix(0):
-            run = step.finding if isinstance(step, SeekOf) else step
-            if isinstance(run, Run) and at.items() <= run.cell_text.items():
-                yield run.run_id
-
-
-class Probes:
-    """The runs of one seek by what they try; unfolding one changes no other.
-
-    All but the first begin as the first has ended.
-    """
-
-    def __init__(self, begin: Unfolding, seek: Seek, cell: Cell) -> None:
-        self.begin, self.seek, self.cell = begin, seek, cell
-        self.after = begin
-
-    def probe(self, asked: Probe) -> Iterator[Prepare | Run]:
-        """What is done for one probe."""
-        unfolding = copy(self.begin if asked.number == 1 else self.after)
-        if unfolding.each_run:
-            yield from unfolding.prepare()
-        yield self._run(unfolding, asked.value, asked.phase, asked.number)
-        self.after = unfolding
-
-    def finding(self) -> Run:
-        """The run that stands for what was found: the seek as the plan writes it."""
-        lowest = float(self.seek.lowest.key)
-        return replace(
-            self._run(copy(self.begin), lowest, "finding", 0), cell=self.cell
-        )
-
-    def _run(self, unfolding: Unfolding, value: float, phase: str, number: int) -> Run:
-        cell = {**self.cell, self.seek.axis: sought_value(self.seek, value)}
-        (template,) = self.begin.test.steps
-        assert isinstance(template, RunTemplate)
-        run = unfolding.run(cell, template, 0, 0)
-        scale = unfolding.time_scale
-        length, least_ns = probe_length(self.seek, run.length, scale, phase)
-        probing = Probing(seek_digest(self.seek), phase, number, least_ns)
-        return replace(run, length=length, probing=probing)
 
 
 class AllRounds:
