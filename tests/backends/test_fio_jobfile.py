@@ -42,6 +42,9 @@ JOBS: dict[str, Job] = {
     "large-buffers": job(stream(read_sizes=one_size(128 * KIB), qd=32)),
     "sequential-mix": job(stream(pattern="sequential", read_percent=50)),
     "sizes": job(stream(read_sizes=split((512, 10), (4096, 60), (65536, 30)))),
+    "sizes-in-range": job(
+        stream(read_sizes=split(*((k * 4096, 100 / 3) for k in (1, 2, 3))), align_bytes=4096)
+    ),
     "sizes-by-direction": job(
         stream(read_percent=50, read_sizes=split((4096, 100 / 3), (8192, 200 / 3)),
                write_sizes=one_size(65536), align_bytes=4096)

@@ -18,6 +18,7 @@ CLAUSES = [
     "random 8KiB 70/30, qd 32",
     "random sizes { 512B 10%, 4KiB 60%, 64KiB 30% } 80/20",
     "random read sizes { 4KiB 50%, 8KiB 50% } write sizes { 16KiB 100% } 50/50",
+    "random sizes 4KiB..16KiB step 4KiB 100/0, align 4KiB",
     "random 4KiB 100/0, threads 2, qd 4 each",
     "random 4KiB 100/0, threads 2, qd 4 total",
     "sequential 64KiB 50/50, threads 2, qd 2 each",

@@ -138,8 +138,9 @@ CLAUSES: tuple[Clause, ...] = (
         forms={"sizes": "sizes { 4KiB 50%, 8KiB 50% }"},
         sets={"sizes": ("read_sizes several", "write_sizes several")},
         reference=(
-            "`sizes { 512B 10%, 4KiB 60%, 64KiB 30% }`",
-            "a block-size distribution in place of one size; adds up to 100 %. "
+            "`sizes { 512B 10%, 4KiB 60%, 64KiB 30% }`, `sizes 4KiB..64KiB step 4KiB`",
+            "a block-size distribution in place of one size; adds up to 100 %, or has "
+            "equal shares of a range. "
             "`read sizes` and `write sizes` differ by direction",
             "",
         ),

@@ -30,6 +30,7 @@ from ioplan_fio.streams import (
     directions,
     extent,
     has_own_sizes,
+    size_range,
     sizes,
     used_sizes,
 )
@@ -140,6 +141,8 @@ def _trim(context: GapContext, stream: JobStream) -> Found:
 
 def _size(context: GapContext, stream: JobStream) -> Found:
     shares = [sizes(stream, d) for d in directions(stream)]
+    if all(size_range(one) for one in shares):
+        return None
     if any(len(one) > MAX_SIZES for one in shares):
         return "size", f"fio takes at most {MAX_SIZES} sizes", ""
     if all(_whole_shares(one) for one in shares):

@@ -17,6 +17,7 @@ from ioplan_fio.streams import (
     extent,
     is_cover,
     mean_bytes,
+    size_range,
     sizes,
 )
 
@@ -71,9 +72,19 @@ def _sizes(stream: JobStream) -> Iterator[str]:
     if all(len(sizes(stream, d)) == 1 for d in used):
         texts = [size_text(sizes(stream, d)[0].size_bytes) for d in used]
         yield f"bs={_by_direction(used, texts)}"
+    elif all(_is_range(sizes(stream, d)) for d in used):
+        ranges = [size_range(sizes(stream, d)) for d in used]
+        texts = ["-".join(map(size_text, one)) for one in ranges if one]
+        yield f"bsrange={_by_direction(used, texts)}"
     else:
         texts = [_split(sizes(stream, d)) for d in used]
         yield f"bssplit={_by_direction(used, texts)}"
+
+
+def _is_range(shares: Sizes) -> bool:
+    """Equal shares that are no whole percents, which `bssplit` takes."""
+    whole_shares = all(is_whole(one.percent) for one in shares)
+    return not whole_shares and size_range(shares) is not None
 
 
 def _by_direction(used: tuple[Direction, ...], texts: list[str]) -> str:

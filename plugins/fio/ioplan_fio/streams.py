@@ -9,6 +9,8 @@ from ioplan.job import Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 
 Sizes = tuple[SizeShare, ...]
+EQUAL = 1e-6
+"""Shares in percent that differ by less are equal."""
 
 
 def directions(stream: JobStream) -> tuple[Direction, ...]:
@@ -38,6 +40,15 @@ def used_sizes(stream: JobStream) -> list[int]:
 def has_own_sizes(stream: JobStream) -> bool:
     """Whether each direction has one size: fio aligns the I/O of each to that."""
     return all(len(sizes(stream, d)) == 1 for d in directions(stream))
+
+
+def size_range(shares: Sizes) -> tuple[int, int] | None:
+    """The first and the last of the multiples of one size in equal shares, if such."""
+    found = sorted((one.size_bytes, one.percent) for one in shares)
+    first, count = found[0][0], len(found)
+    equal = all(abs(percent - 100 / count) < EQUAL for _, percent in found)
+    multiples = all(size == first * (i + 1) for i, (size, _) in enumerate(found))
+    return (first, found[-1][0]) if count > 1 and equal and multiples else None
 
 
 def mean_bytes(shares: Sizes) -> float:

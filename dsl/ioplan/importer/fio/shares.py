@@ -7,7 +7,7 @@ from ioplan.language.quantity import make
 
 Shares = tuple[tuple[int, float], ...]
 """Bytes and percent."""
-MOST_RANGE = 64
+MOST_RANGE = 1024
 
 
 def size_shares(text: str, kb_base: int) -> Shares:

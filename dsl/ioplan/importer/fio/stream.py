@@ -30,6 +30,7 @@ PATTERNS = {
 }
 """Of `rw`: the pattern, and the share of reads where that is not rwmixread's."""
 DEFAULT_BYTES = 4096
+SHORT_LIST = 2
 Sizes = tuple[Shares, Shares]
 """Of reads, and of writes and discards; each in bytes and percent."""
 
@@ -214,6 +215,14 @@ def _size_clauses(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
 
 
 def _listed(shares: Shares) -> str:
+    """`4KiB..64KiB step 4KiB` where that says it, else each with its share."""
+    sizes = [size_bytes for size_bytes, _ in shares]
+    if len(shares) > SHORT_LIST and max(p for _, p in shares) - shares[0][1] < 1e-6:
+        first, last, step = (
+            make("size", one).text for one in (sizes[0], sizes[-1], sizes[1] - sizes[0])
+        )
+        if sizes == list(range(sizes[0], sizes[-1] + 1, sizes[1] - sizes[0])):
+            return f"{first}..{last} step {step}"
     texts = (f"{make('size', b).text} {make('share', p).text}" for b, p in shares)
     return f"{{ {', '.join(texts)} }}"
 

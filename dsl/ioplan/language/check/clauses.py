@@ -19,12 +19,12 @@ from ioplan.workload import Hotspot, Hotspots, SizeShare
 
 
 def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
-    with scope.findings.listing():
-        shares = [_share(pair, scope) for pair in clause.pairs]
-    if any(share is None for share in shares):
+    if clause.atoms:
+        sizes = _stepped_sizes(clause, scope)
+    else:
+        sizes = _shared_sizes(clause, scope)
+    if not sizes:
         return
-    sizes = tuple(share for share in shares if share)
-    _adds_up((s.percent for s in sizes), "the shares", clause.span, scope)
     distinct = {share.size_bytes for share in sizes}
     if len(distinct) < len(sizes):
         scope.findings.error("a size is listed twice", clause.span, "add its shares up")
@@ -34,6 +34,41 @@ def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
         "write sizes": ("write_sizes",),
     }
     draft.put(clause.kind, dict.fromkeys(names[clause.kind], sizes), clause.span)
+
+
+def _shared_sizes(clause: tree.Clause, scope: Scope) -> tuple[SizeShare, ...]:
+    """`{ 4KiB 60%, 64KiB 40% }`; nothing, with an error, if it is wrong."""
+    with scope.findings.listing():
+        shares = [_share(pair, scope) for pair in clause.pairs]
+    sizes = tuple(share for share in shares if share)
+    if len(sizes) < len(shares):
+        return ()
+    _adds_up((s.percent for s in sizes), "the shares", clause.span, scope)
+    return sizes
+
+
+def _stepped_sizes(clause: tree.Clause, scope: Scope) -> tuple[SizeShare, ...]:
+    """`4KiB..64KiB step 4KiB`: equal shares; nothing, with an error, if it is wrong."""
+    first, last, step = (_range_size(atom, scope) for atom in clause.atoms)
+    if first is None or last is None or step is None:
+        return ()
+    if last <= first or (last - first) % step or (last - first) // step >= MOST_SIZES:
+        scope.findings.error(
+            f"the range has no whole number of steps, from 1 to {MOST_SIZES - 1}",
+            clause.span,
+            "for example sizes 4KiB..64KiB step 4KiB",
+        )
+        return ()
+    each = range(first, last + 1, step)
+    share = 100 / len(each)
+    return tuple(SizeShare.model_construct(size_bytes=s, percent=share) for s in each)
+
+
+def _range_size(atom: tree.Atom, scope: Scope) -> int | None:
+    size = scope.quantity(atom, "a size of a range")
+    if size is None:
+        return None
+    return scope.parameters.guarded(atom.span, lambda: io_size(size))
 
 
 def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
@@ -87,6 +122,9 @@ def _adds_up(shares: Iterable[float], what: str, span: Span, scope: Scope) -> No
     if total != 100:
         scope.findings.error(f"{what} add up to {total:g} %, not 100 %", span)
 
+
+MOST_SIZES = 1024
+"""So many sizes a range may have."""
 
 Apply = Callable[[tree.Clause, Scope, Draft], None]
 

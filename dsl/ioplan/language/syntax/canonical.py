@@ -164,6 +164,9 @@ def clause(node: tree.Clause) -> list[str]:
             return [words]
         case "value":
             return [atoms]
+        case "sizes" | "read sizes" | "write sizes" if node.atoms:
+            first, last, step = map(atom, node.atoms)
+            return [f"{node.kind} {first}..{last} step {step}"]
         case "sizes" | "read sizes" | "write sizes" | "hotspots":
             return [f"{node.kind} {_pairs(node)}"]
         case "region":
