@@ -92,7 +92,7 @@ class DeviceStatistics:
             )
             for (direction, name), iostat, histogram in probes:
                 counted = self._counters(iostat, name, direction)
-                bins = self._own(direction, _bins(histogram), counted.ios)
+                bins = self._own(direction, _bins(histogram), counted)
                 meter.update(direction, counted, bins)
         except RpcTimeout:
             return
@@ -102,12 +102,14 @@ class DeviceStatistics:
                 meter.warnings.append(f"no statistics from then on: {fault}")
             self.is_gone = True
 
-    def _own(self, direction: Direction, bins: Bins | None, ios: int) -> Bins | None:
+    def _own(
+        self, direction: Direction, bins: Bins | None, counted: CountsBuilder
+    ) -> Bins | None:
         """With the end of a test a histogram is empty, and has nothing of another."""
         is_mixed = self.script.switched and direction == self.script.printed
-        if bins is None or not is_mixed or int(bins.sum()) < ios:
+        if bins is None or not is_mixed or int(bins.sum()) < counted.ios:
             return bins
-        return self.mixed.own(bins, ios)
+        return self.mixed.own(bins, counted)
 
     def final(self) -> FinalCounters:
         """The final counters; a process that was told to end has none left."""

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ioplan.measure.tally import Bins, no_bins
+from ioplan.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan_spdk.bdevperf.script import Script
-from ioplan_spdk.bdevperf.ticks import apportioned, dense
+from ioplan_spdk.bdevperf.ticks import apportioned, dense, mean_ns, shaped
 from ioplan_spdk.rpc.bdev import Call
 from ioplan_spdk.rpc.client import BadReply, Client, RpcError, RpcFault
 
 LOOK_S = 0.004
 """How often bdevperf answers."""
+MEAN_SHARE = 0.005
+"""How far a histogram's mean may be from the exact one; buckets alone explain it."""
+FOREIGN_WARNING = 0.1
+"""How much of the other direction, as a share, is worth a warning."""
 
 
 class MixedHistogram:
@@ -52,11 +56,31 @@ class MixedHistogram:
         if not isinstance(switched, RpcError) and not isinstance(others, RpcError):
             self._others, self.is_switched = dense(others), True
 
-    def own(self, bins: Bins, ios: int) -> Bins:
-        """Without what is of the other direction; `ios` is how many there are of its
-        own."""
-        self.foreign_ios = max(0, int(bins.sum()) - ios)
-        return self.without_foreign(bins)
+    def own(self, bins: Bins, counted: CountsBuilder) -> Bins:
+        """Without what is of the other direction; `counted` is what there is of its
+        own.
+
+        The other direction was measured below the layer, and there may be many of it
+        where the machine was too busy to switch at once: the mean is kept exact.
+        """
+        self.foreign_ios = max(0, int(bins.sum()) - counted.ios)
+        left = self.without_foreign(bins)
+        if not self.foreign_ios or not counted.ios:
+            return left
+        exact_ns = counted.sum_ns / counted.ios
+        if abs(mean_ns(left) - exact_ns) <= exact_ns * MEAN_SHARE:
+            return left
+        return shaped(left, counted.ios, exact_ns)
+
+    def warning(self, ios: int) -> str:
+        """That much of the direction's histogram is estimated; empty if little is."""
+        if self.foreign_ios <= ios * FOREIGN_WARNING:
+            return ""
+        return (
+            f"bdevperf was told late to count one direction, as the machine was busy: "
+            f"the latencies of {ios} I/Os are estimated from {ios + self.foreign_ios} "
+            f"of both"
+        )
 
     def without_foreign(self, bins: Bins) -> Bins:
         """The same where the counters are gone: as many as there were before."""

@@ -142,9 +142,12 @@ class TimedTest:
         if not self.script.switched:
             return {direction: bins}
         mixed = self.statistics.mixed
-        if direction in ends:
-            return {direction: mixed.own(bins, ends[direction].ios)}
-        return {direction: mixed.without_foreign(bins)}
+        if direction not in ends:
+            return {direction: mixed.without_foreign(bins)}
+        own = mixed.own(bins, ends[direction])
+        if warning := mixed.warning(ends[direction].ios):
+            self.meter.warnings.append(warning)
+        return {direction: own}
 
     def _final(
         self, outcome: Outcome, totals: StreamCounts, text: JobText | None, cpu: Cpu
