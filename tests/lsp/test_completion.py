@@ -77,6 +77,9 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         (TEST + "skip when qd > |", ["16"]),
         (TEST + "run two for 1s\n  expect |", [*METRICS, "p99", "reader.p99"]),
         (TEST + "expect p99 < |", ["1ms"]),
+        (TEST + "seek highest |", ["qd", "rate"]),
+        (TEST + "seek highest qd in 1..64 where |", ["p99", "iops"]),
+        (TEST + "seek highest qd in 1..64 where p99 <= |", ["1ms"]),
         (TEST + "chart |", [*CHARTS]),
         (TEST + "chart lines iops by |", ["qd", "time"]),
         (TEST + "chart lines iops by qd, log |", ["x", "y"]),
@@ -95,6 +98,18 @@ def test_offered(text: str, some: list[str]) -> None:
 def test_a_value_of_another_kind_is_not_offered() -> None:
     assert "run_time" not in offered(TEST + "run random 4KiB, size |")
     assert not {"1min", "4KiB"} & {*offered(TEST + "run random 4KiB, qd |")}
+
+
+def test_a_condition_offers_the_values_of_its_axis_first() -> None:
+    test = (
+        'test "T" { run random 100/0 for 1s vary size in 3KiB, 5KiB..10KiB doubling\n'
+    )
+    assert [*offered(test + "skip when size == |")][:3] == ["3KiB", "5KiB", "10KiB"]
+    test = 'test "T" { run random 4KiB 100/0 for 1s vary rate in 7 iops, 9 iops\n'
+    assert [*offered(test + "expect p99 < 1ms when rate == |")][:2] == [
+        "7 iops",
+        "9 iops",
+    ]
 
 
 def test_names_come_before_they_are_used() -> None:

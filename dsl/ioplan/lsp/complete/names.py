@@ -25,6 +25,9 @@ from ioplan.workload import DIRECTIONS
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")
 VARIED = re.compile(r"\bvary\s+(\(?[\w.,\s]+?\)?)\s+in\b")
+VALUE = re.compile(
+    r"\d[\d_.]*(?:%|/\d+|[A-Za-z]+(?:/s)?|\s(?:iops|pass(?:es)?)\b)?|[a-z]\w*"
+)
 KINDS = {
     "param": tree.Param,
     "workload": tree.Workload,
@@ -111,6 +114,14 @@ def varying(text: str) -> list[str]:
     """The names of the last `vary` of a text."""
     found = [hit[1] for hit in VARIED.finditer(text)]
     return _listed(found[-1]) if found else []
+
+
+def listed(place: Place, axis: str) -> list[str]:
+    """The values that the test around a place gives an axis, ends of ranges too."""
+    rows = re.findall(rf"\bvary\s+{re.escape(axis)}\s+in\s+([^\n]*)", place.item)
+    entries = [entry for row in rows for entry in row.split(",")]
+    words = [word for entry in entries for word in entry.split("..")]
+    return [found[0] for word in words if (found := VALUE.match(word.strip()))]
 
 
 def _listed(names: str) -> list[str]:

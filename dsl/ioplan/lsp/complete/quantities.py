@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ioplan.language.quantity import UNITS, Kind
 from ioplan.lsp.complete.keywords import TAKEN
-from ioplan.lsp.complete.names import names, value_of, varying
+from ioplan.lsp.complete.names import listed, names, value_of, varied, varying
 from ioplan.lsp.complete.place import Place
 from ioplan.lsp.complete.proposal import Completion
 from ioplan.lsp.complete.wanted import (
@@ -109,6 +109,8 @@ def _of_axis(place: Place, document: Document, want: Wanted) -> Iterator[Complet
         for text in worded[axis.rpartition(".")[2]]:
             yield Completion(text, "value", text)
         return
+    if axis in varied(place):
+        yield from (Completion(one, "value", one) for one in listed(place, axis))
     value = value_of(axis, document)
     kinds = field_kinds(axis) or ((value.kind,) if value else tuple(VALUES))
     if "DOUBLING" not in place.accepted and want.axis == "?":

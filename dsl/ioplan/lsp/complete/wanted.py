@@ -18,6 +18,7 @@ from ioplan.language.syntax.lalr import Token
 from ioplan.lsp.complete.place import Place
 
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"
+COMPARISON = re.compile(r"([A-Za-z_][\w.]*)\s*(?:<=|>=|==|!=|<|>)\s*\Z")
 LISTS = ("sizes", "read sizes", "write sizes", "hotspots")
 COMPARED = {"when", "and", "or", "not", "("}
 SOUGHT = {"highest", "lowest", "knee"}
@@ -73,7 +74,8 @@ def wanted(place: Place) -> Wanted:
     said = statement_at(place)
     if not said.words:
         return _at_start(said.block)
-    return _in_statement(said, said.texts)
+    before = COMPARISON.search(place.text[: place.start])
+    return _in_statement(said, said.texts, before[1] if before else "")
 
 
 def _at_start(block: str) -> Wanted:
@@ -81,12 +83,13 @@ def _at_start(block: str) -> Wanted:
     return Wanted(names.get(block, ()))
 
 
-def _in_statement(said: Statement, texts: list[str]) -> Wanted:
+def _in_statement(said: Statement, texts: list[str], compared: str) -> Wanted:
+    """`compared` is the name before an operator."""
     opener, last = texts[0], texts[-1]
     if "when" in texts and opener != "write":
-        return _condition(said, texts)
+        return _condition(texts, compared)
     if opener == "seek":
-        return _seek(said, texts)
+        return _seek(texts, compared)
     if opener == "after":
         return Wanted(
             ("varied", "run or round") if last == "each" else ("precondition",)
@@ -99,7 +102,7 @@ def _in_statement(said: Statement, texts: list[str]) -> Wanted:
     if last in ("expect", "steady"):
         return Wanted(("metric",))
     if opener == "expect":
-        return Wanted(kinds=_limit(said))
+        return _limit(compared)
     if last in ("run", "write") or (last == "=" and opener in ("workload",)):
         return Wanted(("workload",))
     if last == "=" and said.block == "workload":
@@ -110,20 +113,20 @@ def _in_statement(said: Statement, texts: list[str]) -> Wanted:
     return _clause(texts)
 
 
-def _condition(said: Statement, texts: list[str]) -> Wanted:
+def _condition(texts: list[str], compared: str) -> Wanted:
     if texts[-1] in COMPARED:
         return Wanted(("varied",))
-    if said.words[-1].type == "OPERATOR":
-        return Wanted(axis=texts[-2])
+    if compared:
+        return Wanted(axis=compared)
     return Wanted(("scale",)) if texts[-1] == "log" else NOTHING
 
 
-def _seek(said: Statement, texts: list[str]) -> Wanted:
+def _seek(texts: list[str], compared: str) -> Wanted:
     """An axis, its values, and a condition on metrics."""
     if "where" in texts and texts[-1] in {"where", *COMPARED}:
         return Wanted(("metric",))
-    if said.words[-1].type == "OPERATOR":
-        return Wanted(kinds=_limit(said))
+    if compared:
+        return _limit(compared)
     if texts[-1] == "in":
         return Wanted(axis=texts[-2])
     return Wanted(("axis",)) if texts[-1] in SOUGHT else _clause(texts)
@@ -143,14 +146,14 @@ def _chart(texts: list[str]) -> Wanted:
     return Wanted(("chart",)) if texts[-1] == "chart" else Wanted(("metric",))
 
 
-def _limit(said: Statement) -> tuple[Kind, ...]:
-    """What a metric is compared with."""
-    name = said.last("NAME")
+def _limit(name: str) -> Wanted:
+    """What a metric is compared with; latencies are short."""
     try:
         kind = parse_metric(name.rpartition(".")[2] or name).kind
     except MetricError:
-        return ("time",)
-    return (kind, "share")
+        kind = "time"
+    short = ("1ms", "100us", "10ms") if kind == "time" else ()
+    return Wanted(kinds=(kind, "share"), examples=short)
 
 
 def _clause(texts: list[str]) -> Wanted:
