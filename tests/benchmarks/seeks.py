@@ -5,8 +5,8 @@
 Parts: `arithmetic`, the search and its decisions alone, on targets whose truth is
 known; `runner`, the same by sessions on a backend of scripted latencies; `sim`, by
 sessions on a simulated drive, whose truth is measured by runs at fixed rates; `file`,
-on a real file against fio's latency_target, interleaved. All but `file` have seeds, so
-that they come out the same again.
+on a real file (--file, made before) against fio's latency_target, interleaved, with the
+file's I/Os limited by a cgroup. All but `file` have seeds, so that they come out the same.
 
 --write keeps what was found in tests/golden/seek/proof.json, from which
 `pytest tests/seek/test_proof.py --renew` makes the tables of dsl/seek.md.
@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
@@ -176,18 +178,36 @@ def p99_ns(total: Any) -> float:
 
 
 FILE_PLAN = """test "Depth" {{
-  run random 4KiB 100/0 for {run_s}s, warmup 500ms
-  seek highest qd in 1..64 where p{percent} <= {limit}, confirm {confirm_s}s
+  run random 4KiB 100/0 for {run_ms}ms, warmup 500ms
+  seek highest qd in 1..64 where p{percent} <= {limit_ms}ms, confirm {confirm_ms}ms
 }}
 """
-FILE_RUN_S, FILE_CONFIRM_S = 4, 16
-FILE_PERCENT = 90
-"""On a machine that does other work, the last percent is the scheduler's."""
-FIO_WINDOW_S, FIO_S = 4, 60
-"""A window is as long as a run of ours; in that time fio has long ended its search."""
+FILE_RUN_MS, FILE_CONFIRM_MS = 500, 4_000
+FILE_PERCENT, FILE_LIMIT_MS = 90, 5
+FIO_WINDOW_MS, FIO_S = 500, 30
+"""A window is as long as a run of ours; fio ends when its search has."""
+IOPS = 2_000
+"""The kernel lets so many through, in parts for each tenth of a second: those of each
+that come too late wait for the next. They are as many as are outstanding, so that a
+tenth is slow at a depth of 20, whatever else the machine does."""
+CGROUP = Path("/sys/fs/cgroup/blkio/ioplan-seeks")
+IN_CGROUP = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', CGROUP)
 
 
-def file(path: Path, limit_us: int, folder: Path) -> list[Row]:
+@contextmanager
+def limited(path: Path) -> Iterator[None]:
+    """What reads the file within has that many reads a second (cgroup v1, root)."""
+    device = path.stat().st_dev
+    CGROUP.mkdir()
+    try:
+        limit = CGROUP / "blkio.throttle.read_iops_device"
+        limit.write_text(f"{os.major(device)}:{os.minor(device)} {IOPS}")
+        yield
+    finally:
+        CGROUP.rmdir()
+
+
+def file(path: Path, folder: Path) -> list[Row]:
     """The highest depth with that percentile below the limit: A B, then B A."""
     sides: dict[str, Row] = {
         name: {"by": name, "values": [], "seconds": []} for name in ("ioplan", "fio")
@@ -197,41 +217,46 @@ def file(path: Path, limit_us: int, folder: Path) -> list[Row]:
         for name in order:
             began = time.monotonic()
             found = by_ioplan if name == "ioplan" else by_fio
-            sides[name]["values"].append(found(path, limit_us, folder))
+            sides[name]["values"].append(found(path, folder))
             sides[name]["seconds"].append(time.monotonic() - began)
         print(number, {n: one["values"][-1] for n, one in sides.items()}, flush=True)
     return list(sides.values())
 
 
-def by_ioplan(path: Path, limit_us: int, folder: Path) -> float:
+def by_ioplan(path: Path, folder: Path) -> float:
     """A process of its own, as fio is."""
     text = FILE_PLAN.format(
-        run_s=FILE_RUN_S,
-        confirm_s=FILE_CONFIRM_S,
+        run_ms=FILE_RUN_MS,
+        confirm_ms=FILE_CONFIRM_MS,
         percent=FILE_PERCENT,
-        limit=f"{limit_us}us",
+        limit_ms=FILE_LIMIT_MS,
     )
     plan, store = plan_file(folder, text), folder / "file.db"
     command = [IOPLAN, "run", plan, "--target", path, "--store", store, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = map(json.loads, done.stdout.splitlines())
+    lines = map(json.loads, limited_output(command).splitlines())
     records = [line["record"] for line in lines if line["type"] == "record"]
     (found,) = (one["found"] for one in records if one.get("found"))
     return float(found["value"] or 0)
 
 
-def by_fio(path: Path, limit_us: int, folder: Path) -> float:
+def by_fio(path: Path, folder: Path) -> float:
     """The depth that it settled on."""
     command = [
         "fio", "--name=seek", f"--filename={path}", "--ioengine=io_uring", "--direct=1",
         "--rw=randread", "--bs=4k", "--iodepth=64", "--time_based", "--norandommap",
-        f"--runtime={FIO_S}", f"--latency_target={limit_us}us",
-        f"--latency_window={FIO_WINDOW_S}s", f"--latency_percentile={FILE_PERCENT}",
+        f"--runtime={FIO_S}", f"--latency_target={FILE_LIMIT_MS}ms",
+        f"--latency_window={FIO_WINDOW_MS}ms", f"--latency_percentile={FILE_PERCENT}",
         "--output-format=json", "--randrepeat=0",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]
+    text = limited_output(command)
+    found = json.loads(text[text.index("{") :])["jobs"][0]
     return float(found["latency_depth"])
+
+
+def limited_output(command: Sequence[str | Path]) -> str:
+    """What it prints, with few reads a second."""
+    whole = [*IN_CGROUP, *command]
+    return subprocess.run(whole, capture_output=True, text=True, check=False).stdout
 
 
 PARTS = {"arithmetic": arithmetic, "runner": runner, "sim": sim}
@@ -244,13 +269,13 @@ def main() -> None:
     parser.add_argument("--seeks", type=int, default=75)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--file", type=Path)
-    parser.add_argument("--limit-us", type=int, default=200)
     options = parser.parse_args()
     found = json.loads(PROOF.read_text()) if PROOF.exists() else {}
     with tempfile.TemporaryDirectory(dir=".") as name:
         for part in options.parts:
             if part == "file":
-                found[part] = file(options.file, options.limit_us, Path(name))
+                with limited(options.file):
+                    found[part] = file(options.file, Path(name))
             else:
                 found[part] = list(PARTS[part](options.seeks, Path(name)))
             print(json.dumps(found[part], indent=1))
