@@ -5,6 +5,7 @@ Everything is made when it is first asked for, and kept as long as the text is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -37,6 +38,9 @@ MOST_COSTS = 1000
 """Tests of which it is remembered what they cost."""
 MOST_FILES = 500
 """Of a folder, files that are searched for a name."""
+MOST_FOLDERS = 2000
+LEFT = {"node_modules", "__pycache__", "target"}
+"""Folders in which no plans are."""
 TERABYTE = 10**12
 
 
@@ -114,11 +118,20 @@ class Workspace:
     def documents(self, near: Path) -> Iterator[Document]:
         """All plans of the open folders, else of the folder of a file."""
         roots = self.roots or [near.parent]
-        found = (path for root in roots for path in sorted(root.rglob("*.ioplan")))
+        found = (path for root in roots for path in plans_below(root))
         seen = {near: None, **dict.fromkeys(self.texts), **dict.fromkeys(found)}
         for path in list(seen)[:MOST_FILES]:
             with suppress(OSError, ValueError):
                 yield self.document(path)
+
+
+def plans_below(root: Path) -> Iterator[Path]:
+    """The plans of a folder, which may be somebody's whole home."""
+    for walked, (folder, folders, names) in enumerate(os.walk(root)):
+        if walked == MOST_FOLDERS:
+            return
+        folders[:] = sorted(one for one in folders if one[0] != "." and one not in LEFT)
+        yield from (Path(folder, n) for n in sorted(names) if n.endswith(".ioplan"))
 
 
 class Document:
