@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from killing import real_time_s
+from killing import cpu_time_s
 from paths import ROOT
-from test_kill import Place, finished, scratch, session_killed_again_and_again
+from test_kill import Place, finished, session_killed_again_and_again, sim
 
 from ioplan.records.record import RunRecord
 from ioplan.store.store import Store
@@ -75,8 +75,9 @@ test "Share" {
 
 
 def test_a_seek_that_is_killed_goes_on_at_its_probe(tmp_path: Path) -> None:
+    """On the simulated drive, where the same probe has the same answer each time."""
     plan = plan_file(tmp_path, KILLED)
-    quiet = Place(plan, tmp_path / "quiet.db", scratch, real_time_s)
+    quiet = Place(plan, tmp_path / "quiet.db", sim, cpu_time_s)
     assert ioplan(*quiet.run()).code == 0
     wanted = finished(quiet.store)
     assert set(wanted.values()) == {1} and len(wanted) == 6 + 2 + 2 + 2

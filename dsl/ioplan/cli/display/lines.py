@@ -71,6 +71,7 @@ class Lines(SessionObserver):
             self.say(f"       {prepare_line(record)}", "dim")
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+        cell = f"{cell} {record.asked.name}".strip()
         if record.found:
             self.say(f"       {found_at(record)}")
             return
