@@ -87,5 +87,6 @@ def test_references_of_a_library(tmp_path: Path) -> None:
     assert {("lib.ioplan", 6), ("lib.ioplan", 47), ("plan.ioplan", at)} == {*found}
     from_library = references(files.document(lib), 6)
     assert len(from_library) == 3
+    assert not files.document(lib).diagnostics, "a library needs no test"
     place = definition(document, at)
     assert place and (place[0], place[1].text) == (lib, "n")
