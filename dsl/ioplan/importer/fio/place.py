@@ -152,7 +152,9 @@ def target_of(job: FioJob, findings: Findings) -> str:
             f"nrfiles={job.text('nrfiles')} is left out: a plan is about one target",
             job.place("nrfiles"),
         )
-    return name.replace("\\:", ":")
+    name = name.replace("\\:", ":")
+    folder = job.text("directory").rstrip("/")
+    return f"{folder}/{name}" if folder and name else name
 
 
 def is_buffered(job: FioJob) -> bool:
