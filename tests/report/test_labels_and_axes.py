@@ -7,12 +7,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from run_data import (
+    record,
     session,
 )
 
+from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import in_order, numbers, scale_of
 from ioplan.report.charts.encoding import Datum, framed
+from ioplan.report.points import points
 from ioplan.report.session_labels import labels
+from ioplan.workload import Workload
 
 words = st.sampled_from(["", "A", "B", "A, B"])
 
@@ -74,3 +78,30 @@ def test_axes_that_move_together_are_one() -> None:
     frame, _ = framed(data, ())
     assert [c.title for c in frame.columns] == ["threads", "block size"]
     assert frame.columns[0].order == ("1 (queue depth 1)", "2 (queue depth 2)")
+
+
+def test_a_step_has_its_name_or_its_number_and_what_it_does() -> None:
+    def run(step: int, name: str = "", **stream: Any) -> RunRecord:
+        made = record(step + 1, cell={})
+        load = made.asked.workload
+        streams = tuple(one.model_copy(update=stream) for one in load.streams)
+        changed = {"step": step, "name": name, "workload": Workload(streams=streams)}
+        asked = made.asked.model_copy(update=changed)
+        return made.model_copy(update={"asked": asked})
+
+    def shown(*runs: RunRecord) -> list[str]:
+        return [one.dimensions.get("step", "") for one in points({"": runs})]
+
+    reads = {"pattern": "random", "read_percent": 100.0}
+    writes = {"pattern": "sequential", "read_percent": 0.0}
+    assert shown(run(0, **reads)) == [""]
+    assert shown(run(0, **reads), run(1, **writes)) == [
+        "1 random reads",
+        "2 sequential writes",
+    ]
+    assert shown(run(0, "before", **reads), run(1, read_percent=70.0)) == [
+        "before",
+        "2 random mix",
+    ]
+    varied = (run(0, **reads), run(0, **writes), run(1, trim_percent=100.0))
+    assert shown(*varied) == ["1", "2 random trims"]  # one name for all its cells

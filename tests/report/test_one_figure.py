@@ -106,7 +106,12 @@ def exported(
     for number, axis in enumerate(name for name in axes if any(o[name] for o in found)):
         found = [one for one in found if one[axis] == row[f"d{number}"]]
     steps = [key for key, title in titles.items() if title == "step"]
-    return [o for o in found if all(int(o["step"]) + 1 == int(row[k]) for k in steps)]
+    return [o for o in found if all(int(o["step"]) + 1 == _step(row[k]) for k in steps)]
+
+
+def _step(label: str) -> int:
+    """Of `2 random reads`."""
+    return int(label.split(maxsplit=1)[0])
 
 
 def test_each_row_says_which_rounds_it_is_of(shown: Shown) -> None:

@@ -244,7 +244,6 @@ CLAUSES: tuple[Clause, ...] = (
             "uniform",
         ),
         slot="distribution",
-        is_axis=False,
         random_only=True,
     ),
     Clause(
@@ -259,7 +258,7 @@ CLAUSES: tuple[Clause, ...] = (
         convert=to.zipf,
         slot="distribution",
         is_simple=True,
-        is_axis=False,
+        kinds=("number",),
         random_only=True,
         fio={"random_distribution": "zipf 1.1"},
     ),
@@ -270,7 +269,7 @@ CLAUSES: tuple[Clause, ...] = (
         convert=to.pareto,
         slot="distribution",
         is_simple=True,
-        is_axis=False,
+        kinds=("number",),
         random_only=True,
     ),
     Clause(
@@ -280,7 +279,7 @@ CLAUSES: tuple[Clause, ...] = (
         convert=to.normal,
         slot="distribution",
         is_simple=True,
-        is_axis=False,
+        kinds=("share",),
         random_only=True,
     ),
     Clause(
@@ -413,7 +412,10 @@ CONVERTED = {
     clause.word: clause.convert for clause in CLAUSES if clause.convert is not None
 }
 """Fields that one quantity decides. Each raises QuantityError."""
-AXIS_FIELDS = (*(clause.word for clause in CLAUSES if clause.is_axis), "workload")
+AXIS_FIELDS = (
+    *(clause.word for clause in CLAUSES if clause.is_axis),
+    *("distribution", "workload"),
+)
 SIMPLE_WORDS = tuple(clause.word for clause in CLAUSES if clause.is_simple)
 FIO_WORDS = {
     **{theirs: ours for clause in CLAUSES for theirs, ours in clause.fio.items()},

@@ -132,8 +132,9 @@ class Run:
         return {name: value.text for name, value in self.cell.items()}
 
     def __str__(self) -> str:
-        cell = " ".join(f"{n}={v}" for n, v in self.cell_text.items())
-        return cell or self.template.text
+        cell = [f"{n}={v}" for n, v in self.cell_text.items()]
+        named = [self.template.name] if self.template.name else []
+        return " ".join([*cell, *named]) or self.template.text
 
 
 @dataclass(frozen=True)

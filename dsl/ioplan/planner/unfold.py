@@ -295,7 +295,7 @@ def length_of(step: RunTemplate, cell: Cell, time_scale: float) -> Length:
     run, warmup = value(step.run), value(step.warmup)
     limit, passes = value(step.limit), value(step.passes)
     return Length(
-        warmup_ns=scaled_ns(warmup, time_scale) if warmup else 0,
+        warmup_ns=scaled_ns(warmup, time_scale) if warmup and warmup.value else 0,
         run_ns=scaled_ns(run, time_scale) if run else None,
         limit_bytes=int(limit.value) if limit else None,
         passes=float(passes.value) if passes else None,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ioplan.language.plan import CellValue, Chart, Test
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.window import Window, counted, window_of
+from ioplan.workload import Stream, Workload
 
 NOTHING: Mapping[str, Sequence[Run]] = {}
 Dimensions = dict[str, str]
@@ -50,18 +53,17 @@ def points(
     missing: Mapping[str, Sequence[Run]] = NOTHING,
 ) -> list[Point]:
     """The runs of a test, and what of it is `missing`, by the labels of sessions."""
-    steps = {r.asked.step for found in runs.values() for r in found}
-    several = len(steps | {r.index for found in missing.values() for r in found}) > 1
+    labels = _step_labels(runs, missing)
     made: dict[tuple[tuple[str, str], ...], Point] = {}
     for label, records in runs.items():
         window = window_of(records)
         for record in records:
             dimensions = {"session": label, **record.asked.cell}
-            if several:
-                dimensions["step"] = step_label(record.asked.name, record.asked.step)
+            if labels:
+                dimensions["step"] = labels[record.asked.step]
             key = tuple(dimensions.items())
             made.setdefault(key, Point(dimensions, [], window)).runs.append(record)
-    return [*made.values(), *_not_measured(missing, several)]
+    return [*made.values(), *_not_measured(missing, labels)]
 
 
 def step_label(name: str, index: int) -> str:
@@ -69,13 +71,49 @@ def step_label(name: str, index: int) -> str:
     return name or str(index + 1)
 
 
+def _step_labels(
+    runs: Mapping[str, Sequence[RunRecord]], missing: Mapping[str, Sequence[Run]]
+) -> dict[int, str]:
+    """The steps of a test by their numbers; empty where there is one only.
+
+    One without a name is told by its number, and by what it does if all its cells do.
+    """
+    said: dict[int, set[str]] = defaultdict(set)
+    names: dict[int, str] = {}
+    for record in chain.from_iterable(runs.values()):
+        asked = record.asked
+        said[asked.step].add(_does(asked.workload))
+        names[asked.step] = asked.name
+    for run in chain.from_iterable(missing.values()):
+        said[run.index].add(_does(run.workload))
+        names[run.index] = run.template.name
+    if len(said) < 2:
+        return {}
+    return {
+        index: step_label(names[index], index)
+        + (f" {min(texts)}" if len(texts) == 1 and not names[index] else "")
+        for index, texts in said.items()
+    }
+
+
+def _does(workload: Workload) -> str:
+    """`random reads`, `sequential writes + random mix`."""
+    return " + ".join(_stream(stream) for stream in workload.streams)
+
+
+def _stream(stream: Stream) -> str:
+    if stream.trim_percent == 100:
+        return f"{stream.pattern} trims"
+    whole = {} if stream.trim_percent else {100.0: "reads", 0.0: "writes"}
+    return f"{stream.pattern} {whole.get(stream.read_percent, 'mix')}"
+
+
 def _not_measured(
-    missing: Mapping[str, Sequence[Run]], several: bool
+    missing: Mapping[str, Sequence[Run]], labels: Mapping[int, str]
 ) -> Iterator[Point]:
     for label, runs in missing.items():
         for run in runs:
-            named = step_label(run.template.name, run.index)
-            step = {"step": named} if several else {}
+            step = {"step": labels[run.index]} if labels else {}
             yield Point({"session": label, **run.cell_text, **step})
 
 

@@ -80,6 +80,7 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
             made.update(value.attributes)
     if total:
         made["qd"] = made["qd"] // made["threads"]
+    arrivals = made.pop("arrivals", arrivals)  # an axis says it as well
     if made["rate"]:
         kind, rate = made["rate"]
         times = made["threads"] if rate_each else 1

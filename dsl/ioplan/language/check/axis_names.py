@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.core.value import Value
 from ioplan.language.check.scope import AxisName, AxisNames, Scope
-from ioplan.language.clause_table import AXIS_FIELDS
+from ioplan.language.clause_table import AXIS_FIELDS, slot
 from ioplan.language.plan import Axis, CellValue
 from ioplan.language.quantity import Kind
 from ioplan.language.syntax import tree
@@ -27,7 +27,7 @@ class Dimension(Value):
         if self.field is None or other.field is None:
             return self.name == other.name
         one_stream = None in (self.stream, other.stream) or self.stream == other.stream
-        return self.field == other.field and one_stream
+        return slot(self.field) == slot(other.field) and one_stream
 
 
 def dimension(word: tree.Word, rests: frozenset[str]) -> Dimension:
@@ -98,5 +98,5 @@ def kind_of(axis: str, value: CellValue) -> Kind:
 
 FIELD_KINDS: dict[str, Kind] = {
     **{"size": "size", "pause": "time"},
-    **dict.fromkeys(("read", "trim", "dedup"), "share"),
+    **dict.fromkeys(("read", "trim", "dedup", "normal"), "share"),
 }

@@ -5,86 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ioplan.core.text import did_you_mean
+from ioplan.language.check.axis_forms import FORMS, formed
 from ioplan.language.check.axis_names import Dimension
-from ioplan.language.check.clause_values import (
-    compressible_text,
-    data_from,
-    region_of,
-    region_text,
-)
+from ioplan.language.check.axis_range import range_of
+from ioplan.language.check.clause_values import region_of, region_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.workloads import named
 from ioplan.language.clause_table import CONVERTED
 from ioplan.language.fields import data_of
 from ioplan.language.plan import CellValue
-from ioplan.language.quantity import MOST_DECIMALS, Kind, Quantity, QuantityError, make
+from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.grammar import PATTERNS
-
-MOST_VALUES = 10_000
-
-
-def range_of(element: tree.Element, scope: Scope) -> list[Quantity] | None:
-    """The values of `a..b doubling` or `a..b step c`."""
-    ends = [scope.quantity(atom, "the end of a range") for atom in element.atoms]
-    known = [end for end in ends if end]
-    if len(known) < len(ends):
-        return None
-    return scope.parameters.guarded(element.span, lambda: _expand(element.kind, known))
-
-
-def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
-    first, last = ends[0], ends[1]
-    _check_ends(ends)
-    if first.value > last.value:
-        raise QuantityError(
-            "a range goes upwards", f"did you mean {last.text}..{first.text}?"
-        )
-    step = ends[2].value if kind == "stepped" else 0
-    if kind == "stepped" and not step:
-        raise QuantityError("the step is more than 0")
-    if kind == "doubling" and not first.value:
-        raise QuantityError("0 cannot be doubled", "begin with 1, and name 0 apart")
-    numbers = _numbers(first.value, last.value, step)
-    if abs(numbers[-1] - last.value) > 1e-9 * max(1, last.value):
-        reached = make(first.kind, numbers[-1]).text
-        raise QuantityError(
-            f"{last.text} is not reached; the last value before it is {reached}",
-            f"write {first.text}..{reached}",
-        )
-    return [make(first.kind, number) for number in numbers]
-
-
-def _check_ends(ends: list[Quantity]) -> None:
-    """Both ends, and the step, are of one kind."""
-    with_unit = [end for end in ends if end.kind != "number"]
-    without = [end for end in ends if end.kind == "number"]
-    if with_unit and without:
-        raise QuantityError(
-            f"{without[0].text} has no unit, but {with_unit[0].text} has one",
-            "each number of a range has its unit, as in 4KiB..64KiB",
-        )
-    if len({end.kind for end in ends}) > 1:
-        raise QuantityError("the numbers of a range are of one kind")
-
-
-def _numbers(first: float, last: float, step: float) -> list[int | float]:
-    """First to last, by addition of `step` or, where it is 0, by doubling."""
-    if step and (last - first) / step > MOST_VALUES:
-        raise QuantityError(f"the range has more than {MOST_VALUES:_} values")
-    numbers: list[int | float] = []
-    number: int | float = first
-    while number <= last * (1 + 1e-12):
-        numbers.append(int(number) if number == int(number) else number)
-        index = len(numbers)
-        number = _rounded(first + index * step if step else first * 2**index)
-    return numbers
-
-
-def _rounded(number: int | float) -> int | float:
-    """Sums of decimal fractions, without the noise of binary ones."""
-    return number if isinstance(number, int) else round(number, MOST_DECIMALS)
-
+from ioplan.workload import STREAM_DEFAULTS
 
 STEPS: dict[Kind, str] = {"size": "4KiB", "time": "10s", "share": "10%"}
 
@@ -94,8 +27,8 @@ def values_in(
 ) -> Iterator[CellValue | None]:
     if what.field == "region" or element.kind == "span":
         yield _span(element, what, scope)
-    elif element.kind == "compressible":
-        yield _compressible(element, what, scope)
+    elif element.kind in FORMS:
+        yield from formed(element, what, scope)
     elif element.kind == "single":
         yield value_of(element.atoms[0], what, scope)
     else:
@@ -138,26 +71,13 @@ def _step(atom: tree.Atom, scope: Scope) -> str:
     return STEPS.get(scope.kind_of(first) or "number", "1") if first else "1"
 
 
-def _compressible(
-    element: tree.Element, what: Dimension, scope: Scope
-) -> CellValue | None:
-    if what.field != "data":
-        scope.findings.error(
-            f"'compressible' is a value of data, not of {what.name}", element.span
-        )
-        return None
-    made = data_from("compressible", element.atoms, scope)
-    if made is None:
-        return None
-    text = compressible_text(made["data"])
-    return CellValue(text=text, key=text, attributes=made)
-
-
 def value_of(atom: tree.Atom, what: Dimension, scope: Scope) -> CellValue | None:
     by_word: dict[str | None, Callable[..., CellValue | None]] = {
         "workload": _workload,
         "pattern": _pattern,
         "data": _data,
+        "distribution": _distribution,
+        "hotspots": _hotspots,
     }
     if what.field in by_word:
         return by_word[what.field](atom, scope)
@@ -197,6 +117,24 @@ def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
         )
         return None
     return CellValue(text=atom.text, key=atom.text, attributes=data_of(atom.text))
+
+
+def _distribution(atom: tree.Atom, scope: Scope) -> CellValue | None:
+    if atom.text != "uniform":
+        scope.findings.error(
+            f"there is no distribution {atom.text!r}",
+            atom.span,
+            "write uniform, zipf 1.1, pareto 0.2, normal 10% or hotspots { … }",
+        )
+        return None
+    made = {"distribution": STREAM_DEFAULTS["distribution"]}
+    return CellValue(text=atom.text, key=atom.text, attributes=made)
+
+
+def _hotspots(atom: tree.Atom, scope: Scope) -> None:
+    scope.findings.error(
+        f"{atom.text} is not hotspots", atom.span, "such as { 80% in 20%, 20% in 80% }"
+    )
 
 
 def _of_quantity(

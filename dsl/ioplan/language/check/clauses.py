@@ -10,7 +10,7 @@ from ioplan.language.check.clause_values import data_from, region_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import Draft
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
-from ioplan.language.fields import MOST_SYNC, count, io_size, percent
+from ioplan.language.fields import MOST_SYNC, Attributes, count, io_size, percent
 from ioplan.language.plan import Amount, StreamTemplate
 from ioplan.language.quantity import Kind, Quantity, QuantityError
 from ioplan.language.syntax import tree
@@ -86,16 +86,22 @@ def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
 
 
 def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    if made := spots_of(clause.pairs, clause.span, scope):
+        draft.put("hotspots", made, clause.span)
+
+
+def spots_of(
+    pairs: tuple[tuple[tree.Atom, tree.Atom], ...], span: Span, scope: Scope
+) -> Attributes | None:
+    """Hotspots from shares of I/O in shares of space."""
     with scope.findings.listing():
-        spots = [_spot(pair, scope) for pair in clause.pairs]
+        spots = [_spot(pair, scope) for pair in pairs]
     if any(spot is None for spot in spots):
-        return
+        return None
     made = tuple(spot for spot in spots if spot)
-    _adds_up((s.io_percent for s in made), "the shares of I/O", clause.span, scope)
-    _adds_up((s.space_percent for s in made), "the shares of space", clause.span, scope)
-    draft.put(
-        "hotspots", {"distribution": Hotspots.model_construct(spots=made)}, clause.span
-    )
+    _adds_up((s.io_percent for s in made), "the shares of I/O", span, scope)
+    _adds_up((s.space_percent for s in made), "the shares of space", span, scope)
+    return {"distribution": Hotspots.model_construct(spots=made)}
 
 
 def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:

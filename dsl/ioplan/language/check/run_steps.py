@@ -15,7 +15,9 @@ from ioplan.language.check.workloads import workload
 from ioplan.language.fields import count
 from ioplan.language.metric import METRICS, PERCENTILE
 from ioplan.language.plan import (
+    Amount,
     IdleTemplate,
+    Ref,
     RepeatTemplate,
     RunTemplate,
     StepTemplate,
@@ -83,12 +85,24 @@ class StepChecker:
             self.findings.error(f"two steps are called {word.text!r}", word.span)
         self.names.add(word.text)
 
+    def _warmup(self, timing: Timing) -> Amount | None:
+        """As the run says, else as an axis `warmup` does, which may have 0s."""
+        opened = self.scope.axis_names.names.get("warmup")
+        if "warmup" in timing or opened is None:
+            return amount_of(timing, "warmup", self.scope, "time")
+        varied = (d.word for d in self.sweep.dimensions if d.name == opened.name)
+        atom = tree.Atom(next(varied).span, "name", opened.name)
+        if not self.scope.of_kind(atom, "'warmup'", "time"):
+            return None
+        self.scope.axis_names.used.add("warmup")
+        return Ref(name="warmup")
+
     def _run(self, node: tree.Run) -> RunTemplate | None:
         self._check_name(node.name)
         clauses, timing = split(node.spec, self.scope)
         only(timing, RUN_TIMING, "a run", self.scope)
         length = _how_long(timing, node, self.scope)
-        warmup = amount_of(timing, "warmup", self.scope, "time")
+        warmup = self._warmup(timing)
         before = self.findings.error_count
         base, override = workload(clauses, node.spec, self.scope)
         if base is None:

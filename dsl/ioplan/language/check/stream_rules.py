@@ -22,7 +22,6 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import QuantityError
 from ioplan.language.syntax.source import Span
 
-RANDOM_ONLY = tuple(clause.word for clause in CLAUSES if clause.random_only)
 WRITES_ONLY = tuple(clause.word for clause in CLAUSES if clause.writes_only)
 
 
@@ -40,8 +39,8 @@ def check_streams(
             given = _given(stream.name, axes)
             _check_complete(whole, given, template, where, scope)
             _check_decided_once(whole, given, where, scope)
-            _check_pattern(whole, axes, where, scope)
-            _check_permuted(whole, axes, where, scope)
+            _check_pattern(whole, axes, given, where, scope)
+            _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
             _check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
@@ -148,13 +147,16 @@ def _check_decided_once(
 
 
 def _check_pattern(
-    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+    stream: StreamTemplate,
+    axes: tuple[Axis, ...],
+    given: set[str],
+    where: Span,
+    scope: Scope,
 ) -> None:
     """A distribution of random I/O needs random I/O."""
     patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
     sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
-    open_kinds = [k for k in RANDOM_ONLY if k in stream.refs]
-    if sequential and ("distribution" in stream.attributes or open_kinds):
+    if sequential and _is_skewed(stream, given):
         span = stream.spans.get("distribution", where)
         scope.findings.error(
             "where random I/O falls means nothing to a sequential workload",
@@ -163,8 +165,18 @@ def _check_pattern(
         )
 
 
+def _is_skewed(stream: StreamTemplate, given: set[str]) -> bool:
+    """Whether anything says where random I/O falls."""
+    said = {slot(word) for word in (*stream.refs, *given)}
+    return "distribution" in stream.attributes or "distribution" in said
+
+
 def _check_permuted(
-    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
+    stream: StreamTemplate,
+    axes: tuple[Axis, ...],
+    given: set[str],
+    where: Span,
+    scope: Scope,
 ) -> None:
     """Only of evenly spread random I/O of one size can each block come once."""
     if not stream.attributes.get("permuted"):
@@ -173,7 +185,7 @@ def _check_permuted(
     patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
     if "sequential" in (patterns or [has.get("pattern")]):
         scope.findings.error("only random I/O can be permuted", span, "make it random")
-    if "distribution" in has or any(word in stream.refs for word in RANDOM_ONLY):
+    if _is_skewed(stream, given):
         scope.findings.error(
             "permuted I/O falls everywhere alike", span, "leave one of both out"
         )

@@ -267,6 +267,13 @@ def _decided_twice(earlier: Dimension, what: Dimension, findings: Findings) -> N
     if earlier.name == what.name:
         findings.error(f"{what.name!r} is varied twice", what.word.span)
         return
+    if earlier.field != what.field:  # both say where I/O falls
+        findings.error(
+            f"{what.name!r} varies what {earlier.name!r} varies already",
+            what.word.span,
+            "vary one: distribution in uniform, zipf 1.1, pareto 0.2",
+        )
+        return
     findings.error(
         f"{what.name!r} varies what {earlier.name!r} varies already",
         what.word.span,

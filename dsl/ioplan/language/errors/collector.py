@@ -105,17 +105,18 @@ class Findings:
     @contextmanager
     def listing(self) -> Iterator[None]:
         """What is wrong with several entries of one list alike is said of the first."""
-        self._alike = {}
+        outer, self._alike = self._alike, {}
+        found = self._alike
         try:
             yield
         finally:
-            for alike in self._alike.values():
+            for alike in found.values():
                 if alike.others:
                     first = self.found[alike.index]
                     more = f"(and {alike.others} more in this list)"
                     help = f"{first.help} {more}".strip()
                     self.found[alike.index] = replace(first, help=help)
-            self._alike = None
+            self._alike = outer
 
     def _said_of_another(self, message: str) -> bool:
         """Whether the same was said of an earlier entry, numbers apart."""

@@ -401,6 +401,19 @@ class Builder:
     def together(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("together", meta, parts)
 
+    def poisson_rate(self, meta: Extent, parts: list[Any]) -> tree.Element:
+        return self.element_of("poisson", meta, parts[:1])
+
+    def skewed(self, meta: Extent, parts: list[Any]) -> tree.Element:
+        return self.element_of(str(parts[0]), meta, parts[1:])
+
+    def spots(self, meta: Extent, parts: list[Any]) -> tree.Element:
+        pairs = [part for part in parts if isinstance(part, tuple)]
+        return self.element_of("hotspots", meta, [a for pair in pairs for a in pair])
+
+    def compressible_range(self, meta: Extent, parts: list[Any]) -> tree.Element:
+        return self.element_of("compressible range", meta, parts)
+
     def compressible(self, meta: Extent, parts: list[Any]) -> tree.Element:
         return self.element_of("compressible", meta, parts)
 

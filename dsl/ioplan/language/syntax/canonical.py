@@ -242,8 +242,15 @@ def element(node: tree.Element) -> str:
             return f"{atoms[0]}..{atoms[1]} step {atoms[2]}"
         case "together":
             return f"({', '.join(atoms)})"
-        case "compressible":
-            return f"compressible {atoms[0]}"
+        case "compressible" | "zipf" | "pareto" | "normal":
+            return f"{node.kind} {atoms[0]}"
+        case "compressible range":
+            return f"compressible {atoms[0]}..{atoms[1]} step {atoms[2]}"
+        case "poisson":
+            return f"{atoms[0]} poisson"
+        case "hotspots":
+            pairs = zip(atoms[::2], atoms[1::2], strict=True)
+            return f"{{ {', '.join(f'{io} in {space}' for io, space in pairs)} }}"
     return atoms[0]
 
 

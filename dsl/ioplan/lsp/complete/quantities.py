@@ -104,6 +104,8 @@ def _of_axis(place: Place, document: Document, want: Wanted) -> Iterator[Complet
         "workload": [one.text for one in names("workload", place, document)],
         "pattern": ["random", "sequential"],
         "data": ["random", "zeros", "compressible 50%"],
+        "distribution": ["uniform", "zipf 1.1", "pareto 0.2", "normal 10%"],
+        "hotspots": ["{ 80% in 20%, 20% in 80% }"],
     }
     if axis.rpartition(".")[2] in worded:
         for text in worded[axis.rpartition(".")[2]]:

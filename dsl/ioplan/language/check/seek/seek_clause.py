@@ -16,7 +16,10 @@ from ioplan.language.plan import Axis, CellValue, Goal, RunTemplate, Seek, StepT
 from ioplan.language.quantity import Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
 
-WORDED = ("pattern", "region", "align", "data", "workload")
+WORDED = (
+    *("pattern", "region", "align", "data", "workload"),
+    *("hotspots", "distribution"),
+)
 """Fields whose values have no order that could be sought in."""
 ORDERED = tuple(field for field in AXIS_FIELDS if field not in WORDED)
 GOALS: dict[str, Goal] = {"highest": "highest", "lowest": "lowest", "knee": "knee"}
