@@ -96,8 +96,8 @@ def _place(word: str) -> str:
 
 
 def _clause(word: str) -> Clause | None:
-    """The clause of a word, or of one of its forms: `random`, `data zeros`."""
-    forms = (clause for clause in CLAUSES if word in clause.forms)
+    """The clause of a word, of a form, or of an axis: `data zeros`, `distribution`."""
+    forms = (one for one in CLAUSES if word in one.forms or word == one.slot)
     return BY_WORD.get(word) or next(forms, None)
 
 
