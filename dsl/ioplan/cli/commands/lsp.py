@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.errors import UsageError
+from ioplan.cli.programs import PROGRAMS
 
 
 def serve_editor() -> None:
@@ -14,4 +15,4 @@ def serve_editor() -> None:
         if missing not in ("pygls", "lsprotocol"):
             raise
         raise UsageError(f"editors need {missing}: pip install 'ioplan[lsp]'") from None
-    serve()
+    serve(PROGRAMS.cli)

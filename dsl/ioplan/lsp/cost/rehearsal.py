@@ -13,15 +13,16 @@ NOT_SAVED = "save the plan first: what is rehearsed is its file"
 LONGEST_S = 120.0
 
 
-async def rehearsal(document: Document, title: str) -> str:
+async def rehearsal(document: Document, title: str, program: str) -> str:
     """The table of a test's steps, or why there is none.
 
-    In a process of its own: it may take a while, and can be ended.
+    `program` is the module of the command line. It runs in a process of its own: it
+    may take a while, and can be ended.
     """
     if _on_disk(document.path) != document.text:
         return NOT_SAVED
     started = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ioplan.cli", "plan", str(document.path)),
+        *(sys.executable, "-m", program, "plan", str(document.path)),
         *("--rehearse", "--test", escape(title)),
         *("--profile", document.profile),
         stdin=asyncio.subprocess.DEVNULL,

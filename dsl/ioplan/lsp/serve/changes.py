@@ -109,7 +109,7 @@ def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
 @server.command(REHEARSE)
 async def _rehearse(uri: str, title: str) -> str:
     """The table is returned, for editors that show it; others show the message."""
-    table = await rehearsal(server.document(uri), title)
+    table = await rehearsal(server.document(uri), title, server.program)
     if not server.shows_tables:
         message = lsp.ShowMessageParams(lsp.MessageType.Info, table)
         server.window_show_message(message)

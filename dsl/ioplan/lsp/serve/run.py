@@ -11,8 +11,12 @@ FEATURES = answers, changes, texts
 """Each adds its own to the server when it is imported."""
 
 
-def serve() -> None:
-    """Answer on standard input and output until the editor ends."""
+def serve(program: str) -> None:
+    """Answer on standard input and output until the editor ends.
+
+    `program` is the module that rehearses tests.
+    """
+    server.program = program
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)  # a tree has many nodes, and no circles
     server.start_io()

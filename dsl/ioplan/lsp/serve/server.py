@@ -32,6 +32,7 @@ class Server(LanguageServer):
         self.uris: dict[Path, str] = {}
         self.found: dict[Path, ByFile] = {}
         self.changes, self.shows_tables = 0, False
+        self.program = ""
         self.told: set[Path] = set()
         self.waiting: asyncio.TimerHandle | None = None
 

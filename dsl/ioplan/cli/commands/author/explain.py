@@ -120,6 +120,7 @@ WITHOUT = {
     "pattern": "{} 4KiB 70/30",
     "size": "random 70/30, {}",
     "mix": "random 4KiB, {}",
+    "random share": "{} 4KiB 70/30",
 }
 
 
