@@ -117,7 +117,7 @@ def _clause_lines(clause: Clause) -> Iterator[str]:
 
 
 WITHOUT = {
-    "pattern": "{} 4KiB 70/30",
+    **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
     "mix": "random 4KiB, {}",
     "random share": "{} 4KiB 70/30",
