@@ -2,7 +2,7 @@
 
     python tests/benchmarks/crosscheck_judge.py [TABLES]
 
-Prints the table of the README: of tables of alike backends, how many have any false
+Of tables of alike backends, how many have any false
 "differ", and how often a true difference in one cell is found.
 """
 
