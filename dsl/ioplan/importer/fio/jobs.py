@@ -9,7 +9,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value
 from ioplan.importer.findings import Findings
 from ioplan.importer.fio.job_file import Option, Section
-from ioplan.importer.fio.numbers import NumberFault
+from ioplan.importer.fio.numbers import NumberFault, whole
 from ioplan.importer.fio.vocabulary import (
     HOW_FIO_RUNS,
     KNOWN,
@@ -22,6 +22,12 @@ from ioplan.language.syntax.source import Span
 
 Read = TypeVar("Read")
 KB_BASE = "kb_base"
+SWITCHES = frozenset(
+    (
+        *("time_based", "norandommap", "direct", "buffered", "zero_buffers"),
+        *("stonewall", "fill_device"),
+    )
+)
 
 
 class FioJob(Value):
@@ -95,11 +101,25 @@ def _options(section: Section, findings: Findings) -> dict[str, Option]:
                 found[name].span,
                 f"here {option.span.text!r} holds as well; delete the other",
             )
+        if not _is_sound(name, option, findings):
+            continue
         found[name] = option
         if name not in SAID:
             _weigh(name, option, findings)
     _check_base(section, found, findings)
     return found
+
+
+def _is_sound(name: str, option: Option, findings: Findings) -> bool:
+    """A switch is on by itself, or takes a number."""
+    if name not in SWITCHES or not option.value:
+        return True
+    try:
+        whole(option.value)
+    except NumberFault as fault:
+        findings.error(f"{name}: {fault}; it is left out", option.value_span)
+        return False
+    return True
 
 
 def _weigh(name: str, option: Option, findings: Findings) -> None:

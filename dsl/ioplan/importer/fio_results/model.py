@@ -17,8 +17,10 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
-Count = Annotated[int, Field(ge=0)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=1 << 62)]
+Number = Annotated[float, Field(ge=0, le=2.0**62, allow_inf_nan=False)]
+MOST_S = 253_402_300_799
+"""The last second that has a date, of the year 9999."""
 
 
 class Latency(_Part):
@@ -89,7 +91,7 @@ class Report(_Part):
     """A document."""
 
     version: Annotated[str, Field(alias="fio version")]
-    timestamp_s: Annotated[Count, Field(alias="timestamp")] = 0
+    timestamp_s: Annotated[int, Field(alias="timestamp", ge=0, le=MOST_S)] = 0
     options: Annotated[dict[str, Any], Field(alias="global options")] = {}
     jobs: tuple[JobReport, ...]
 
