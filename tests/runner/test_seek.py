@@ -123,7 +123,7 @@ def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:
     last = bench.records[-1]
     assert found(last).value is None and last.total.ios == 0
     assert outcome.verdicts["failed"] == 1 and outcome.status == "ok"
-    assert last.verdicts[0].why == "no qd holds"
+    assert last.verdicts[0].why == "no qd held"
 
 
 def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:

@@ -109,6 +109,17 @@ def test_a_failed_confirmation_goes_one_step_down() -> None:
     assert found.confirmed and found.monotone
 
 
+def test_a_drive_that_got_slower_is_sought_below_its_neighbours_answer() -> None:
+    """The confirmation fails where the search began: nothing is known below it."""
+    search = Search(Bounds(1.0, 1024.0, 0.0, 1.0), start=512.0)
+    limit = 512.0
+    while probe := search.next_probe():
+        limit = 100.0 if probe.phase == "confirm" else limit
+        search.answer("yes" if probe.value <= limit else "no")
+    found = search.finding()
+    assert (found.value, found.upper, found.confirmed) == (100.0, 101.0, True)
+
+
 def test_undecided_is_no_step_up_and_no_proof() -> None:
     search = Search(Bounds(1.0, 64.0, 0.0, 1.0))
     while probe := search.next_probe():

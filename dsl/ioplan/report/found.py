@@ -30,7 +30,8 @@ def found_at(record: RunRecord) -> str:
 def found_line(found: Found) -> str:
     """`qd = 24: yes at 24, no at 25, confirmed; 9 probes`."""
     if found.value is None:
-        return f"no {found.axis} holds; {counted(found.probes, 'probe')}"
+        least = f": no at {found.no_text}" if found.no_at is not None else ""
+        return f"no {found.axis} held{least}; {counted(found.probes, 'probe')}"
     return f"{found.axis} = {found.text}: {'; '.join(_surety(found))}"
 
 

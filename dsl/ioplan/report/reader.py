@@ -33,7 +33,9 @@ class Reader:
             return Figure(None, NOT_MEASURED)
         measured = [r for r in records if any(d.ios for d in r.directions.values())]
         if not measured and metric.name != "errors":
-            return Figure(None, records[-1].message or "no I/O completed")
+            last = records[-1]
+            nothing = f"no {last.found.axis} held" if last.found else "no I/O completed"
+            return Figure(None, last.message or nothing)
         if metric.percent is None:
             return figure(metric, [Sample(r, NOTHING) for r in measured or records])
         if len(measured) == 1 and (known := _recorded(metric, measured[0])):

@@ -157,22 +157,31 @@ class Search:
         return sum(one.probe.value == value for one in self.answered) == 1
 
     def _may_explore(self) -> bool:
-        """The last of a limited number of probes is kept for a confirmation."""
-        if self.answered[-1].probe.phase == "confirm":
+        """Not behind a confirmation, unless it left no yes: the search began where a
+        neighbour ended, and knows nothing below. The last of a limited number of
+        probes is kept for a confirmation."""
+        last = self.answered[-1]
+        left_none = last.answer == "no" and self._edge()[0] < 0
+        if last.probe.phase == "confirm" and not left_none:
             return False
         limit = self.bounds.at_most or self.most
-        kept = 1 if self.bounds.at_most else self.bounds.confirmations
+        kept = (
+            1 if self.bounds.at_most else self.bounds.confirmations - self._confirms()
+        )
         return len(self.answered) < min(limit, self.most) - kept
+
+    def _confirms(self) -> int:
+        return sum(one.probe.phase == "confirm" for one in self.answered)
 
     def _unconfirmed(self) -> int | None:
         """If the long run says no, one step back, and again."""
         last = self.answered[-1]
-        done = sum(one.probe.phase == "confirm" for one in self.answered)
         place = self._edge()[0]
-        if done:
+        if last.probe.phase == "confirm":
             assert self._now
             place = -1 if last.answer == "yes" else self._now[0] - 1
-        may = done < self.bounds.confirmations and len(self.answered) < self.most
+        may = self._confirms() < self.bounds.confirmations
+        may = may and len(self.answered) < self.most
         return place if may and place >= 0 else None
 
 
