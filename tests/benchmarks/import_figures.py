@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -173,9 +174,15 @@ def pair_row(
     job.write_text(f"{head}{options}\n{tail}")
     plan = folder / "job.ioplan"
     assert ioplan("import", job, "-o", plan, "--force").code == 0
+    pinned = folder / "pinned.fio"  # to the CPUs that ioplan takes: the last first
+    cpus = ",".join(
+        map(str, sorted(os.sched_getaffinity(0))[-1 - ("numjobs" in options) :])
+    )
+    split = "cpus_allowed_policy=split\n"
+    pinned.write_text(f"{job.read_text()}cpus_allowed={cpus}\n{split}")
     ways: dict[str, Callable[[], tuple[float, float]]] = {
-        "job": lambda: by_fio(job),
-        "again": lambda: by_fio(job),
+        "job": lambda: by_fio(pinned),
+        "again": lambda: by_fio(pinned),
         "fio": lambda: by_plan(plan, target, "fio"),
         "io_uring": lambda: by_plan(plan, target, "io_uring"),
     }
