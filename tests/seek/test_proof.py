@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from generated import check_part
 from paths import ROOT
-from seek_proof import PARTS, proof, table
+from seek_proof import PARTS, file_table, proof, table
 
 DOCUMENT = ROOT / "dsl/seek.md"
 
 
-@pytest.mark.parametrize(("name", "made"), [("proof", table)])
+@pytest.mark.parametrize(("name", "made"), [("proof", table), ("file", file_table)])
 def test_the_document_has_the_tables(
     name: str, made: Callable[[], str], renew: bool
 ) -> None:
