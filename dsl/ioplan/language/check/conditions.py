@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.axis_names import values_of
+from ioplan.language.check.axes.names import values_of
 from ioplan.language.check.clause_values import (
     compressible_text,
     data_from,

@@ -9,8 +9,8 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, replace
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
-from ioplan.language.check.axes import axis_of
-from ioplan.language.check.axis_names import (
+from ioplan.language.check.axes.axis import axis_of
+from ioplan.language.check.axes.names import (
     Dimension,
     dimension,
     kind_of,

@@ -7,7 +7,7 @@ from typing import Any
 from ioplan.core.value import replace
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
-from ioplan.language.check.axis_names import kind_of, values_of
+from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import AXIS_FIELDS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ioplan.language.check.axis_names import Dimension
-from ioplan.language.check.axis_range import range_of
+from ioplan.language.check.axes.names import Dimension
+from ioplan.language.check.axes.ranges import range_of
 from ioplan.language.check.clause_values import compressible_text, data_from
 from ioplan.language.check.clauses import spots_of
 from ioplan.language.check.scope import Scope

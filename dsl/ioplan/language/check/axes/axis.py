@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.check.axis_names import Dimension, dimension
-from ioplan.language.check.axis_values import value_of, values_in
+from ioplan.language.check.axes.names import Dimension, dimension
+from ioplan.language.check.axes.values import value_of, values_in
 from ioplan.language.check.scope import Scope
 from ioplan.language.plan import Axis, CellValue
 from ioplan.language.quantity import KIND_NAMES, Kind
