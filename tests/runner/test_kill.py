@@ -100,7 +100,8 @@ class Place:
 
 
 def what(record: RunRecord) -> tuple[object, ...]:
-    """What a run was, and how it was judged; figures differ from run to run."""
+    """What a run was, and how it was judged; figures differ from run to run, and so
+    do CPUs while several sessions share them."""
     asked = record.asked
     judged = tuple((one.expectation, one.outcome) for one in record.verdicts)
     cell = tuple(sorted(asked.cell.items()))
@@ -109,7 +110,7 @@ def what(record: RunRecord) -> tuple[object, ...]:
     return (
         *place,
         record.run_id,
-        asked.job.model_dump_json(exclude={"target"}),
+        asked.job.model_dump_json(exclude={"target", "cpus"}),
         judged,
     )
 

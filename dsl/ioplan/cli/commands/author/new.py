@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from ioplan.cli.commands.author.templates import BY_NAME, TEMPLATES, Template
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
+from ioplan.cli.stores import opened
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.formatter import format_text
 
@@ -73,10 +75,7 @@ def _asked(question: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Never over anything."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} exists already; name another file") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    if os.path.lexists(path):
+        raise UsageError(f"{path} exists already; name another file")
+    with opened(path) as file:
+        file.write(text.encode())
