@@ -1,7 +1,7 @@
 """Do the backends measure the same? 24 cells on each in turn, judged as `crosscheck` does.
 
     python tests/benchmarks/agreement.py --target PATH [--create 1GiB] [--lab LAB]
-        [--backends io_uring,fio,spdk] [--rounds 6] [--run 1s]
+        [--backends io_uring,fio,spdk] [--rounds 6] [--run 1s] [--depths 1,32]
 
 Four sizes, three mixes and two queue depths, with zeros as data, which SPDK's bdevperf
 can write. Each round runs every backend once, the next one in the other order, all on the
@@ -33,7 +33,7 @@ from ioplan.planner.unfold import unfold
 from ioplan.runner.crosscheck import MetricRatio, Pairs, judged, remarks
 from ioplan.store.store import Store
 
-SIZES, READS, DEPTHS = ("4KiB", "16KiB", "64KiB", "128KiB"), (100, 70, 0), (1, 32)
+SIZES, READS = ("4KiB", "16KiB", "64KiB", "128KiB"), (100, 70, 0)
 SHOWN = ("iops", "mean", "p99")
 PLAN = f"""
 param run_time = {{run}}
@@ -41,7 +41,7 @@ test "agreement" {{{{
   run random 4KiB 100/0, data zeros for run_time
   vary size in {", ".join(SIZES)}
   vary read in {", ".join(f"{read}%" for read in READS)}
-  vary qd in {", ".join(map(str, DEPTHS))}
+  vary qd in {{depths}}
 }}}}
 """
 
@@ -57,6 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--backends", default="io_uring,fio,spdk")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--run", default="1s")
+    parser.add_argument("--depths", default="1,32")
     parser.add_argument("--overwrite", action="append", default=[])
     parser.add_argument("--overwrite-data", action="append", default=[])
     return parser.parse_args()
@@ -130,7 +131,7 @@ def main() -> None:
     lab = read_lab(asked.lab)
     with tempfile.TemporaryDirectory() as folder:
         plan_path = Path(folder) / "agreement.ioplan"
-        plan_path.write_text(PLAN.format(run=asked.run))
+        plan_path.write_text(PLAN.format(run=asked.run, depths=asked.depths))
         plan = check_file(plan_path)
         options = Options(
             plan=plan_path,
