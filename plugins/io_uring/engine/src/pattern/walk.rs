@@ -389,12 +389,7 @@ mod tests {
     fn visits(stream: &Stream, passes: f64, threads: usize) -> Vec<u32> {
         let mut seen = vec![0; stream.region_end_bytes as usize / 512];
         for thread in 0..threads {
-            let share = ThreadShare {
-                thread,
-                threads,
-                scatter_seed: 1,
-                cover_seed: 2,
-            };
+            let share = share(thread, threads);
             let mut walk = Walk::new(stream, 512, Some(passes), share);
             let mut rng = fastrand::Rng::with_seed(1);
             while let Some(place) = walk.next(stream.largest_bytes(), &mut rng) {
@@ -404,6 +399,15 @@ mod tests {
             }
         }
         seen
+    }
+
+    fn share(thread: usize, threads: usize) -> ThreadShare {
+        ThreadShare {
+            thread,
+            threads,
+            scatter_seed: 1,
+            cover_seed: 2,
+        }
     }
 
     #[test]
@@ -432,12 +436,7 @@ mod tests {
 
     #[test]
     fn passes_do_not_decide_where_random_falls() {
-        let share = ThreadShare {
-            thread: 0,
-            threads: 1,
-            scatter_seed: 1,
-            cover_seed: 2,
-        };
+        let share = share(0, 1);
         for passes in [None, Some(1.0)] {
             for (json, anew) in [("{}", true), (r#"{"permuted":true}"#, false)] {
                 let mut walk = Walk::new(&stream(json), 512, passes, share);
@@ -452,12 +451,7 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_block_has_nothing_to_permute() {
-        let share = ThreadShare {
-            thread: 0,
-            threads: 300,
-            scatter_seed: 1,
-            cover_seed: 2,
-        };
+        let share = share(0, 300);
         let mut walk = Walk::new(&stream(r#"{"permuted":true}"#), 512, None, share);
         let mut rng = fastrand::Rng::with_seed(1);
         assert!(walk.is_finished() && walk.next(4096, &mut rng).is_none());
@@ -486,12 +480,7 @@ mod tests {
     fn sequential_threads_wrap_in_their_own_part() {
         let stream = stream(r#"{"pattern":"sequential"}"#);
         for thread in 0..2 {
-            let share = ThreadShare {
-                thread,
-                threads: 2,
-                scatter_seed: 1,
-                cover_seed: 2,
-            };
+            let share = share(thread, 2);
             let mut walk = Walk::new(&stream, 512, None, share);
             let mut rng = fastrand::Rng::with_seed(1);
             for round in 0..300 {
@@ -505,12 +494,7 @@ mod tests {
     #[test]
     fn a_share_of_random_io_goes_on_from_the_last_of_its_direction() {
         let stream = stream(r#"{"random_percent":65.0,"region_start_bytes":8192}"#);
-        let share = ThreadShare {
-            thread: 0,
-            threads: 1,
-            scatter_seed: 1,
-            cover_seed: 2,
-        };
+        let share = share(0, 1);
         let mut walk = Walk::new(&stream, 512, None, share);
         let mut rng = fastrand::Rng::with_seed(1);
         let (mut ends, mut went_on) = ([8192, 8192], 0);
@@ -545,12 +529,7 @@ mod tests {
         ] {
             let region = r#""region_start_bytes":5120,"region_end_bytes":1000448"#;
             let stream = stream(&format!(r#"{{{sizes},{region},"distribution":{kind}}}"#));
-            let share = ThreadShare {
-                thread: 0,
-                threads: 1,
-                scatter_seed: 1,
-                cover_seed: 2,
-            };
+            let share = share(0, 1);
             let mut walk = Walk::new(&stream, 512, None, share);
             let mut rng = fastrand::Rng::with_seed(1);
             for size_bytes in [4096, 12_288].repeat(5000) {
