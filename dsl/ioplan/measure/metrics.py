@@ -97,7 +97,7 @@ def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:
     found = getattr(samples[-1].record, "found", None) if samples else None
     if found is None or found.axis != metric.name:
         return Figure(None, f"no {metric.name} was sought")
-    return Figure(found.value, "" if found.value else f"no {metric.name} held")
+    return Figure(found.value, found.nothing)
 
 
 def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:

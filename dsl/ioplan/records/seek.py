@@ -88,3 +88,8 @@ class Found(Figures):
     probes: int
     bytes: int = described("moved by all probes")
     run_s: float = described("measured time of all probes")
+
+    @property
+    def nothing(self) -> str:
+        """Why there is no value; empty where there is one."""
+        return f"no {self.axis} held" if self.value is None else ""

@@ -34,8 +34,8 @@ class Reader:
         measured = [r for r in records if any(d.ios for d in r.directions.values())]
         if not measured and metric.name != "errors":
             last = records[-1]
-            nothing = f"no {last.found.axis} held" if last.found else "no I/O completed"
-            return Figure(None, last.message or nothing)
+            nothing = last.found.nothing if last.found else ""
+            return Figure(None, last.message or nothing or "no I/O completed")
         if metric.percent is None:
             return figure(metric, [Sample(r, NOTHING) for r in measured or records])
         if len(measured) == 1 and (known := _recorded(metric, measured[0])):
