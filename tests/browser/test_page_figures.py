@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import struct
 import time
 import xml.etree.ElementTree as ET
 
@@ -39,28 +40,49 @@ def downloaded(chromium: Browser, name: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "title",
+    ("title", "test"),
     [
-        "Throughput by queue depth",
-        "IOPS over time",
-        "IOPS by queue depth and read share",
+        ("Throughput by queue depth", "Over queue depth"),
+        ("IOPS over time", "Consistency"),
+        ("IOPS by queue depth and read share", "Read share"),
     ],
 )
-def test_downloads(chromium: Browser, single: Report, title: str) -> None:
+def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> None:
+    """A picture tells what it shows, of which drive and session, when, by what."""
     drawn(chromium, single.page)
     id = figure(chromium, title)
-    name = title.lower().replace(" ", "-")
+    (session,) = single.sessions
+    name = f"every-chart-{test}-{title}".lower().replace(" ", "-") + f"-{session}"
     for kind in ("PNG", "SVG", "CSV"):
         click(chromium, id, kind)
-    assert downloaded(chromium, f"{name}.png").startswith(b"\x89PNG")
-    svg = downloaded(chromium, f"{name}.svg")
-    texts = [e.text for e in ET.fromstring(svg).iter() if e.tag.endswith("text")]
+    png = downloaded(chromium, f"{name}.png")
+    assert png.startswith(b"\x89PNG")
+    assert struct.unpack(">II", png[16:24]) == (2400, 1350)
+    svg = ET.fromstring(downloaded(chromium, f"{name}.svg"))
+    assert (svg.get("width"), svg.get("height")) == ("1200", "675")
+    texts = [e.text or "" for e in svg.iter() if e.tag.endswith("text")]
     assert title in texts
+    assert any(test in text and "random 4KiB" in text for text in texts)
+    with Store.open(single.store) as store:
+        date = store.session(session).started_at[:10]
+    assert any(text.endswith(f", {date}, session {session}") for text in texts)
+    assert any(text.startswith("plan Every chart · ioplan ") for text in texts)
     rows = list(csv.reader(io.StringIO(downloaded(chromium, f"{name}.csv").decode())))
     count = "return chartOf(document.getElementById(arguments[0])).rows.length"
     assert len(rows) == 1 + chromium.run(count, id)
     for file in chromium.downloads.iterdir():
         file.unlink()
+
+
+def test_each_file_has_a_name_of_its_own(
+    chromium: Browser, simulated: Report, single: Report
+) -> None:
+    """On a page, and on pages of other sessions."""
+    names: list[str] = []
+    for report in (simulated, single):
+        drawn(chromium, report.page)
+        names += chromium.run("return figures.map((f) => fileName(chartOf(f), 'png'))")
+    assert len(set(names)) == len(names) > 40
 
 
 def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -> None:

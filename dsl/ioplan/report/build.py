@@ -33,6 +33,7 @@ from ioplan.report.points import Point, figures_of, points
 from ioplan.report.reader import Reader
 from ioplan.report.reported import Reported, reported
 from ioplan.report.sentences import prepare_line
+from ioplan.report.source import source
 from ioplan.report.verdicts import judged_lines, remarks, verdict
 from ioplan.store.store import Store
 
@@ -66,6 +67,7 @@ def document(
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=tuple(_sections(parts, Reader(store))),
         absent=absent(everything),
+        sources=tuple(source(p.label, p.session, p.records) for p in parts),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ioplan.report.judgements import Judgement
 from ioplan.report.points import Point
+from ioplan.report.source import Source
 
 Value = str | float | int | None
 Kind = Literal[
@@ -155,7 +156,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report. `sessions` has a row for each session, under its label."""
+    """A whole report. `sessions` has a row for each session, under its label.
+
+    `sources` has what its pictures name of each.
+    """
 
     title: str
     made: str
@@ -163,3 +167,4 @@ class Document:
     sessions: tuple[Facts, ...]
     sections: tuple[Section, ...]
     absent: tuple[str, ...]
+    sources: tuple[Source, ...] = ()

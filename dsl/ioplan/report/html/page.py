@@ -15,13 +15,17 @@ from markupsafe import Markup
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.report.document import Document, Picture, Section
-from ioplan.report.html.payload import picture_json, runs_json
+from ioplan.report.html.payload import about_json, picture_json, runs_json
 from ioplan.report.html.spec import spec
 from ioplan.report.judgements import outcomes_of, outcomes_text
 from ioplan.report.many_sessions import many_sessions
+from ioplan.report.source import workload
 from ioplan.report.verdicts import first_lines_of
 
-SCRIPTS = ("units", "rows", "theme", "draw", "hints", "save", "tables", "page")
+SCRIPTS = (
+    *("units", "rows", "theme", "draw", "hints", "publish", "save"),
+    *("tables", "page"),
+)
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
 PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
@@ -67,6 +71,8 @@ def page(document: Document) -> str:
         summed=summed,
         first_lines=first_lines_of,
         many=many_sessions(document.sessions),
+        about=Markup(about_json(document)),
+        workload=workload,
         table=lambda frame: Markup(runs_json(frame)),
         **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
     )

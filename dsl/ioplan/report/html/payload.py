@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from ioplan.report.document import Column, Frame, Picture, Value
+from ioplan.report.document import Column, Document, Frame, Picture, Value
 from ioplan.report.html.axes import Spec
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -34,6 +34,12 @@ def picture_json(picture: Picture, spec: Spec | None) -> str:
 def runs_json(frame: Frame) -> str:
     """The table of a test."""
     return safe({"rows": _frame(frame)})
+
+
+def about_json(document: Document) -> str:
+    """What all pictures of the page have in common, and where they come from."""
+    sources = [asdict(source) for source in document.sources]
+    return safe({"plan": document.title, "sources": sources})
 
 
 def safe(value: Any) -> str:

@@ -1,10 +1,34 @@
-// Downloads: what is shown, on white, with its title.
+// Downloads: a picture or a table of what is shown, under a name of its own.
 
-const FILE_WIDTH = 960;
+const slug = (text) =>
+  (text ?? "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
 
+// Which sessions: one by its id, several by their number and a digest of their ids.
+const sessionsName = (sources) => {
+  if (sources.length === 1) return sources[0].session;
+  let digest = 0x811c9dc5; // FNV-1a
+  for (const sign of sources.map(({ session }) => session).sort().join()) {
+    digest = Math.imul(digest ^ sign.codePointAt(0), 0x01000193) >>> 0;
+  }
+  return `${sources.length}-sessions-${digest.toString(16).padStart(8, "0")}`;
+};
+
+const plainName = (figure) => [
+  about.plan, figure.closest("section.test")?.dataset.title,
+  figure.querySelector("h3").textContent,
+].map(slug).filter(Boolean).join("-").slice(0, 120);
+
+// Of charts of one name the second is numbered.
 const fileName = (chart, ending) => {
-  const name = chart.title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
-  return `${name || "chart"}.${ending}`;
+  const name = plainName(chart.figure);
+  const alike = figures.filter((figure) => plainName(figure) === name);
+  const number = alike.indexOf(chart.figure);
+  const part = texts(chart, chart.pick.key).indexOf(chart.pick.value);
+  const parts = [
+    name, number > 0 ? number + 1 : "", part > 0 ? `part-${part + 1}` : "",
+    sessionsName(sourcesOf(chart)),
+  ];
+  return `${parts.filter(Boolean).join("-")}.${ending}`;
 };
 
 const save = (blob, name) => {
@@ -13,14 +37,6 @@ const save = (blob, name) => {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-};
-
-const fileView = (chart) => {
-  const spec = specOf(chart, FILE_WIDTH, "light");
-  spec.title = { text: chart.title, subtitle: chart.line, offset: 14 };
-  spec.background = "white";
-  spec.padding = 16;
-  return viewOf(spec, { renderer: "none" });
 };
 
 const quoted = (value) => {
@@ -38,11 +54,10 @@ const csv = (columns, rows) => {
 
 const saveAs = {
   async PNG(chart) {
-    const canvas = await fileView(chart).toCanvas(2);
-    canvas.toBlob((blob) => save(blob, fileName(chart, "png")), "image/png");
+    save(await pngBlob(await picture(chart)), fileName(chart, "png"));
   },
   async SVG(chart) {
-    const text = await fileView(chart).toSVG();
+    const text = svgText(await picture(chart));
     save(new Blob([text], { type: "image/svg+xml" }), fileName(chart, "svg"));
   },
   async CSV(chart) {

@@ -1,0 +1,46 @@
+"""What a picture names when it leaves its report: drive, firmware, date, session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.report.session_labels import drive
+
+RUN_LINE = re.compile(r"^ +run +([^{\n]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the figures of a session come from, as short texts."""
+
+    label: str
+    drive: str
+    firmware: str
+    date: str
+    session: str
+    tool: str
+
+
+def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
+    """Of a session under its label; nothing that is not known is named."""
+    target = records[0].target if records else {}
+    backend = records[0].backend if records else None
+    by = f"{backend.name} {backend.version}".strip() if backend else session.backend
+    return Source(
+        label=label,
+        drive=drive(session, target),
+        firmware=str(target.get("identity", {}).get("firmware", "")),
+        date=session.started_at[:10],
+        session=session.id,
+        tool=f"ioplan {session.ioplan}, {by}",
+    )
+
+
+def workload(plan_text: str) -> str:
+    """What a test runs, in the plan's own words."""
+    found = (" ".join(line.split()) for line in RUN_LINE.findall(plan_text))
+    return "; ".join(dict.fromkeys(found))

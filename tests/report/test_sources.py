@@ -1,0 +1,30 @@
+"""What a picture names when it leaves its report."""
+
+from __future__ import annotations
+
+from run_data import record, session
+
+from ioplan.report.source import Source, source, workload
+
+
+def test_a_source_names_drive_firmware_date_session_and_tool() -> None:
+    one = session(started_at="2026-11-21T05:45:12Z")
+    target = {"identity": {"model": "SSD 1", "firmware": "F7"}}
+    found = source("SSD 1", one, [record(1).model_copy(update={"target": target})])
+    assert found == Source(
+        label="SSD 1",
+        drive="SSD 1",
+        firmware="F7",
+        date="2026-11-21",
+        session=one.id,
+        tool=f"ioplan {one.ioplan}, {record(1).backend.name} "
+        f"{record(1).backend.version}",
+    )
+
+
+def test_a_workload_is_in_the_words_of_the_plan() -> None:
+    text = (
+        'test "A" {\n  run    random 4KiB,  qd 8\n  vary   qd in 1, 2\n  run oltp {\n'
+    )
+    assert workload(text) == "random 4KiB, qd 8; oltp"
+    assert workload("") == ""
