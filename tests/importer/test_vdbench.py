@@ -38,6 +38,13 @@ def test_golden(renew: bool) -> None:
         ("rd=r,wd=w,rdpct=30", "random 4KiB 30/70"),
         ("rd=r,wd=w,iorate=500,distribution=deterministic", "rate 500 iops\n"),
         ("rd=r,wd=w,iorate=500", "rate 500 iops poisson"),
+        ("rd=r,wd=w,iorate=(1000,2000)", "vary   rate in 1_000 iops poisson"),
+        (
+            "rd=r,wd=w,iorate=(10-30,10),distribution=deterministic",
+            "vary   rate in 10 iops, 20 iops, 30 iops",
+        ),
+        ("rd=r,wd=w,iorate=curve,curve=(25,50)", "vary   load in 25%, 50%"),
+        ("rd=r,wd=w,iorate=curve", 'rate load of "r, maximum" poisson for run_time'),
     ],
 )
 def test_a_run_definition(text: str, said: str) -> None:
@@ -52,3 +59,17 @@ def test_a_run_definition(text: str, said: str) -> None:
 def test_what_a_plan_cannot_say(text: str) -> None:
     with pytest.raises(ImportFault, match="can be said as a plan"):
         import_plan(Source("p.vdb", text), "vdbench", {})
+
+
+def test_a_rate_is_divided_by_skew() -> None:
+    text = "sd=s,lun=/dev/sdb\nwd=a,sd=s,skew=70\nwd=b,sd=s,rdpct=0\nrd=r,wd=*,iorate=1000\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert "rate 700 iops poisson" in made.text
+    assert "rate 300 iops poisson" in made.text
+
+
+def test_a_curve_of_several_workloads_is_reported() -> None:
+    text = "sd=s,lun=/dev/sdb\nwd=a,sd=s\nwd=b,sd=s,rdpct=0\nrd=r,wd=*,iorate=curve\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.plan and "maximum" not in made.text
+    assert any("divided among workloads" in one.message for one in made.found)

@@ -10,7 +10,7 @@ from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.translate import outline_of as of_fio
 from ioplan.importer.fiosynth import outline_of_suite
 from ioplan.importer.outline import PlanOutline
-from ioplan.importer.vdbench import outline_of_parameters
+from ioplan.importer.vdbench.runs import outline_of_parameters
 from ioplan.language.syntax.source import Source, Span
 
 Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]

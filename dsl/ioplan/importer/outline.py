@@ -33,13 +33,15 @@ class Length(Value):
 
 
 class TestOutline(Value):
-    """One test: streams at the same time, or over axes. `remarks` become comments."""
+    """One test: streams at the same time, or over axes. `remarks` become comments, and
+    `override` stands behind the workload in the run."""
 
     __test__ = False  # not one of pytest's
 
     title: str
     streams: tuple[StreamOutline, ...]
     length: Length
+    override: str = ""
     axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     after: str = ""
     expects: tuple[str, ...] = ()

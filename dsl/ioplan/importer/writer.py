@@ -150,7 +150,8 @@ def _test(test: TestOutline, workload: str) -> str:
     lines += list(_wrapped(test.remarks))
     if test.after:
         lines.append(f"after {test.after}")
-    lines.append(f"run {workload}{_length(test)}")
+    override = f", {test.override}" if test.override else ""
+    lines.append(f"run {workload}{override}{_length(test)}")
     lines += [f"vary {axis} in {', '.join(values)}" for axis, values in test.axes]
     lines += [f"expect {one}" for one in test.expects]
     return "\n".join([*lines, "}"])

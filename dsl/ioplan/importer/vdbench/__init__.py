@@ -1,0 +1,1 @@
+"""vdbench's parameter files."""

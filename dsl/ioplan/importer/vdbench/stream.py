@@ -1,0 +1,90 @@
+"""A workload definition of vdbench as the clauses of one stream."""
+
+from __future__ import annotations
+
+from ioplan.importer.findings import Findings
+from ioplan.importer.outline import Clauses
+from ioplan.importer.vdbench.axes import Axes
+from ioplan.importer.vdbench.numbers import bytes_of, number_of
+from ioplan.importer.vdbench.parameters import Definition
+from ioplan.language.quantity import SECTOR_BYTES, make
+
+DEFAULT_BYTES = 4096
+
+
+def clauses_of(
+    run: Definition,
+    workload: Definition,
+    axes: Axes,
+    threads: int,
+    findings: Findings,
+) -> Clauses:
+    """One workload definition as a stream, but for the rate of its run."""
+    varied = {axis for axis, _ in axes}
+    clauses = _pattern(workload, findings)
+    if "size" not in varied:
+        clauses |= _sizes(_of_run(run, "xfersize") or workload, findings)
+    if "read" not in varied:
+        reads = float((_of_run(run, "rdpct") or workload).text("rdpct", "100"))
+        clauses["mix"] = make("mix", reads).text
+    if "qd" not in varied:
+        clauses["qd"] = f"qd {threads}"
+    own = workload.text("iorate")
+    if own and own.lower() != "max":
+        clauses["rate"] = f"rate {make('iops', number_of(own, 1)).text}"
+    if "range" in workload.settings:
+        clauses |= _range(workload, findings)
+    return clauses
+
+
+def _of_run(run: Definition, name: str) -> Definition | None:
+    """The run with what it says in place of its workloads, if it does."""
+    for said in (f"for{name}", name):
+        if said in run.settings:
+            settings = {name: run.settings[said]}
+            return Definition(run.kind, run.name, run.span, settings)
+    return None
+
+
+def _pattern(workload: Definition, findings: Findings) -> Clauses:
+    """`seekpct` is how much of the I/O is random; the default is all of it."""
+    text = workload.text("seekpct", "100").lower()
+    if text in ("eof", "seq", "sequential"):
+        text = "0"
+    share = 100.0 if text.startswith("rand") else float(number_of(text, 100))
+    if not share:
+        return {"pattern": "sequential"}
+    if share >= 100:
+        return {"pattern": "random"}
+    return {"pattern": "random", "random share": make("share", share).text}
+
+
+def _sizes(workload: Definition, findings: Findings) -> Clauses:
+    """One size, or pairs of a size and its share."""
+    setting = workload.settings.get("xfersize")
+    parts = setting.listed if setting else [str(DEFAULT_BYTES)]
+    sizes = [bytes_of(part) for part in parts[::2]]
+    if any(not one or one % SECTOR_BYTES for one in sizes):
+        findings.error(
+            f"xfersize={setting.value if setting else ''} is no multiple of 512 B",
+            setting.span if setting else workload.span,
+        )
+        sizes = [DEFAULT_BYTES]
+    if len(parts) == 1 or len(sizes) == 1:
+        return {"size": make("size", sizes[0]).text}
+    texts = (
+        f"{make('size', size).text} {float(share):g}%"
+        for size, share in zip(sizes, parts[1::2], strict=False)
+    )
+    return {"size": f"sizes {{ {', '.join(texts)} }}"}
+
+
+def _range(workload: Definition, findings: Findings) -> Clauses:
+    """`range=(10,20)` in percent."""
+    setting = workload.settings["range"]
+    try:
+        low, high = (float(part.rstrip("%")) for part in setting.listed)
+    except ValueError:
+        findings.loss(f"range={setting.value} is left out", setting.span)
+        return {}
+    return {"region": f"region {low:g}%..{high:g}%"}
