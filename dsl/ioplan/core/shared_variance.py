@@ -29,25 +29,30 @@ class Variance(NamedTuple):
 
 def moderated(own: Sequence[Variance]) -> list[Variance]:
     """Each variance together with what all have in common."""
+    shared = common(own)
+    return [_together(one, shared) for one in own] if shared else list(own)
+
+
+def common(own: Sequence[Variance]) -> Variance | None:
+    """What a variance is that nothing is known of but these; None of too few."""
     if len(own) < FEWEST:
-        return list(own)
+        return None
     centred = [_log_of_true(one) for one in own]
     middle = fmean(centred)
     spread = sum((one - middle) ** 2 for one in centred) / (len(own) - 1)
     at_most = spread * (1 + sqrt(2 / (len(own) - 1)))
     between = at_most - fmean(trigamma(one.degrees / 2) for one in own)
-    common = Variance(exp(middle), inf)
-    if between > 0:
-        degrees = 2 * inverse_trigamma(between)
-        common = Variance(exp(middle + _bias(degrees)), degrees)
-    return [_together(one, common) for one in own]
+    if between <= 0:
+        return Variance(exp(middle), inf)
+    degrees = 2 * inverse_trigamma(between)
+    return Variance(exp(middle + _bias(degrees)), degrees)
 
 
-def _together(one: Variance, common: Variance) -> Variance:
-    if common.degrees == inf:
-        return common
-    degrees = one.degrees + common.degrees
-    value = one.value * one.degrees + common.value * common.degrees
+def _together(one: Variance, shared: Variance) -> Variance:
+    if shared.degrees == inf:
+        return shared
+    degrees = one.degrees + shared.degrees
+    value = one.value * one.degrees + shared.value * shared.degrees
     return Variance(value / degrees, degrees)
 
 

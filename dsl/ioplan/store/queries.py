@@ -31,6 +31,12 @@ def page_of_runs(*conditions: str) -> str:
         ORDER BY run.seq LIMIT {PAGE}"""
 
 
+def sessions_of_runs(count: int) -> str:
+    """The ids of sessions that did any of so many runs, `:run0` and so on."""
+    names = ", ".join(f":run{at}" for at in range(count))
+    return f"SELECT DISTINCT session FROM run WHERE run_id IN ({names})"
+
+
 DETAIL = """
     SELECT blob.histograms, blob.series, telemetry.points
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry

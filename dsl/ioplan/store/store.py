@@ -18,7 +18,7 @@ from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.records.session import KnownState
+from ioplan.records.session import KnownState, Session
 from ioplan.store.codec import (
     CodecError,
     decode_histograms,
@@ -32,10 +32,12 @@ from ioplan.store.connection import Row, scalar
 from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.queries import (
     DETAIL,
+    PAGE,
     STATE,
     append_verdicts,
     lock_run,
     page_of_runs,
+    sessions_of_runs,
     verdicts_of,
 )
 from ioplan.store.reserve import with_reserve
@@ -154,6 +156,17 @@ class Store(SessionStore):
         query = "SELECT count(*) FROM run WHERE session = :session"
         with self.reading() as connection:
             return int(scalar(connection.rows(query, session=session_id)))
+
+    def that_did(self, run_ids: Iterable[str]) -> list[Session]:
+        """The sessions that have runs of any of these ids, the newest first."""
+        asked, found = list(dict.fromkeys(run_ids)), set[str]()
+        for first in range(0, len(asked), PAGE):
+            part = asked[first : first + PAGE]
+            values = {f"run{at}": id for at, id in enumerate(part)}
+            with self.reading() as connection:
+                rows = connection.rows(sessions_of_runs(len(part)), **values)
+            found |= {row["session"] for row in rows}
+        return [session for session in self.sessions() if session.id in found]
 
     def last_seq(self, session_id: str) -> int:
         """The number of a session's last run; 0 without any."""

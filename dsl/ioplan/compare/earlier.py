@@ -1,0 +1,137 @@
+"""The store's other sessions that did the same runs: what noise is learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+from ioplan.compare.noise import Group, Key, MetricNoise, learned
+from ioplan.compare.side import CellRuns, Side, side_of
+from ioplan.language.metric import Metric
+from ioplan.measure.histogram import BITS
+from ioplan.records.record import RunRecord
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+MOST_SESSIONS = 24
+"""So many other sessions are read, the newest: more make it slower and hardly surer."""
+BUCKET = 2.0**-BITS
+"""A percentile is known to a bucket of the histogram, and not better."""
+
+Conditions = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Sessions of one drive and one set of conditions, by session its cells."""
+
+    drive: str
+    model: str
+    sessions: tuple[tuple[CellRuns, ...], ...]
+    compared: bool = False
+
+
+def key_of(cell: CellRuns) -> Key:
+    """What makes two cells one: what they do, and which of several that do it."""
+    return cell.run_id, cell.occurrence
+
+
+def others(
+    store: Store, run_ids: Iterable[str], but: Collection[str] = ()
+) -> list[Peers]:
+    """The finished sessions that did any of these runs, but for those named.
+
+    Sessions are peers if drive, firmware, host, kernel and backend are the same: what
+    differs within them is noise. Raises StoreError.
+    """
+    wanted = set(run_ids)
+    found = [s for s in store.that_did(wanted) if s.status == "ok" and s.id not in but]
+    sides = [side_of(store, [session]) for session in found[:MOST_SESSIONS]]
+    return grouped([_only(side, wanted) for side in sides])
+
+
+def _only(side: Side, run_ids: Collection[str]) -> tuple[CellRuns, ...]:
+    return tuple(c for c in side.cells if c.runs and c.run_id in run_ids)
+
+
+def grouped(sessions: Iterable[tuple[CellRuns, ...]]) -> list[Peers]:
+    """Sessions, each as its cells, by their conditions."""
+    by: dict[Conditions, list[tuple[CellRuns, ...]]] = {}
+    for cells in sessions:
+        if cells:
+            by.setdefault(_conditions(cells[0].any), []).append(cells)
+    return [
+        Peers(drive_of(cells[0][0].any), model_of(cells[0][0].any), tuple(cells))
+        for cells in by.values()
+    ]
+
+
+def _conditions(run: RunRecord) -> Conditions:
+    """What a change of is no noise."""
+    host, backend = run.host, run.backend
+    return (
+        drive_of(run),
+        str(_identity(run).get("firmware", "")),
+        str(host.get("hostname", "")),
+        str(host.get("kernel", "")),
+        f"{backend.name} {backend.version}",
+    )
+
+
+def drive_of(run: RunRecord) -> str:
+    """Which drive it ran on: model and serial number, or a path on its host."""
+    if serial := _identity(run).get("serial"):
+        return f"{model_of(run)} {serial}"
+    return f"{run.host.get('hostname', '')}:{run.target.get('path', '')}"
+
+
+def model_of(run: RunRecord) -> str:
+    """The drive's model; empty of a file."""
+    return str(_identity(run).get("model") or "")
+
+
+def _identity(run: RunRecord) -> dict[str, object]:
+    return dict(run.target.get("identity") or {})
+
+
+def noise_of(reader: Reader, metric: Metric, peers: Sequence[Peers]) -> MetricNoise:
+    """The components of a metric's variance in all cells of these. Raises StoreError.
+
+    peers = others(store, run_ids)
+    noise = noise_of(reader, parse_metric("iops"), peers)
+    noise.session((run_id, 0))       # a Variance, or None
+    """
+    cells = [cell for one in peers for session in one.sessions for cell in session]
+    groups = [
+        Group(
+            drive=one.drive,
+            model=one.model,
+            sessions=tuple(
+                {key_of(cell): logs(reader, metric, cell.runs) for cell in session}
+                for session in one.sessions
+            ),
+            compared=one.compared,
+        )
+        for one in peers
+    ]
+    floor = max((step(metric, r) ** 2 / 12 for c in cells for r in c.runs), default=0.0)
+    return learned(groups, dict.fromkeys(map(key_of, cells)), floor)
+
+
+def logs(
+    reader: Reader, metric: Metric, runs: Sequence[RunRecord]
+) -> tuple[float, ...]:
+    """The figures of runs that have one, as logarithms. Raises StoreError."""
+    values = (reader.figure(metric, [run]).value for run in runs)
+    return tuple(log(value) for value in values if value and value > 0)
+
+
+def step(metric: Metric, run: RunRecord) -> float:
+    """How coarse a figure is known, as a logarithm: evenly between two values."""
+    if metric.percent is not None:
+        return BUCKET
+    found = run.found if metric.sought else None
+    if found is None or not found.value or not found.no_at:
+        return 0.0
+    return abs(log(found.no_at / found.value))

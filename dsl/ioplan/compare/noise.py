@@ -1,0 +1,226 @@
+"""What runs, sessions and drives differ by, learned from those that did the same.
+
+All of it is on logarithms, so that a variance is a relative one. A figure of a session
+is taken as a sum (a mixed model, estimated by analysis of variance):
+
+    figure = cell + drive + session (all of its cells share it)
+                  + session of that cell alone + run
+
+Groups are sessions between which nothing is known to have changed; what differs
+within them is noise. Of each cell, the own variance is drawn towards what all cells
+have in common, by as much as they agree (`core.shared_variance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import expm1, inf, sqrt
+from statistics import fmean, variance
+
+from ioplan.core.shared_variance import Variance, common, moderated
+
+Key = Hashable
+"""A cell: what its runs do, the same in every session."""
+Logs = Mapping[Key, tuple[float, ...]]
+"""The logarithms of a session's runs, by cell."""
+EXACT = 1e-12
+"""The least variance, a millionth squared: figures are rounded somewhere."""
+FEWEST_CELLS = 3
+"""Fewer cells do not tell what is shared from what is their own."""
+MIN_DEGREES = 2.0
+"""Fewer degrees of freedom (two sessions, once) tell nothing that may be used."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sessions on one drive between which nothing is known to have changed."""
+
+    drive: str
+    model: str
+    sessions: tuple[Logs, ...]
+    compared: bool = False
+    """Whether they are a side of the comparison, or earlier ones of the store."""
+
+
+@dataclass(frozen=True)
+class MetricNoise:
+    """The components of a metric's variance, each with its degrees of freedom.
+
+    `shared` is of the mean of a session's cells, `own` of what a cell's figure (the
+    mean of its runs) has beside it, `run` of one run, `drive` of one drive of a model
+    to the next. What nothing tells is absent.
+    """
+
+    shared: Variance | None = None
+    own: Mapping[Key, Variance] = field(default_factory=dict)
+    run: Mapping[Key, Variance] = field(default_factory=dict)
+    drive: Variance | None = None
+    source: str = ""
+
+    def session(self, key: Key) -> Variance | None:
+        """Of a cell's figure from one session to the next; None if nothing tells it."""
+        if self.shared is None or key not in self.own:
+            return None
+        return added(self.shared, self.own[key])
+
+
+def added(*parts: Variance) -> Variance:
+    """A sum of estimates, with Satterthwaite's degrees of freedom (1946)."""
+    total = sum(part.value for part in parts)
+    below = sum(part.value**2 / part.degrees for part in parts)
+    return Variance(total, total**2 / below if below else inf)
+
+
+def percent(one: Variance) -> float:
+    """The standard deviation, as a share of the figure in percent."""
+    return 100 * expm1(sqrt(one.value))
+
+
+def learned(
+    groups: Sequence[Group], keys: Iterable[Key], floor: float = EXACT
+) -> MetricNoise:
+    """The components of these cells; no variance is below the floor."""
+    keys, floor = list(keys), max(floor, EXACT)
+    repeated = [group for group in groups if len(group.sessions) > 1]
+    own, shared = _Sums(), _Sums()
+    for group in repeated:
+        _add_group(group, keys, own, shared)
+    run = _runs(groups, keys)
+    return MetricNoise(
+        shared=shared.variance(None, 0.0) or _none_shared(own),
+        own=_drawn_together(own, keys, floor),
+        run=_drawn_together(run, keys, floor),
+        drive=_drives(groups, keys),
+        source=_source(repeated),
+    )
+
+
+@dataclass
+class _Sums:
+    """Sums of squares and their degrees of freedom."""
+
+    squares: dict[Key, float] = field(default_factory=dict)
+    degrees: dict[Key, float] = field(default_factory=dict)
+
+    def add(self, key: Key, squares: float, degrees: float) -> None:
+        self.squares[key] = self.squares.get(key, 0.0) + squares
+        self.degrees[key] = self.degrees.get(key, 0.0) + degrees
+
+    def variance(self, key: Key, floor: float) -> Variance | None:
+        degrees = self.degrees.get(key, 0.0)
+        if not degrees:
+            return None
+        return Variance(max(self.squares[key] / degrees, floor), degrees)
+
+
+def _add_group(group: Group, keys: Sequence[Key], own: _Sums, shared: _Sums) -> None:
+    """A table of sessions by cells: its rows' means, and what is left of each cell."""
+    off = list(_deviations(group, keys))
+    cells = len({key for one in off for key in one})
+    if not cells:
+        return
+    means = [fmean(one.values()) if cells >= FEWEST_CELLS else 0.0 for one in off]
+    if cells >= FEWEST_CELLS:
+        shared.add(None, sum(mean**2 for mean in means), len(off) - 1)
+    for key in keys:
+        left = [one[key] - m for one, m in zip(off, means, strict=True) if key in one]
+        if left:
+            _add_cell(own, key, left, cells)
+
+
+def _add_cell(own: _Sums, key: Key, left: Sequence[float], cells: int) -> None:
+    """Beside the mean of so many cells, a cell has (1 - 1 / cells) of its variance.
+
+    The sum of squares stays as it is: with `shared`, which has the rest, it is
+    the whole.
+    """
+    part = 1 - 1 / cells if cells >= FEWEST_CELLS else 1.0
+    own.add(key, sum(one**2 for one in left) * part, (len(left) - 1) * part)
+
+
+def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]:
+    """Of each session that has a cell more than once, from the group's means."""
+    figures = [
+        {key: fmean(one[key]) for key in keys if one.get(key)} for one in group.sessions
+    ]
+    by_key = {key: [one[key] for one in figures if key in one] for key in keys}
+    means = {key: fmean(found) for key, found in by_key.items() if len(found) > 1}
+    for one in figures:
+        off = {key: one[key] - means[key] for key in one if key in means}
+        if off:
+            yield off
+
+
+def _none_shared(own: _Sums) -> Variance | None:
+    """Of one or two cells, all that sessions differ by is the cell's own."""
+    return Variance(0.0, inf) if own.degrees else None
+
+
+def _runs(groups: Sequence[Group], keys: Sequence[Key]) -> _Sums:
+    sums = _Sums()
+    for group in groups:
+        for session in group.sessions:
+            for key in keys:
+                logs = session.get(key, ())
+                if len(logs) > 1:
+                    degrees = len(logs) - 1
+                    sums.add(key, variance(logs) * degrees, degrees)
+    return sums
+
+
+def _drawn_together(
+    sums: _Sums, keys: Sequence[Key], floor: float
+) -> dict[Key, Variance]:
+    """Each cell's variance, helped by the others; one without has theirs alone.
+
+    All of them together are no surer than all that was seen.
+    """
+    known = {key: one for key in keys if (one := sums.variance(key, floor))}
+    drawn = dict(zip(known, moderated(list(known.values())), strict=True))
+    others = common(list(known.values()))
+    seen = sum(sums.degrees.values())
+    found = {key: one for key in keys if (one := drawn.get(key, others))}
+    return {
+        key: Variance(one.value, min(one.degrees, seen))
+        for key, one in found.items()
+        if one.degrees >= MIN_DEGREES
+    }
+
+
+def _drives(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
+    """Of drives of one model: of the mean of the cells that all of them have."""
+    sums = _Sums()
+    for model in dict.fromkeys(group.model for group in groups if group.model):
+        drives = _by_drive([group for group in groups if group.model == model], keys)
+        both = [key for key in keys if all(key in one for one in drives)]
+        if len(drives) > 1 and both:
+            means = [fmean(one[key] for key in both) for one in drives]
+            sums.add(None, variance(means) * (len(drives) - 1), len(drives) - 1)
+    return sums.variance(None, 0.0)
+
+
+def _by_drive(groups: Sequence[Group], keys: Sequence[Key]) -> list[dict[Key, float]]:
+    """The figure of each cell on each drive, over all of its sessions."""
+    sessions: dict[str, list[Logs]] = {}
+    for group in groups:
+        sessions.setdefault(group.drive, []).extend(group.sessions)
+    return [
+        {
+            key: fmean(logs)
+            for key in keys
+            if (logs := [fmean(one[key]) for one in found if one.get(key)])
+        }
+        for found in sessions.values()
+    ]
+
+
+def _source(repeated: Sequence[Group]) -> str:
+    """Which sessions it comes from."""
+    compared = sum(len(one.sessions) for one in repeated if one.compared)
+    earlier = sum(len(one.sessions) for one in repeated if not one.compared)
+    drives = len({one.drive for one in repeated if not one.compared})
+    on = f" on {drives} drives" if drives > 1 else ""
+    parts = [f"the {compared} sessions compared"] if compared else []
+    parts += [f"{earlier} other sessions of the same runs{on}"] if earlier else []
+    return " and ".join(parts)

@@ -1,0 +1,167 @@
+"""What the store's sessions differ by: components of known size are found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, log1p, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_data import HOST, measurement, record, session
+
+from ioplan.compare.earlier import noise_of, others
+from ioplan.compare.noise import Group, MetricNoise, added, learned, percent
+from ioplan.core.shared_variance import Variance
+from ioplan.language.metric import Metric
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+CELLS = range(20)
+
+
+def group(
+    rng: np.random.Generator,
+    sessions: int,
+    *,
+    shared: float = 0.0,
+    own: float = 0.0,
+    run: float = 0.0,
+    drive: float = 0.0,
+    name: str = "a",
+) -> Group:
+    """Deviations are of logarithms."""
+    level = 9 + drive * rng.normal()
+    found = []
+    for _ in range(sessions):
+        common = level + shared * rng.normal()
+        cells = common + own * rng.normal(size=len(CELLS))
+        runs = cells[:, None] + run * rng.normal(size=(len(CELLS), 3))
+        found.append({cell: tuple(map(float, runs[cell])) for cell in CELLS})
+    return Group(drive=name, model="m", sessions=tuple(found))
+
+
+def sizes(noise: MetricNoise) -> tuple[float, float, float]:
+    assert noise.shared
+    own = np.mean([noise.own[cell].value for cell in CELLS])
+    run = np.mean([noise.run[cell].value for cell in CELLS])
+    return sqrt(noise.shared.value), sqrt(own), sqrt(run)
+
+
+def test_components_of_known_size_are_found() -> None:
+    """The shared mean has a twentieth of the cells' own variance as well."""
+    rng = np.random.default_rng(1)
+    noise = learned([group(rng, 40, shared=0.02, own=0.01, run=0.002)], CELLS)
+    shared, own, run = sizes(noise)
+    assert shared == pytest.approx(sqrt(0.02**2 + 0.01**2 / 20), rel=0.25)
+    assert own == pytest.approx(0.01, rel=0.05)
+    assert run == pytest.approx(0.002, rel=0.05)
+
+
+def test_a_cell_of_a_session_has_all_of_it() -> None:
+    """What is shared has a session's degrees of freedom, whatever the cells."""
+    rng = np.random.default_rng(2)
+    all_shared = learned([group(rng, 5, shared=0.02, own=1e-5)], CELLS).session(3)
+    all_own = learned([group(rng, 5, own=0.02)], CELLS).session(3)
+    assert all_shared and all_own
+    assert all_shared.degrees == pytest.approx(4, rel=0.01)
+    assert all_own.degrees > 10
+    assert sqrt(all_own.value) == pytest.approx(0.02, rel=0.25)
+
+
+def test_a_change_between_groups_is_no_noise() -> None:
+    """Two firmwares that differ by much; each is even."""
+    rng = np.random.default_rng(3)
+    groups = [group(rng, 4, own=0.01, drive=0.5) for _ in range(2)]
+    noise = learned(groups, CELLS).session(0)
+    assert noise and percent(noise) < 2
+
+
+def test_drives_of_a_model_differ() -> None:
+    rng = np.random.default_rng(4)
+    groups = [group(rng, 2, own=0.01, drive=0.1, name=f"d{n}") for n in range(30)]
+    noise = learned(groups, CELLS)
+    assert noise.drive and noise.drive.degrees == 29
+    assert sqrt(noise.drive.value) == pytest.approx(0.1, rel=0.25)
+    assert learned(groups[:1], CELLS).drive is None
+
+
+def test_nothing_is_learned_of_sessions_that_stand_alone() -> None:
+    rng = np.random.default_rng(5)
+    groups = [group(rng, 1, own=0.01, run=0.01, name=f"d{n}") for n in range(3)]
+    noise = learned(groups, CELLS)
+    assert noise.shared is None and not noise.own and not noise.source
+    assert noise.session(0) is None and noise.run
+
+
+def test_two_sessions_once_are_too_few_for_a_cell_alone() -> None:
+    rng = np.random.default_rng(6)
+    lone = [0]
+    assert learned([group(rng, 2, own=0.01)], lone).session(0) is None
+    assert learned([group(rng, 3, own=0.01)], lone).session(0)
+
+
+def test_figures_that_never_differ_have_the_floor() -> None:
+    even = Group("a", "m", tuple({cell: (9.0,) for cell in CELLS} for _ in range(3)))
+    found = learned([even], CELLS, floor=0.01**2).session(0)
+    assert found and sqrt(found.value) == pytest.approx(0.012, abs=0.002)
+
+
+def test_degrees_of_a_sum_by_hand() -> None:
+    """(1 + 3)^2 / (1 / 2 + 9 / 6) is 8; what is exactly known adds none."""
+    assert added(Variance(1, 2), Variance(3, 6)) == (4, 8)
+    assert added(Variance(0, inf), Variance(2, 5)) == (2, 5)
+    assert percent(Variance(log1p(0.02) ** 2, 9)) == pytest.approx(2)
+
+
+# from a store
+
+
+Add = Callable[..., None]
+
+
+@pytest.fixture
+def store(store_path: Path) -> Store:
+    return Store.open(store_path)
+
+
+def add(store: Store, number: int, *, status: str = "ok", **more: object) -> None:
+    """A session with `run-1`, and another run."""
+    id = f"202601{number:02}-000000-aaaa"
+    store.begin(session(id, status=status))
+    for seq, run_id in enumerate(("run-1", "else"), start=1):
+        made = measurement(10 * number + seq)
+        one = record(seq, session=id, made=made, run_id=run_id, **more)
+        store.add(one, made.detail)
+
+
+def drive(serial: str, firmware: str = "1") -> dict[str, object]:
+    return {"identity": {"model": "m", "serial": serial, "firmware": firmware}}
+
+
+def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
+    add(store, 1, target=drive("x"))
+    add(store, 2, target=drive("x"))
+    add(store, 3, target=drive("x", "2"))
+    add(store, 4, target=drive("y"))
+    add(store, 5, target=drive("x"), host={**HOST, "kernel": "6.2"})
+    add(store, 6, target=drive("x"), status="interrupted")
+    found = others(store, ["run-1"], but={"20260102-000000-aaaa"})
+    assert [len(one.sessions) for one in found] == [1, 1, 1, 1]
+    found = others(store, ["run-1"])
+    assert sorted(len(one.sessions) for one in found) == [1, 1, 1, 2]
+    assert {one.drive for one in found} == {"m x", "m y"}
+    assert others(store, ["never"]) == []
+
+
+def test_noise_of_a_store(store: Store) -> None:
+    for number in range(1, 5):
+        add(store, number)
+    reader = Reader(store)
+    noise = noise_of(reader, Metric(name="mean"), others(store, ["run-1"]))
+    assert noise.source == "4 other sessions of the same runs"
+    found = noise.session(("run-1", 0))
+    assert found and found.degrees == 3
+    p95 = noise_of(reader, Metric(name="p95"), others(store, ["run-1"]))
+    coarse = p95.session(("run-1", 0))
+    assert coarse and coarse.value >= (1 / 128) ** 2 / 12
