@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -30,12 +35,12 @@ from ioplan.store.codec import decode_telemetry, encode_telemetry
 from ioplan.store.store import Store
 from ioplan.telemetry import sample as samples
 from ioplan.telemetry import sampler as sampler_module
-from ioplan.telemetry.cpu_times import TICKS_PER_S, OwnTimes, machine_times
+from ioplan.telemetry.cpu_times import TICKS_PER_S, ProgramTimes, machine_times
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.energy import domains
 from ioplan.telemetry.instruments import Instruments
+from ioplan.telemetry.other_programs import filled_in
 from ioplan.telemetry.power import Power, power
-from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.sampler import Sampler
 from ioplan.telemetry.sensors import Sensors
@@ -55,27 +60,53 @@ def at(t_s: float, **more: Any) -> samples.Sample:
 def test_the_storage_stack_is_the_system_without_the_generators_own(
     tmp_path: Path,
 ) -> None:
-    """stack = all CPUs without idle, iowait and steal - user time of ours.
+    """stack = all CPUs without idle, iowait and steal - others - user time of ours.
 
     Two CPUs, each busy for half of the time: 10 ticks of 20, 10 times over.
     """
     tree, found, length_s = Tree(tmp_path), [], 200 / TICKS_PER_S
-    for ticks, own in ((100, OwnTimes(1.0, 3.0)), (110, OwnTimes(1.1, 3.3))):
+    own = ProgramTimes(1.0, 3.0), ProgramTimes(1.1, 3.3)
+    others = ProgramTimes(5.0, 6.0), ProgramTimes(5.3, 6.7)
+    for number in range(2):
+        ticks = 100 + 10 * number
         put(tmp_path, **{"proc/stat": stat(ticks, 10 * ticks, 100 * ticks)})
-        machine = machine_times(tree)
-        found.append(at(len(found) * length_s, machine=machine, own=own))
+        times = {"own": own[number], "others": others[number]}
+        found.append(at(number * length_s, machine=machine_times(tree), **times))
     made = summary(found, {})
     assert made and (made.cpus, made.intervals) == (2, 1)
     percent, of = pytest.approx, 100 / length_s
     assert made.system_cpu_percent == percent(100.0)
     assert made.generator_cpu_percent == percent(0.3 * of)
     assert made.generator_user_percent == percent(0.1 * of)
-    assert made.stack_cpu_percent == percent(100.0 - 0.1 * of)
-    assert made.others_user_percent == percent(50.0 - 0.1 * of)
+    assert made.others_cpu_percent == percent(0.7 * of)
+    assert made.others_user_percent == percent(0.3 * of)
+    assert made.stack_cpu_percent == percent(100.0 - 0.1 * of - 0.7 * of)
     assert made.steal_percent == percent(10.0)
     assert made.core_busy_percent == (50.0, 50.0)
     assert made.interrupts_per_s == percent(100 / length_s)
     assert made.context_switches_per_s == percent(1000 / length_s)
+
+
+def test_the_storage_stack_is_unknown_where_others_are(tmp_path: Path) -> None:
+    put(tmp_path, **{"proc/stat": stat(100)})
+    machine, own = machine_times(Tree(tmp_path)), ProgramTimes(1.0, 1.0)
+    made = summary([at(t, machine=machine, own=own) for t in (0.0, 1.0)], {})
+    assert made and made.system_cpu_percent is not None
+    assert (made.others_cpu_percent, made.stack_cpu_percent) == (None, None)
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=9))
+def test_others_that_are_not_read_each_time_are_interpolated(read: list[bool]) -> None:
+    """A steady load is the same in each interval, and after the last reading."""
+    read[0] = read[2] = True
+    steady = [ProgramTimes(2.0 + t, 5.0 + 3 * t) for t in range(len(read))]
+    found = [
+        at(t, others=one if now else None)
+        for t, (one, now) in enumerate(zip(steady, read, strict=True))
+    ]
+    made = points(filled_in(found), {})
+    assert [p.others_user_percent for p in made] == pytest.approx([100] * len(made))
+    assert [p.others_cpu_percent for p in made] == pytest.approx([300] * len(made))
 
 
 def test_intervals_add_up_to_the_run(tmp_path: Path) -> None:
@@ -181,12 +212,16 @@ def test_energy_over_the_run_becomes_watts(tmp_path: Path) -> None:
 # the sampler
 
 
+KTHREADD = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 1 9 0 0 20 0 1 0 24"
+
+
 def sensors(root: Path) -> Sensors:
     """Of a made-up machine that has everything."""
     put(
         root,
         **{"proc/stat": stat(100), f"{CPU}/cpu0/cpufreq/scaling_cur_freq": 2_000_000},
     )
+    put(root, **{"proc/2/stat": KTHREADD})
     rapl(root, package=1_000_000, dram=0)
     put(root, **{"sys/class/hwmon/hwmon0/name": "power_meter"})
     put(root, **{"sys/class/hwmon/hwmon0/power1_average": 250_000_000})
@@ -237,11 +272,12 @@ def test_what_is_absent_is_said_with_a_reason(tmp_path: Path) -> None:
     assert [text.partition(" (")[0] for text in absent] == [
         "power",
         "temperature",
+        "stack_cpu",
         "CPU frequency",
         "the device's queue",
     ]
     assert "name a meter in the lab" in absent[0]
-    assert len(Sensors(Tree(tmp_path), None, metered=True).unavailable()) == 3
+    assert len(Sensors(Tree(tmp_path), None, metered=True).unavailable()) == 4
 
 
 class Hanging(Sensors):
@@ -249,11 +285,11 @@ class Hanging(Sensors):
 
     hung, free = Event(), Event()
 
-    def sample(self, t_s: float, meter: Meter | None = None) -> samples.Sample:
+    def sample(self, t_s: float, *more: Any) -> samples.Sample:
         if t_s > 1:
             self.hung.set()
             self.free.wait()
-        return super().sample(t_s, meter)
+        return super().sample(t_s, *more)
 
 
 def test_a_drive_that_hangs_holds_no_run(
@@ -271,7 +307,7 @@ def test_a_drive_that_hangs_holds_no_run(
 
 
 def test_an_odd_machine_ends_no_run(tmp_path: Path) -> None:
-    put(tmp_path, **{"proc/stat": "cpu what is this"})
+    put(tmp_path, **{"proc/stat": "cpu what is this that has no numbers at all"})
     made = Sampler(Sensors(Tree(tmp_path), None), JOB)
     assert taken(made, STARTED, interval(1)) == []
     assert made.problem.startswith("ValueError")
@@ -441,14 +477,36 @@ def ran(folder: Path, *more: str | Path) -> Done:
     return ioplan("run", plan, *target, *more, "--json")
 
 
+BUSY = """
+import os
+zeros, buffer = open("/dev/zero", "rb", buffering=0), bytearray(1 << 20)
+while sum(os.times()[:2]) < 20:
+    zeros.readinto(buffer)
+    sum(range(5000))
+"""
+
+
+@contextmanager
+def _busy_program() -> Iterator[None]:
+    """In user mode and in the kernel, for 20 s of CPU time at most; no child of ours."""
+    shell = ["sh", "-c", 'nice -n19 "$@" >/dev/null 2>&1 & echo $!', "sh"]
+    command = [*shell, sys.executable, "-c", BUSY]
+    pid = int(subprocess.run(command, check=True, capture_output=True).stdout)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
 def measured(
     tmp_path_factory: pytest.TempPathFactory, lab: Path
 ) -> Iterator[tuple[Done, RunRecord, RunDetail]]:
-    """A run of the engine, with the lab's meter."""
+    """A run of the engine, with the lab's meter, while another program is busy."""
     folder = tmp_path_factory.mktemp("measured")
     path = folder / "results.db"
-    done = ran(folder, "--lab", lab, "--store", path)
+    with _busy_program():
+        done = ran(folder, "--lab", lab, "--store", path)
     assert done.code == 0, done.err
     with Store.open(path) as store:
         (found,) = store.records(store.session("last").id)
@@ -470,8 +528,20 @@ def test_a_real_run(measured: tuple[Done, RunRecord, RunDetail]) -> None:
     assert generator is not None and system is not None
     # ticks are 10 ms, and ioplan's own time is in it too
     assert generator == pytest.approx(found.cpu_percent, rel=0.3, abs=12)
-    assert made.stack_cpu_percent is not None and made.cpus
-    assert 0 <= made.stack_cpu_percent <= system <= 100 * made.cpus + 12
+    assert made.cpus and system <= 100 * made.cpus + 12
+
+
+@pytest.mark.slow
+def test_another_program_is_no_part_of_the_storage_stack(
+    measured: tuple[Done, RunRecord, RunDetail],
+) -> None:
+    made = measured[1].telemetry
+    assert made and made.system_cpu_percent and made.generator_user_percent is not None
+    assert made.others_cpu_percent is not None and made.stack_cpu_percent is not None
+    in_kernel = made.others_cpu_percent - (made.others_user_percent or 0)
+    assert in_kernel > 5 and made.others_cpu_percent > 20, "the program was seen"
+    left = made.system_cpu_percent - made.generator_user_percent
+    assert made.stack_cpu_percent <= max(0, left - made.others_cpu_percent) + 0.1
 
 
 @pytest.mark.slow

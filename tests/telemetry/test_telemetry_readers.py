@@ -27,6 +27,7 @@ from ioplan.telemetry.disk import Disk, disk_of, mount_of
 from ioplan.telemetry.drive_temperature import heat_warnings
 from ioplan.telemetry.energy import domains, non_overlapping
 from ioplan.telemetry.hwmon import drive_temperature
+from ioplan.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.topology import topology
 
@@ -41,11 +42,33 @@ def test_busy_is_what_is_neither_idle_nor_waiting_nor_stolen(
     put(tmp_path, **{"proc/stat": stat(200)})
     found = machine_times(Tree(tmp_path))
     assert before and found
-    assert found.user_s - before.user_s == pytest.approx(1000 / TICKS_PER_S)
     assert found.steal_s - before.steal_s == pytest.approx(200 / TICKS_PER_S)
     length_s, busy_s = 2000 / TICKS_PER_S, pytest.approx(1000 / TICKS_PER_S)
     assert found.busy_s(before, length_s) == {0: busy_s, 1: busy_s}
     assert (found.interrupts, found.switches) == (1000, 2000)
+
+
+def _process(root: Path, pid: int, *times: int, flags: int = 0) -> None:
+    """`times`: user, kernel, and both of children that have ended, in ticks."""
+    before = f"{pid} (a ) b) S 1 1 1 0 -1 {flags} 0 0 0 0"
+    put(root, **{f"proc/{pid}/stat": f"{before} {' '.join(map(str, times))} 20 0 1"})
+
+
+def test_other_programs_are_neither_ours_nor_kernel_threads(tmp_path: Path) -> None:
+    own = os.getpid()
+    put(tmp_path, **{f"proc/{own}/task/{own}/children": "41 "})
+    for pid in (own, 41):
+        _process(tmp_path, pid, 900, 900, 900, 900)
+    _process(tmp_path, 50, 10, 20, 30, 40)
+    _process(tmp_path, 51, 1, 2, 3, 4)
+    others = OtherPrograms(Tree(tmp_path))
+    assert others.times(is_start=True) is None, "these hide what else there is"
+    _process(tmp_path, 2, 900, 900, 900, 900, flags=KERNEL_THREAD | 64)
+    found = others.times(is_start=True)
+    assert found and found.user_s == pytest.approx(44 / TICKS_PER_S)
+    assert found.all_s == pytest.approx(110 / TICKS_PER_S)
+    others.next_s = time.monotonic() + 1000
+    assert others.times() is None and others.times(is_start=True)
 
 
 def test_nothing_there_is_nothing_read(tmp_path: Path) -> None:

@@ -28,13 +28,15 @@ class Readings(Figures):
         "the part of generator_cpu_percent outside the kernel", default=None
     )
     stack_cpu_percent: float | None = described(
-        "of one CPU: system_cpu_percent - generator_user_percent, 0 at least",
+        "of one CPU: system_cpu_percent - generator_user_percent - "
+        "others_cpu_percent, 0 at least",
         default=None,
     )
+    others_cpu_percent: float | None = described(
+        "of one CPU: all other programs, whatever they are", default=None
+    )
     others_user_percent: float | None = described(
-        "of one CPU: all other programs outside the kernel; a part of "
-        "stack_cpu_percent, whatever they are",
-        default=None,
+        "the part of others_cpu_percent outside the kernel", default=None
     )
     steal_percent: float | None = described(
         "of one CPU: taken away by the hypervisor", default=None

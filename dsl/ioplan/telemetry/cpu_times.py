@@ -14,14 +14,13 @@ from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-USER, STEAL, UNUSED = (0, 1), (7,), (3, 4, 7)
-"""user and nice, of which guests are a part; steal; idle, iowait and steal."""
+STEAL, UNUSED = (7,), (3, 4, 7)
+"""steal; idle, iowait and steal."""
 
 
 class MachineTimes(Value):
     """Counters since the machine was started. `unused_s` is by number of the CPU."""
 
-    user_s: float
     steal_s: float
     interrupts: int
     switches: int
@@ -43,7 +42,6 @@ def machine_times(tree: Tree) -> MachineTimes | None:
     if "cpu" not in rows:
         return None
     return MachineTimes(
-        user_s=_sum_s(rows["cpu"], USER),
         steal_s=_sum_s(rows["cpu"], STEAL),
         interrupts=int(rows.get("intr", ["0"])[0]),
         switches=int(rows.get("ctxt", ["0"])[0]),
@@ -63,30 +61,29 @@ OWN_USER, OWN_SYSTEM, OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED = 11, 12, 13, 14
 """Places in /proc/PID/stat behind the name, from the state on."""
 
 
-class OwnTimes(Value):
+class ProgramTimes(Value):
     """`all_s` is `user_s` and the time in the kernel."""
 
     user_s: float
     all_s: float
 
 
-def own_times(tree: Tree, pid: int | None = None) -> OwnTimes | None:
+def own_times(tree: Tree, pid: int | None = None) -> ProgramTimes | None:
     """Of a process and its descendants, also of those that have ended."""
-    rows = [
-        row for one in _family(tree, pid or os.getpid()) if (row := _row(tree, one))
-    ]
+    rows = [row for one in family(tree, pid or os.getpid()) if (row := _row(tree, one))]
     if not rows:
         return None
     user = sum(row[OWN_USER] + row[OWN_USER_OF_ENDED] for row in rows)
     system = sum(row[OWN_SYSTEM] + row[OWN_SYSTEM_OF_ENDED] for row in rows)
-    return OwnTimes(user / TICKS_PER_S, (user + system) / TICKS_PER_S)
+    return ProgramTimes(user / TICKS_PER_S, (user + system) / TICKS_PER_S)
 
 
-def _family(tree: Tree, pid: int) -> Iterator[int]:
+def family(tree: Tree, pid: int) -> Iterator[int]:
+    """A process and its descendants."""
     yield pid
     for thread in _threads(f"{tree.root}/proc/{pid}/task"):
         for child in raw(f"{thread}/children").split():
-            yield from _family(tree, int(child))
+            yield from family(tree, int(child))
 
 
 def _threads(folder: str) -> list[str]:

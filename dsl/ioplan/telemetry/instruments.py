@@ -12,6 +12,7 @@ from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
 from ioplan.telemetry.disk import Disk, disk_of
 from ioplan.telemetry.drive_temperature import heat_warnings
+from ioplan.telemetry.other_programs import filled_in
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.sampler import Sampler
@@ -91,7 +92,7 @@ class InstrumentedRun:
             return RunTelemetry(warnings=(f"there is no telemetry of the run: {why}",))
 
     def _read_telemetry(self, instruments: Instruments) -> RunTelemetry:
-        samples = covering(list(self.sampler.samples))
+        samples = covering(filled_in(list(self.sampler.samples)))
         logs, throttles = _read_outside_run(instruments)
         known = instruments.sensors.readable
         more = _logged(instruments.smart, self.logs, logs)

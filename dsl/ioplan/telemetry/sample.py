@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from ioplan.core.value import Value, fresh
-from ioplan.telemetry.cpu_times import MachineTimes, OwnTimes
+from ioplan.telemetry.cpu_times import MachineTimes, ProgramTimes
 from ioplan.telemetry.disk import DiskCounts
 
 Figures = dict[str, float | None]
@@ -19,7 +19,8 @@ class Sample(Value):
     t_s: float
     at_s: float
     machine: MachineTimes | None = None
-    own: OwnTimes | None = None
+    own: ProgramTimes | None = None
+    others: ProgramTimes | None = None
     frequencies_mhz: tuple[float, ...] = ()
     disk: DiskCounts | None = None
     energy_uj: dict[str, int] = fresh(dict)
@@ -69,20 +70,24 @@ def _cpu(before: Sample, after: Sample) -> Figures:
         all_s, user_s = after.own.all_s, after.own.user_s
         found["generator_cpu_percent"] = percent * (all_s - before.own.all_s)
         found["generator_user_percent"] = percent * (user_s - before.own.user_s)
-    return found | _parts(before, after, found)
+    if before.others and after.others:
+        all_s = max(0.0, after.others.all_s - before.others.all_s)
+        user_s = max(0.0, after.others.user_s - before.others.user_s)
+        found["others_cpu_percent"] = percent * all_s
+        found["others_user_percent"] = percent * user_s
+    return found | _stack(found)
 
 
-def _parts(before: Sample, after: Sample, found: Figures) -> Figures:
-    """The storage stack, and what others were at. Ticks may make them less than 0."""
-    system, own = found.get("system_cpu_percent"), found.get("generator_user_percent")
-    if system is None or own is None or not (before.machine and after.machine):
+STACK = ("system_cpu_percent", "generator_user_percent", "others_cpu_percent")
+
+
+def _stack(found: Figures) -> Figures:
+    """What is left for the storage stack. Ticks may make it less than 0."""
+    parts = [part for name in STACK if (part := found.get(name)) is not None]
+    if len(parts) < len(STACK):
         return {}
-    length_s = after.at_s - before.at_s
-    user = 100 * (after.machine.user_s - before.machine.user_s) / length_s
-    return {
-        "stack_cpu_percent": max(0.0, system - own),
-        "others_user_percent": max(0.0, user - own),
-    }
+    system, own, others = parts
+    return {"stack_cpu_percent": max(0.0, system - own - others)}
 
 
 def _events(before: Sample, after: Sample) -> Figures:

@@ -62,7 +62,7 @@ class Sampler:
     def _run(self) -> None:
         try:
             for t_s, is_start in iter(self.marks.get, None):
-                sample = self.sensors.sample(t_s, self.meter)
+                sample = self.sensors.sample(t_s, self.meter, is_start)
                 self.samples = [sample] if is_start else [*self.samples, sample]
         except Exception as error:  # an odd machine must not end a run
             self.problem = f"{type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from ioplan.telemetry.cpu_times import machine_times, own_times
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.energy import domains
 from ioplan.telemetry.hwmon import drive_temperature, power_sensors
+from ioplan.telemetry.other_programs import OtherPrograms
 from ioplan.telemetry.power import METER
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
@@ -22,6 +23,7 @@ class Sensors:
 
     def __init__(self, tree: Tree, disk: Disk | None, metered: bool = False) -> None:
         self.tree, self.disk, self.metered = tree, disk, metered
+        self.others = OtherPrograms(tree)
         self.frequency_files = frequency_files(tree)
         self.domains = {one.name: one for one in domains(tree)}
         self.readable = {
@@ -30,13 +32,16 @@ class Sensors:
         self.power = power_sensors(tree)
         self.temperature = drive_temperature(disk.whole) if disk else None
 
-    def sample(self, t_s: float, meter: Meter | None = None) -> Sample:
+    def sample(
+        self, t_s: float, meter: Meter | None = None, is_start: bool = False
+    ) -> Sample:
         """Read everything. `t_s` is the time in the run that it belongs to."""
         return Sample(
             t_s=t_s,
             at_s=time.monotonic(),
             machine=machine_times(self.tree),
             own=own_times(self.tree, os.getpid()),
+            others=self.others.times(is_start),
             frequencies_mhz=frequencies_mhz(self.frequency_files),
             disk=self.disk.counts() if self.disk else None,
             energy_uj=dict(self._energy_uj()),
@@ -65,6 +70,8 @@ class Sensors:
             yield f"power ({self._no_power()})"
         if not self.temperature:
             yield "temperature (the drive has no sensor in hwmon)"
+        if not self.others.times(is_start=True):
+            yield "stack_cpu (other programs are hidden: a container, or hidepid)"
         if not self.frequency_files:
             yield "CPU frequency (the kernel has no cpufreq here)"
         if not self.disk:

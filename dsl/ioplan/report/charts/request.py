@@ -41,8 +41,8 @@ CPU_UNIT = "% of one CPU"
 MEANINGS = {
     "cpu": "what the program that does the I/O used, in user mode and in the kernel",
     "system_cpu": "all that was not idle, waiting for I/O or stolen, on all CPUs",
-    "stack_cpu": "system_cpu without what ioplan and its programs used in user mode: "
-    "kernel, drivers, interrupts",
+    "stack_cpu": "system_cpu without other programs, and without what ioplan and its "
+    "programs used in user mode: kernel, drivers, interrupts",
 }
 """What each CPU time is of."""
 
