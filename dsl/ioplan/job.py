@@ -147,14 +147,33 @@ class Cpu(LazyModel):
     system_ns: int = 0
 
 
+class Wear(LazyModel):
+    """What was written by the drive's own count, the warm-up included.
+
+    `source` names the log, `span_s` is between its two readings, and it counts the
+    host's writes in steps of `step_bytes`. What the log does not have is absent.
+    """
+
+    source: str
+    span_s: float
+    host_written_bytes: int
+    media_written_bytes: int | None = None
+    capacity_bytes: int | None = None
+    step_bytes: int = 1
+
+
 class Result(LazyModel):
-    """The end of a run that could be measured; `cpu` is none if nobody measured it."""
+    """The end of a run that could be measured; `cpu` is none if nobody measured it.
+
+    A backend that is the drive itself tells its `wear`; of others the logs are read.
+    """
 
     event: Literal["result"] = "result"
     run_ns: int
     stopped: bool = False
     streams: tuple[StreamCounts, ...]
     cpu: Cpu | None = None
+    wear: Wear | None = None
     warnings: tuple[str, ...] = ()
     facts: dict[str, Any] = fresh(dict)
 

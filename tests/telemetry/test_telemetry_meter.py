@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from ioplan.backends import TargetFacts
+from ioplan.job import Job
 from ioplan.telemetry import smart
+from ioplan.telemetry.instruments import InstrumentedRun, Instruments
 from ioplan.telemetry.power_meter import Meter
+from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.smart import Smart
 
 pytestmark = pytest.mark.slow
@@ -19,7 +24,8 @@ PATIENCE_S = 10.0
 SMART_LOG = '{"temperature":323,"percent_used":1,"data_units_written":"71","name":"x"}'
 OCP_LOG = '{"Physical media units written":{"hi":0,"lo":142},"Bad blocks":3}'
 STATE = "get-feature:0x02 (Power Management), Current value:0x00000044"
-CONTROLLER = """{"mn":"made up","psds":[{"max_power":2500},{"max_power":1800},
+ENDURANCE_LOG = '{"data_units_written":"70","media_units_written":"91"}'
+CONTROLLER = """{"mn":"made up","tnvmcap":"1000","psds":[{"max_power":2500},{"max_power":1800},
 {"max_power":900},{"max_power":40000,"max_power_scale":1},{"max_power":50}]}"""
 
 
@@ -96,7 +102,10 @@ def test_a_meter_that_measures_nothing_says_why(command: list[str], said: str) -
 
 def nvme_cli(folder: Path, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Path:
     """An `nvme` that prints what was recorded, and keeps what it was asked."""
-    said = {"smart-log": SMART_LOG, "get-feature": STATE, "id-ctrl": CONTROLLER}
+    said = {
+        **{"smart-log": SMART_LOG, "get-feature": STATE, "id-ctrl": CONTROLLER},
+        "endurance-log": ENDURANCE_LOG,
+    }
     for name, text in said.items():
         (folder / name).write_text(text)
     program = folder / "nvme"
@@ -123,11 +132,41 @@ def test_logs_of_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "Physical media units written: lo": 142,
         "Bad blocks": 3,
     }
+    assert logs.endurance == {"data_units_written": 70, "media_units_written": 91}
+    assert drive.capacity_bytes == 1000 and logs.at_s > 0
     assert logs.power_state == 4 and drive.max_state_watts(4) == pytest.approx(0.5)
     assert drive.max_state_watts(0) == 25.0 and drive.max_state_watts(
         3
     ) == pytest.approx(4.0)
     assert drive.max_state_watts(None) is None and not drive.problem
+
+
+def test_what_is_written_during_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvme_cli(tmp_path, monkeypatch, f"cat {tmp_path}/ocp-log")
+    name = "Physical media units written"
+    ocp, log = tmp_path / "ocp-log", tmp_path / "smart-log"
+    facts = TargetFacts(
+        path=str(tmp_path / "absent"),
+        kind="file",
+        capacity_bytes=1 << 20,
+        block_bytes=512,
+    )
+    instruments = Instruments(facts, tree=Tree(tmp_path))
+    instruments.smart = Smart("/dev/nvme7n1")
+    job = Job.model_construct(warmup_ns=0)
+    ocp.write_text(json.dumps({name: {"hi": 0, "lo": 142}}))
+    with InstrumentedRun(instruments, job) as run:
+        ocp.write_text(json.dumps({name: {"hi": 0, "lo": 1_536_142}}))
+        log.write_text('{"data_units_written": 73}')
+    found = run.telemetry.wear
+    assert found and (found.source, found.capacity_bytes) == ("OCP", 1000)
+    assert (found.host_written_bytes, found.media_written_bytes) == (
+        1_024_000,
+        1_536_000,
+    )
+    assert found.span_s > 0
 
 
 def test_a_log_that_is_refused_is_asked_for_once(

@@ -51,11 +51,12 @@ def latency_text(latency_ns: float | None, count: int = THREE) -> str:
     return "–" if latency_ns is None else scaled(latency_ns, LATENCIES, count)
 
 
+BYTES = ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B"))
+
+
 def bytes_text(count: float) -> str:
     """Decimal bytes: 1.20 TB."""
-    return scaled(
-        count, ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B"))
-    )
+    return scaled(count, BYTES)
 
 
 def time_text(seconds: float) -> str:
@@ -87,6 +88,8 @@ def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
         return f"{bandwidth_text(value, count)} MB/s"
     if unit == "B/s per W":
         return f"{bandwidth_text(value, count)} MB/s per W"
+    if unit == "B" and value >= 1e6:  # smaller ones are sizes of blocks, and exact
+        return scaled(value, BYTES, count)
     if unit == "1/s":
         return iops_text(value, count)
     return f"{digits(value, count)} {unit}".strip()

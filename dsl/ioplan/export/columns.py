@@ -11,7 +11,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from ioplan.job import Wear
 from ioplan.language.plan import CheckedPlan
+from ioplan.measure.wear import wear_value
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import (
@@ -87,6 +89,14 @@ POINT: Columns = {
 }
 TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
 """Of the whole run, so in the row of its total only; and of each interval."""
+WEAR: Columns = {
+    "wear_source": str,
+    "host_written_bytes": int,
+    "media_written_bytes": int,
+    "waf": float,
+    "dwpd": float,
+}
+"""Of the drive's log, so in the row of the total only."""
 
 
 def run_columns(axes: Iterable[str]) -> Columns:
@@ -95,7 +105,7 @@ def run_columns(axes: Iterable[str]) -> Columns:
     for percent in PERCENTILES:
         columns[f"p{percent:g}_ns"] = float
         columns[f"p{percent:g}_supported"] = bool
-    return columns | TELEMETRY
+    return columns | TELEMETRY | WEAR
 
 
 def series_columns(axes: Iterable[str]) -> Columns:
@@ -113,7 +123,8 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     Of several streams, there is one for each direction of each of them as well.
     """
     place = _place(record, counted)
-    yield place | _figures("total", record.total) | _readings(record.telemetry)
+    whole = _readings(record.telemetry) | _wear(record.wear)
+    yield place | _figures("total", record.total) | whole
     for direction in DIRECTIONS:
         if direction in record.directions:
             yield place | _figures(direction, record.directions[direction])
@@ -190,6 +201,18 @@ def _readings(readings: Readings | None) -> Row:
     """Those that there are."""
     row = readings.model_dump(include=set(TELEMETRY)) if readings else {}
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _wear(wear: Wear | None) -> Row:
+    """What its log says of a run, as far as it says it."""
+    if wear is None:
+        return {}
+    row: Row = {"wear_source": wear.source}
+    row["host_written_bytes"] = wear.host_written_bytes
+    if wear.media_written_bytes is not None:
+        row["media_written_bytes"] = wear.media_written_bytes
+    found = {name: wear_value(name, [wear]) for name in ("waf", "dwpd")}
+    return row | {n: value for n, value in found.items() if isinstance(value, float)}
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "iops_per_watt": ("1/s per W", "number"),
     "bandwidth_per_watt": ("B/s per W", "bandwidth"),
     "temperature": ("°C", "number"),
+    "waf": ("x", "number"),
+    "media_written": ("B", "size"),
+    "dwpd": ("DWPD", "number"),
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""

@@ -21,6 +21,9 @@ METRIC_MEANINGS = {
     "iops_per_watt": "I/Os per second for each watt",
     "bandwidth_per_watt": "bytes per second for each watt",
     "temperature": "highest temperature of the drive",
+    "waf": "write amplification: bytes written to the flash for each of the host's",
+    "media_written": "bytes that the drive wrote to its flash, by its log",
+    "dwpd": "drive writes per day at the rate of the run",
 }
 PERCENTILE_MEANING = "latency that so many percent of the I/Os do not exceed"
 

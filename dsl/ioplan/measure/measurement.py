@@ -13,6 +13,7 @@ from ioplan.job import (
     Result,
     Started,
     StreamCounts,
+    Wear,
 )
 from ioplan.measure.consistency import (
     Inconsistency,
@@ -161,6 +162,11 @@ class Measurement:
     def cpu(self) -> Cpu | None:
         """CPU time of the load generator; none if the backend did not measure it."""
         return self.result.cpu if self.result else None
+
+    @property
+    def wear(self) -> Wear | None:
+        """What the drive wrote, where the backend is the drive."""
+        return self.result.wear if self.result else None
 
     @property
     def cpu_percent(self) -> float | None:

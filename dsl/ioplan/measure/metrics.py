@@ -10,6 +10,7 @@ from ioplan.core.value import Value
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import clamp
+from ioplan.measure.wear import WEAR_METRICS, wear_value
 from ioplan.records.record import BEYOND, DirectionResult, RunDetail, StreamResult
 from ioplan.records.telemetry import Telemetry
 from ioplan.workload import DIRECTIONS, Direction
@@ -71,6 +72,8 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
         return _found(metric, samples)
     if metric.name in TELEMETRY_METRICS:
         return _telemetry(metric, samples)
+    if metric.name in WEAR_METRICS:
+        return _wear(metric, samples)
     if metric.percent is not None:
         return _percentile(metric, samples)
     if metric.name == "cpu":
@@ -193,6 +196,13 @@ def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:
         return Figure(max(known))
     run_s = [one.run_s for one in runs]
     return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
+
+
+def _wear(metric: Metric, samples: Sequence[Sample]) -> Figure:
+    """Of all runs together; a part of a run has no log of its own."""
+    runs = [getattr(sample.record, "wear", None) for sample in samples]
+    found = wear_value(metric.name, runs)
+    return Figure(None, found) if isinstance(found, str) else Figure(found)
 
 
 def _ratio(metric: Metric, samples: Sequence[Sample]) -> Figure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioplan.core.units import (
     bandwidth_text,
     bytes_text,
+    digits,
     latency_text,
     metric_text,
     time_text,
@@ -12,6 +13,7 @@ from ioplan.core.units import (
 from ioplan.language.quantity import size_text
 from ioplan.measure.metrics import verified_of_read_bytes
 from ioplan.measure.steady_state import TOLERANCE
+from ioplan.measure.wear import wear_value
 from ioplan.records.record import DirectionResult, RunRecord, Steady
 from ioplan.workload import Stream
 
@@ -55,6 +57,9 @@ def prepare_line(run: RunRecord) -> str:
         f"in {time_text(run.run_s)}, "
         f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"
     )
+    amplification = wear_value("waf", [run.wear])
+    if isinstance(amplification, float):
+        text += f", WAF {digits(amplification)}"
     if run.steady:
         why = f"not steady: {run.steady.why}"
         text += ", steady" if run.steady.reached else f", {why}"

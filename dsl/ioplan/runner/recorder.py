@@ -52,6 +52,7 @@ class Recorder:
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
             telemetry=outcome.telemetry.means,
+            wear=measurement.wear or outcome.telemetry.wear,
             warnings=(*self._mistakes(step), *_warnings(outcome)),
             substitutions=self._substitutions(job),
         )

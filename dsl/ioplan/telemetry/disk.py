@@ -84,6 +84,11 @@ class Disk(Value):
         is_part = (self.folder / "partition").exists()
         return self.folder.parent if is_part else self.folder
 
+    def whole_bytes(self) -> int | None:
+        """The capacity of the whole device."""
+        words = raw(self.whole / "size").split()
+        return int(words[0]) * SECTOR_BYTES if words else None
+
     def counts(self) -> DiskCounts | None:
         """The counters now; None for a device that has gone."""
         words = [int(word) for word in raw(self.folder / "stat").split()]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ioplan.backends import TargetFacts
 from ioplan.core.value import Value
-from ioplan.job import Event, Job
+from ioplan.job import Event, Job, Wear
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
 from ioplan.telemetry.disk import Disk, disk_of
@@ -19,6 +19,7 @@ from ioplan.telemetry.sampler import Sampler
 from ioplan.telemetry.sensors import Sensors
 from ioplan.telemetry.smart import Logs, Smart
 from ioplan.telemetry.summary import covering, points, summary
+from ioplan.telemetry.wear import wear_between
 
 NVME = "nvme"
 
@@ -29,6 +30,7 @@ class RunTelemetry(Value):
     means: Telemetry | None = None
     points: tuple[TelemetryPoint, ...] = ()
     warnings: tuple[str, ...] = ()
+    wear: Wear | None = None
 
 
 class Instruments:
@@ -49,6 +51,12 @@ class Instruments:
         if self.smart and not self.smart.logs().smart:
             found += (f"SMART ({self.smart.problem})",)
         return found
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """Of the whole drive, which its logs are of."""
+        told = self.smart.capacity_bytes if self.smart else None
+        return told or (self.disk.whole_bytes() if self.disk else None)
 
 
 def _smart(disk: Disk | None) -> Smart | None:
@@ -102,7 +110,8 @@ class InstrumentedRun:
         warnings = list(self._problems())
         if telemetry:
             warnings += heat_warnings(telemetry, instruments.sensors.temperature)
-        return RunTelemetry(telemetry, points(samples, known), tuple(warnings))
+        written = wear_between(self.logs, logs, instruments.capacity_bytes)
+        return RunTelemetry(telemetry, points(samples, known), tuple(warnings), written)
 
     def _problems(self) -> Iterator[str]:
         if self.sampler.problem:

@@ -6,8 +6,10 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from ioplan.core.value import Value, fresh
@@ -15,6 +17,7 @@ from ioplan.records.telemetry import Log
 
 SMART = ("smart-log", "--output-format=json")
 OCP = ("ocp", "smart-add-log", "--output-format=json")
+ENDURANCE = ("endurance-log", "--group-id=1", "--output-format=json")
 POWER_STATE = ("get-feature", "--feature-id=2")
 CONTROLLER = ("id-ctrl", "--output-format=json")
 TIMEOUT_S, END_S = 5.0, 1.0
@@ -25,11 +28,16 @@ STATE_BITS = 0x1F
 
 
 class Logs(Value):
-    """The logs at one moment; what the drive does not have is empty."""
+    """The logs at one moment of a clock; what the drive does not have is empty.
+
+    `endurance` is of the first endurance group, which most drives are as a whole.
+    """
 
     smart: Log = fresh(dict)
     ocp: Log = fresh(dict)
     power_state: int | None = None
+    endurance: Log = fresh(dict)
+    at_s: float = 0.0
 
 
 class Smart:
@@ -39,20 +47,36 @@ class Smart:
         self.node = node
         self.program = shutil.which("nvme") or shutil.which("nvme", path=SYSTEM_PATH)
         self.refused: dict[tuple[str, ...], str] = {}
-        self.max_watts: dict[int, float] | None = None
 
     def logs(self) -> Logs:
         """The logs now. Takes some 10 ms."""
-        smart, ocp = self._json(SMART), self._json(OCP)
+        at_s = time.monotonic()
+        smart, ocp, endurance = map(self._json, (SMART, OCP, ENDURANCE))
         found = CURRENT.search(self._output(POWER_STATE))
         state = int(found[1], 16) & STATE_BITS if found else None
-        return Logs(dict(_numbers(smart)), dict(_numbers(ocp)), state)
+        return Logs(
+            dict(_numbers(smart)),
+            dict(_numbers(ocp)),
+            state,
+            dict(_numbers(endurance)),
+            at_s,
+        )
 
     def max_state_watts(self, state: int | None) -> float | None:
         """The maximum power of a power state, as the drive reports it."""
-        if self.max_watts is None:
-            self.max_watts = dict(_power_states(self._json(CONTROLLER)))
-        return self.max_watts.get(state) if state is not None else None
+        watts = dict(_power_states(self.controller))
+        return watts.get(state) if state is not None else None
+
+    @cached_property
+    def controller(self) -> dict[str, Any]:
+        """What the controller says of itself."""
+        return self._json(CONTROLLER)
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """Of all namespaces, which the logs are of; None if it is not told."""
+        total = dict(_numbers(self.controller)).get("tnvmcap")
+        return int(total) if total else None
 
     @property
     def problem(self) -> str:

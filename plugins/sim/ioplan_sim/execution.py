@@ -9,7 +9,16 @@ import numpy as np
 
 from ioplan.backends import TargetFacts
 from ioplan.core.context import Closing
-from ioplan.job import Event, Job, Progress, Result, Started, StreamCounts
+from ioplan.job import (
+    SECOND_NS,
+    Event,
+    Job,
+    Progress,
+    Result,
+    Started,
+    StreamCounts,
+    Wear,
+)
 from ioplan.job_refusal import refusal
 from ioplan.measure.tally import StreamCountsBuilder
 from ioplan_sim.latency import Ints, count_drawn, spread
@@ -71,6 +80,7 @@ class SimExecution(Closing):
             run_ns=self._time_ns,
             stopped=self.stopped,
             streams=tuple(total.counts() for total in self._total),
+            wear=self._wear(),
             facts=self._facts(),
         )
 
@@ -84,6 +94,7 @@ class SimExecution(Closing):
         self._speeds = ssd.speeds(job)
         self._run_deviation = self._rng.normal()
         self._before = ssd.flash.host_pages, ssd.flash.programmed_pages
+        self._began_ns = ssd.clock_ns
         self._written_pages = 0.0
         self._sampled_every = 1.0
 
@@ -99,6 +110,20 @@ class SimExecution(Closing):
         flash, (host, programmed) = self.ssd.flash, self._before
         written = flash.host_pages - host
         return (flash.programmed_pages - programmed) / written if written else 1.0
+
+    def _wear(self) -> Wear:
+        """What an SSD's log would say, without its rounding."""
+        ssd, (host, programmed) = self.ssd, self._before
+        page_bytes = ssd.map_page_bytes
+        return Wear(
+            source="simulated",
+            span_s=(ssd.clock_ns - self._began_ns) / SECOND_NS,
+            host_written_bytes=round((ssd.flash.host_pages - host) * page_bytes),
+            media_written_bytes=round(
+                (ssd.flash.programmed_pages - programmed) * page_bytes
+            ),
+            capacity_bytes=self.facts.capacity_bytes,
+        )
 
     def _part(self, end_ns: float, warmup: bool) -> Iterator[Progress]:
         """The warm-up, which only time ends, or the measured part with its limits."""

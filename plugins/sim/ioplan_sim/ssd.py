@@ -103,9 +103,14 @@ class Ssd:
         self.flash.purge()
         self.copies_due = 0.0
 
+    @property
+    def map_page_bytes(self) -> float:
+        """So much of the drive a page of the model stands for."""
+        return self.shape.scale * MAP_BYTES
+
     def facts(self) -> dict[str, float | str]:
         """The state, and what was written in the drive's life."""
-        scale = self.shape.scale * MAP_BYTES
+        scale = self.map_page_bytes
         return {
             "state_of": f"1 in {self.shape.scale:.4g} pages",
             **self.flash.facts(),

@@ -28,6 +28,9 @@ NAMES = {
     "watts": "power",
     "iops_per_watt": "IOPS per watt",
     "bandwidth_per_watt": "throughput per watt",
+    "waf": "write amplification",
+    "media_written": "written to the flash",
+    "dwpd": "drive writes per day",
 }
 UNIT_NAMES = {
     "ns": "latency",

@@ -135,6 +135,7 @@ def _no_figures() -> dict[str, Any]:
         "cpu": None,
         "cpu_percent": None,
         "telemetry": None,
+        "wear": None,
         "warnings": (),
     }
 

@@ -137,6 +137,7 @@ LIMITS = {
     "bandwidth": ">= 2GB/s",
     "share": "<= 50%",
     "number": "< 1_000",
+    "size": "< 10GB",
 }
 
 
