@@ -16,7 +16,7 @@ from ioplan.language.mistakes.mistakes import mistakes
 from ioplan.language.mistakes.warnings import warnings_of
 from ioplan.runner.mistakes import is_mostly_empty, mistakes_on
 from ioplan.store.store import Store
-from ioplan.suites import suite_file, suite_names
+from ioplan.suites.suite import suite_file, suite_names
 
 NEW = "precondition new { purge }\n"
 FULL = "precondition full { purge write sequential 128KiB, 2 passes }\n"

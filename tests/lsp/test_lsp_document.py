@@ -44,7 +44,7 @@ def test_every_feature_answers_for_every_plan(path: Path) -> None:
 def _said(source: Source, path: Path) -> list[str]:
     """What the checker says."""
     try:
-        check(source, (path.parent, installed_plans()), path=path)
+        check(source, (path.parent, installed_plans()), path=path, library=True)
     except PlanError as error:
         return [one.message for one in error.diagnostics]
     return []

@@ -29,7 +29,7 @@ from ioplan.planner.steps import Prepare, Run
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 from ioplan.store.store import Store
-from ioplan.suites import suite_names
+from ioplan.suites.suite import suite_names
 
 README = paths.ROOT / "plans" / "README.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)

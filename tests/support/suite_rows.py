@@ -18,7 +18,7 @@ from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
-from ioplan.suites import Suite, suites
+from ioplan.suites.suite import Suite, suites
 
 TB = 10**12
 SMOKE_BYTES = 256 << 20

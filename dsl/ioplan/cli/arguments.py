@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
+from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Option, Parameter
 from ioplan.core.value import Value
 
 NAMES = {"number": "number", "integer": "whole number"}
@@ -35,6 +35,7 @@ def parse(words: list[str], top: Group) -> Call:
     path: tuple[str, ...] = (top.name,)
     entry: Entry = top
     while True:
+        entry = _meant(words, entry)
         reader = Reader(words, path, entry)
         if isinstance(entry, Command) or reader.values or not reader.rest:
             return Call(path, entry, reader.result())
@@ -43,10 +44,17 @@ def parse(words: list[str], top: Group) -> Call:
         path = (*path, name)
 
 
+def _meant(words: list[str], entry: Entry) -> Entry:
+    """The usual command of a group, where the words name none and ask for no help."""
+    if isinstance(entry, Command) or not (usual := entry.named(entry.usual)):
+        return entry
+    first = words[0] if words else ""
+    return entry if entry.named(first) or first in HELP.names else usual
+
+
 def _entry(name: str, path: tuple[str, ...], group: Group) -> Entry:
-    known = {entry.name: entry for entry in group.entries}
-    if name in known:
-        return known[name]
+    if found := group.named(name):
+        return found
     near = _near(name, [entry.name for entry in group.shown])
     meant = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
     raise CallError(f"No such command {name!r}.{meant}", path, group)

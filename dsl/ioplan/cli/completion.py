@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from ioplan.cli.interface.declare import Entry, Group, Option, Parameter
+from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
 
 Values = dict[str, list[str]]
 SPECIAL = re.compile(r"[^\w./=:,@%+~-]")
@@ -23,14 +23,13 @@ def answers(shell: str, top: Group) -> str:
     words, word = _asked()
     entry, typed, asked = _read(words, top)
     word = word.replace("\\", "").strip("\"'")
+    known: list[tuple[str, str]] = []
     if asked and (isinstance(asked, Option) or not word.startswith("-")):
-        known = _values(asked, typed, word)
+        known += _values(asked, typed, word)
     elif word.startswith("-"):
-        known = [(one.names[0], one.help) for one in entry.options if not one.hidden]
-    elif isinstance(entry, Group):
-        known = [(one.name, one.summary) for one in entry.shown]
-    else:
-        known = []
+        known += [(one.names[0], one.help) for one in entry.options if not one.hidden]
+    if isinstance(entry, Group) and not word.startswith("-"):
+        known += [(one.name, one.summary) for one in entry.shown]
     found = [one for one in known if one[0].startswith(word)]
     return "".join(f"{_answer(shell, *one)}\n" for one in found)
 
@@ -66,12 +65,15 @@ def _read(words: list[str], top: Group) -> tuple[Entry, Values, Parameter | None
             elif takes[name].kind != "flag":
                 option = takes[name]
         elif isinstance(entry, Group):
-            known = {one.name: one for one in entry.entries}
-            entry = known.get(word, entry)
+            entry = entry.named(word) or entry.named(entry.usual) or entry
             places = [] if isinstance(entry, Group) else list(entry.arguments)
         elif places:
             typed.setdefault(places[0].key, []).append(word)
             places = places if places[0].many else places[1:]
+    if isinstance(entry, Group) and isinstance(
+        usual := entry.named(entry.usual), Command
+    ):
+        places = list(usual.arguments)
     return entry, typed, option or (places[0] if places else None)
 
 

@@ -33,7 +33,7 @@ def values_of(kind: str, typed: Typed) -> list[tuple[str, str]]:
 
 def _plans(typed: Typed) -> Found:
     """Files and folders as typed so far, and the suites."""
-    from ioplan.suites import suite_names  # noqa: PLC0415  each kind needs its own
+    from ioplan.suites.suite import suite_names  # noqa: PLC0415  each kind needs its own
 
     head, slash, _ = typed.word.rpartition("/")
     folder = Path(f"{head}{slash}" or ".").expanduser()
@@ -46,7 +46,7 @@ def _plans(typed: Typed) -> Found:
 
 
 def _suites(typed: Typed) -> Found:
-    from ioplan.suites import suites  # noqa: PLC0415
+    from ioplan.suites.suite import suites  # noqa: PLC0415
 
     return ((one.name, one.title) for one in suites())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.check import check, check_file
 from ioplan.language.check.modules import library_roots
-from ioplan.language.check.search_path import Folders
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.language.search.packages import SuiteError
+from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
-from ioplan.suites import suite_file, suite_names
+from ioplan.suites.suite import suite_file, suite_names
 
 NO_TARGET = "TARGET"
 """What a plan is shown for where no target is named."""
@@ -49,12 +51,19 @@ def checked_plan(
             _check_used(plan, values)
         return plan
     except OSError as error:
-        near = did_you_mean(str(path), suite_names())
+        near = did_you_mean(str(path), _suite_names())
         raise UsageError(
             f"cannot read {str(path)!r}: {error.strerror}{near}"
         ) from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def _suite_names() -> list[str]:
+    """None where a suite cannot be used: it is another error that is told."""
+    with suppress(SuiteError):
+        return suite_names()
+    return []
 
 
 def checked_text(
@@ -97,8 +106,16 @@ def lab_folders(lab: Path | None) -> Folders:
 
 
 def plan_path(path: Path) -> Path:
-    """The file itself, else the suite of that name, if there is one."""
-    return path if path.exists() else suite_file(str(path)) or path
+    """The file itself, else the suite of that name, if there is one.
+
+    Raises UsageError for a suite that cannot be used.
+    """
+    if path.exists():
+        return path
+    try:
+        return suite_file(str(path)) or path
+    except SuiteError as error:
+        raise UsageError(str(error)) from error
 
 
 def simulated(

@@ -47,9 +47,10 @@ ITEMS = (
         "use",
         {
             '`use "std/workloads.ioplan" as std`': "imports the names of another "
-            "file, with or without a prefix. The file is searched for below the plan's "
-            "folder, the folder of the nearest `ioplan.toml`, those of `IOPLAN_PATH`, "
-            "the suites of ioplan, and the lab's `plans`. Imports are not transitive. "
+            "file, with or without a prefix. The file is searched for beside the one "
+            "that uses it, below the plan's folder, the folder of the nearest "
+            "`ioplan.toml`, those of `IOPLAN_PATH`, the suites, and the lab's `plans`. "
+            "Imports are not transitive. "
             "A file without tests is a library; `check` takes it as well"
         },
         'use "${1:std/preconditions.ioplan}" as ${2:pre}',

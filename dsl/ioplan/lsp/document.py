@@ -18,11 +18,11 @@ from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import Examined, examine
 from ioplan.language.check.modules import Loader, Module, library_roots, read_text
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.search_path import SearchPath
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.warnings import warnings_of
 from ioplan.language.plan import FULL, CheckedPlan, Test
+from ioplan.language.search.search_path import SearchPath
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span

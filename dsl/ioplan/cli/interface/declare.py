@@ -81,18 +81,23 @@ class Command(Value):
 
 
 class Group(Value):
-    """Commands under one name."""
+    """Commands under one name; `usual` is the one that is meant where none is named."""
 
     name: str
     summary: str
     entries: tuple[Command | Group, ...]
     own_options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
+    usual: str = ""
 
     @property
     def options(self) -> tuple[Option, ...]:
         """What stands before the name of a command."""
         return (*self.own_options, HELP)
+
+    def named(self, word: str) -> Command | Group | None:
+        """The entry of that name."""
+        return next((one for one in self.entries if one.name == word), None)
 
     @property
     def shown(self) -> tuple[Command | Group, ...]:

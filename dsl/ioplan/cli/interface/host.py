@@ -1,4 +1,4 @@
-"""Commands on what is here: backends, targets, suites, the schema and the lab."""
+"""Commands on what is here: backends, targets, the schema and the lab."""
 
 from __future__ import annotations
 
@@ -30,25 +30,6 @@ HOST_COMMANDS = (
         examples=(
             "ioplan targets",
             "ioplan targets --json",
-        ),
-    ),
-    Command(
-        "suites",
-        "List the suites that come with ioplan: what each does and costs.",
-        "inventory:print_suites",
-        (
-            Argument(
-                key="suite",
-                metavar="SUITE",
-                help="Describe this one.",
-                values="suites",
-            ),
-            use.PROFILE,
-            option("--capacity", "Of the target.", default="1TB"),
-        ),
-        examples=(
-            "ioplan suites",
-            "ioplan suites pts/pts_iops --capacity 1.6TB",
         ),
     ),
     Command(

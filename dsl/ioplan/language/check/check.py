@@ -24,13 +24,13 @@ from ioplan.language.check.parameters import (
 )
 from ioplan.language.check.preconditions import defined as checked_precondition
 from ioplan.language.check.scope import Earlier, Scope
-from ioplan.language.check.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
 from ioplan.language.mistakes.kinds import KINDS
 from ioplan.language.plan import FULL, CheckedPlan, Test
+from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 

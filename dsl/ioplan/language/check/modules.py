@@ -8,7 +8,10 @@ from pathlib import Path
 
 from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, fresh
-from ioplan.language.check.search_path import (
+from ioplan.language.errors.collector import Findings
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.search.packages import SuiteError
+from ioplan.language.search.search_path import (
     Folders,
     SearchPath,
     goes_down,
@@ -16,8 +19,6 @@ from ioplan.language.check.search_path import (
     no_folders,
     project_folder,
 )
-from ioplan.language.errors.collector import Findings
-from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
@@ -55,10 +56,14 @@ def library_roots(plan: Path) -> tuple[Path, ...]:
 
 
 class Module(Value):
-    """One file: its own definitions, and the files that it uses by prefix."""
+    """One file: its own definitions, and the files that it uses by prefix.
+
+    `name` is what others use it by; empty for the plan itself.
+    """
 
     source: Source
     file: tree.File
+    name: str = ""
     own: dict[str, Definition] = fresh(dict)
     used: list[tuple[str | None, Module]] = fresh(list)
 
@@ -108,12 +113,14 @@ class Loader:
         self.texts: dict[str, str] = {}
         self.under_way: list[Path] = []
 
-    def module(self, source: Source, path: Path | None = None) -> Module:
+    def module(
+        self, source: Source, path: Path | None = None, name: str = ""
+    ) -> Module:
         """Parse a source, then the files that it uses."""
         file, errors = self.parse(source)
         self.findings.found += errors
         self.findings.mark_unparsed(file.damaged)
-        module = Module(source, file)
+        module = Module(source, file, name)
         if path:
             self.loaded[path] = module
             self.under_way.append(path)
@@ -160,23 +167,24 @@ class Loader:
             )
 
     def _use(self, module: Module, use: tree.Use) -> None:
-        path = self._find(use)
-        if path is None:
+        found = self._find(module, use)
+        if found is None:
             self.findings.mark_missing(use.alias.text if use.alias else "")
             return
+        name, path = found
         if path in self.under_way:
             self._cycle(use, path)
             return
-        used = self.loaded.get(path) or self._load(use, path)
+        used = self.loaded.get(path) or self._load(use, name, path)
         if used is None:
             self.findings.mark_missing(use.alias.text if use.alias else "")
             return
-        self.texts[use.path.text] = used.source.text
+        self.texts[name] = used.source.text
         alias = use.alias.text if use.alias else None
         self._check_clash(module, used, use, alias)
         module.used.append((alias, used))
 
-    def _load(self, use: tree.Use, path: Path) -> Module | None:
+    def _load(self, use: tree.Use, name: str, path: Path) -> Module | None:
         if len(self.loaded) >= MOST_FILES:
             self.findings.error(
                 f"the plan uses more than {MOST_FILES} files", use.path.span
@@ -191,10 +199,10 @@ class Loader:
         except ValueError as error:
             self.findings.error(f"{use.path.text!r}: {error}", use.path.span)
             return None
-        return self.module(Source(use.path.text, text), path)
+        return self.module(Source(name, text), path, name)
 
-    def _find(self, use: tree.Use) -> Path | None:
-        """The file, if it is inside one of the roots."""
+    def _find(self, module: Module, use: tree.Use) -> tuple[str, Path] | None:
+        """The file and its name, if it is inside one of the roots."""
         text = use.path.text
         if not text:
             self.findings.error(
@@ -210,7 +218,11 @@ class Loader:
                 "name a file below the plan's folder, or below one of IOPLAN_PATH",
             )
             return None
-        found = self.path.find(text)
+        try:
+            found = self.path.find_from(module.name, text)
+        except SuiteError as error:
+            self.findings.error(str(error), use.path.span)
+            return None
         if found is None:
             self._not_found(text, use)
         return found
@@ -226,9 +238,9 @@ class Loader:
         self.findings.error(
             f"there is no file {text!r}{did_you_mean(text, self.path.known())}",
             use.path.span,
-            "it is looked for beside the plan, in the folder of the nearest "
-            "ioplan.toml, in IOPLAN_PATH, among the installed suites, and in the lab's "
-            "plans",
+            "it is looked for beside the file that uses it and the plan, in the folder "
+            "of the nearest ioplan.toml, in IOPLAN_PATH, among the suites, and in the "
+            "lab's plans",
         )
 
     def _cycle(self, use: tree.Use, path: Path) -> None:

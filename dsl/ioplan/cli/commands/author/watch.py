@@ -17,10 +17,10 @@ from ioplan.cli.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.value import Value
 from ioplan.language.check.modules import library_roots, read_text
-from ioplan.language.check.search_path import SearchPath
 from ioplan.language.errors.diagnostic import PlanError, render_all
 from ioplan.language.mistakes.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
+from ioplan.language.search.search_path import SearchPath
 
 LOOK_MS = 2000
 """So often files are looked at even where the system tells of no change."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+
+from ioplan.language.search.packages import SuiteError, packaged_folder, packages
 
 VARIABLE = "IOPLAN_PATH"
 PROJECT = "ioplan.toml"
@@ -38,7 +41,10 @@ def named_folders() -> tuple[Path, ...]:
 
 
 class SearchPath:
-    """Folders that are searched in turn; `more` are asked for only where needed."""
+    """Folders that are searched in turn, then suites, then `more` folders.
+
+    What comes after the folders is asked for only where it is needed.
+    """
 
     def __init__(self, roots: tuple[Path, ...], more: Folders = no_folders) -> None:
         self.first = tuple(root.resolve() for root in roots)
@@ -50,9 +56,26 @@ class SearchPath:
         return (*self.first, *(root.resolve() for root in self._more()))
 
     def find(self, text: str) -> Path | None:
-        """The file of that name below a root."""
-        found = self._below(self.first, text)
+        """The file of that name below a root, or in a suite. Raises SuiteError."""
+        found = self._below(self.first, text) or self._in_suite(text)
         return found or self._below(self.all[len(self.first) :], text)
+
+    def find_from(self, user: str, text: str) -> tuple[str, Path] | None:
+        """What a used file means by a name, and the name of it from everywhere.
+
+        What is beside the file that uses it comes first: so a suite's files find
+        each other, whoever uses them.
+        """
+        beside = str(PurePosixPath(user).parent / text)
+        for name in dict.fromkeys((beside, text)):
+            if found := self.find(name):
+                return name, found
+        return None
+
+    def _in_suite(self, text: str) -> Path | None:
+        name, *rest = PurePosixPath(text).parts
+        folder = packaged_folder(name) if rest else None
+        return self._at(folder.resolve(), "/".join(rest)) if folder else None
 
     def _below(self, roots: tuple[Path, ...], text: str) -> Path | None:
         return next((path for root in roots if (path := self._at(root, text))), None)
@@ -80,7 +103,8 @@ class SearchPath:
 
     def known(self) -> list[str]:
         """The plans that could have been meant, a bounded number of them."""
-        return [name for root in self.all for name in _plans_below(root)][:MOST_KNOWN]
+        found = [name for root in self.all for name in _plans_below(root)]
+        return [*found, *_packaged()][:MOST_KNOWN]
 
 
 class RecordedFiles(SearchPath):
@@ -93,6 +117,12 @@ class RecordedFiles(SearchPath):
     def find(self, text: str) -> Path | None:
         """The name, as a path."""
         return Path(text) if text in self.names else None
+
+
+def _packaged() -> Iterator[str]:
+    for one in packages():
+        with suppress(SuiteError):
+            yield from (f"{one.name}/{plan}" for plan in _plans_below(one.folder))
 
 
 def _plans_below(root: Path) -> Iterator[str]:

@@ -1,0 +1,137 @@
+"""`ioplan suites`: what there is to run and to use, of ioplan and of packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import size
+from ioplan.core.text import did_you_mean
+from ioplan.core.units import digits, time_text
+from ioplan.language.check.check import check_file
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.search.packages import SuiteError
+from ioplan.language.syntax import tree
+from ioplan.planner.estimate import Cost, Estimator
+from ioplan.planner.unfold import unfold
+from ioplan.suites.suite import Suite, suite_names, suites
+
+
+def print_suites(suite: str | None, profile: str, capacity: str) -> None:
+    """Print all suites with what they cost, or one in full."""
+    capacity_bytes = size(capacity, "--capacity") or 0
+    console = Terminal(highlight=False)
+    try:
+        if suite:
+            _print_suite(console, suite, capacity_bytes)
+        else:
+            _print_suites(console, profile, capacity_bytes)
+    except SuiteError as error:
+        raise UsageError(str(error)) from error
+
+
+def _print_suites(console: Console, profile: str, capacity_bytes: int) -> None:
+    """Each collection with its version and origin: plans, and files that plans use."""
+    for collection, members in groupby(suites(), lambda one: one.collection):
+        version = f"{collection.name} {collection.version}"
+        console.print(Text(f"{version}, {collection.origin}", style="bold"))
+        _print_collection(console, list(members), profile, capacity_bytes)
+    console.print("ioplan suites SUITE tells more; ioplan run SUITE runs it")
+
+
+def _print_collection(
+    console: Console, members: list[Suite], profile: str, capacity_bytes: int
+) -> None:
+    plans, used = _table("suite", "what"), _table("to use in a plan", "names")
+    for heading in ("time", "drive writes"):
+        plans.add_column(heading, justify="right", no_wrap=True)
+    for suite in members:
+        if suite.is_plan:
+            shown = _shown(suite, profile, capacity_bytes)
+            plans.add_row(suite.name, suite.title, *shown)
+        else:
+            used.add_row(f"{suite.name}.ioplan", " ".join(suite.names))
+    for table in (plans, used):
+        if table.row_count:
+            console.print(table)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    first, *others = headings
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _shown(suite: Suite, profile: str, capacity_bytes: int) -> tuple[str, str]:
+    """Time and drive writes; a plan that is not right has neither."""
+    if profile not in (*suite.profiles, FULL):
+        return "no such profile", ""
+    try:
+        plan = check_file(suite.path, profile=profile)
+    except (PlanError, OSError, ValueError):
+        return "has errors", ""
+    return _cost(Estimator(capacity_bytes).total(unfold(plan)), capacity_bytes)
+
+
+def _cost(cost: Cost, capacity_bytes: int) -> tuple[str, str]:
+    writes = digits(round(cost.written_bytes / capacity_bytes, 2))
+    return f"~{time_text(cost.run_s)}", writes
+
+
+def sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that end where a sentence does; the console's width decides otherwise."""
+    ends = re.compile(r"(?<=[.:])\n|\n(?=- |\n)")
+    return (part.replace("\n", " ") for part in ends.split("\n".join(lines)))
+
+
+def _print_suite(console: Console, name: str, capacity_bytes: int) -> None:
+    """What a suite says of itself, its tests, and its values by profile."""
+    suite = _named(name)
+    for line in sentences(suite.about):
+        console.print(Text(line))
+    if not suite.is_plan:
+        console.print(f"names: {' '.join(suite.names)}")
+        return
+    profiles = [FULL, *suite.profiles]
+    plans = {one: check_file(suite.path, profile=one) for one in profiles}
+    console.print()
+    for test in (i for i in suite.items if isinstance(i, tree.Test)):
+        console.print(Text(f"test {test.title.text}"))
+    console.print(_values(plans, capacity_bytes))
+
+
+def _named(name: str) -> Suite:
+    known = name.removesuffix(".ioplan")
+    for suite in suites():
+        if suite.name == known:
+            return suite
+    raise UsageError(
+        f"there is no suite {name!r}{did_you_mean(known, suite_names())}; "
+        "ioplan suites lists them"
+    )
+
+
+def _values(plans: dict[str, CheckedPlan], capacity_bytes: int) -> Table:
+    """A row a param, a column a profile, and what each comes to."""
+    table = _table("param", *plans)
+    for name in next(iter(plans.values())).parameters:
+        table.add_row(name, *(plan.parameters[name] for plan in plans.values()))
+    estimator = Estimator(capacity_bytes)
+    costs = [estimator.total(unfold(plan)) for plan in plans.values()]
+    shown = [_cost(cost, capacity_bytes) for cost in costs]
+    table.add_section()
+    table.add_row("time", *(time for time, _ in shown))
+    table.add_row("drive writes", *(writes for _, writes in shown))
+    return table
