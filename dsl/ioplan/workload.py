@@ -6,7 +6,7 @@ the language leaves to a default is written out here, so that a record says all.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from ioplan.core.lazy_model import Limits, ValidatedModel
 
@@ -110,8 +110,9 @@ class Stream(ValidatedModel):
     is that of an earlier one. `qd` is the queue depth of each of the `threads`.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
-    long. Each of the `hosts` does the whole stream; without any it is the host of
-    the target.
+    long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
+    measured time, with a warm-up of its own before it, as long as the run's. Each of
+    the `hosts` does the whole stream; without any it is the host of the target.
     """
 
     name: str = "main"
@@ -128,6 +129,8 @@ class Stream(ValidatedModel):
     rate: Rate | None = None
     pause_ns: Annotated[int, Limits(ge=0)] = 0
     pause_every: Annotated[int, Limits(ge=1)] = 1
+    starts_ns: Annotated[int, Limits(ge=0)] = 0
+    ends_ns: Annotated[int, Limits(gt=0)] | None = None
     region: Region = Region.model_construct()
     distribution: Distribution = Uniform.model_construct()
     data: Data = Data.model_construct()
@@ -148,12 +151,26 @@ class Stream(ValidatedModel):
         used = (self.read_sizes if reads else (), self.write_sizes * self.writes)
         return {share.size_bytes for sizes in used for share in sizes}
 
+    def own_ns(self, run_ns: int) -> int:
+        """How long its part of a run is measured."""
+        return max(0, min(self.ends_ns or run_ns, run_ns) - self.starts_ns)
+
     @property
     def can_permute(self) -> bool:
         """Whether there are blocks of which each can be visited once."""
         uniform = self.distribution.kind == "uniform"
         drawn = self.pattern == "random" and self.random_percent == 100
         return drawn and uniform and len(self.sizes_bytes) == 1
+
+
+AnyStream = TypeVar("AnyStream", bound=Stream)
+
+
+def scaled_times(stream: AnyStream, time_scale: float) -> AnyStream:
+    """The stream, with its times within a run multiplied."""
+    times = {"starts_ns": stream.starts_ns, "ends_ns": stream.ends_ns}
+    changed = {name: round(ns * time_scale) for name, ns in times.items() if ns}
+    return stream.model_copy(update=changed) if changed else stream
 
 
 STREAM_DEFAULTS: dict[str, Any] = Stream.defaults_

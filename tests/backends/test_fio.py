@@ -308,6 +308,23 @@ def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> No
     assert told.startswith("fio tells time in whole ms, and measured for ")
 
 
+def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
+    """Its runtime is its own; fio begins it up to 0.1 s late, and starts it with that."""
+    part = {"starts_ns": 4 * SECOND_NS // 10, "ends_ns": 8 * SECOND_NS // 10}
+    rated = stream(name="part", rate={"iops": 500}, **part)
+    wanted = job(stream(name="whole", pause_ns=5 * MS_NS), rated)
+    seen = events(wanted, None, data)
+    result = seen[-1]
+    assert isinstance(result, Result)
+    whole, found = result.streams
+    assert found.run_ns == pytest.approx(400 * MS_NS, rel=0.05)
+    assert found.directions["read"].ios == pytest.approx(200, abs=4)
+    assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05) == whole.run_ns
+    assert not any("measured for" in text for text in result.warnings)
+    before = [e for e in seen if isinstance(e, Progress) and e.t_ns < 400 * MS_NS]
+    assert before and not any(one.streams[1].directions for one in before)
+
+
 def test_a_reading_job_cannot_write(data: Path) -> None:
     wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
     told = events(wanted, None, data)[-1]

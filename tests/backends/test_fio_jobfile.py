@@ -70,6 +70,12 @@ JOBS: dict[str, Job] = {
     "pause-short": job(stream(pause_ns=700)),
     "pause-long": job(stream(pause_ns=2 * SECOND_NS)),
     "pause-warmup": job(stream(pause_ns=5_000_000), warmup_ns=SECOND_NS),
+    "parts": job(
+        stream(name="a", ends_ns=3 * SECOND_NS),
+        stream(name="b", starts_ns=SECOND_NS, ends_ns=3 * SECOND_NS),
+        stream(name="c", starts_ns=SECOND_NS // 4),
+        run_ns=4 * SECOND_NS, warmup_ns=SECOND_NS,
+    ),
     "zipf": job(stream(distribution={"kind": "zipf", "theta": 1.2})),
     "zipf-one": job(stream(distribution={"kind": "zipf", "theta": 1})),
     "pareto": job(stream(distribution={"kind": "pareto", "h": 0.2})),

@@ -46,6 +46,7 @@ CLAUSES = [
     "oltp",
     "oltp, rate 2_000 iops poisson",
     "logging",
+    "staggered",
 ]
 STATEMENTS = [
     "run random 4KiB 100/0 for 100ms, warmup 50ms",
@@ -78,6 +79,10 @@ workload oltp = random 8KiB 70/30, qd 4
 workload logging {
   reader = random 4KiB 100/0, qd 1
   writer = sequential 128KiB 0/100, qd 2, rate 20MiB/s
+}
+workload staggered {
+  reader = random 4KiB 100/0, qd 2, ends after 80ms
+  writer = random 4KiB 0/100, starts after 20ms
 }
 precondition ready { purge write sequential 128KiB, qd 8, 1 pass idle 10ms }
 precondition pressed { write random 4KiB, qd 8 for 20ms }

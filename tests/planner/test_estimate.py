@@ -62,6 +62,18 @@ def test_a_region_is_a_part_of_a_pass() -> None:
     assert cost.written_bytes == pytest.approx(0.75 * CAPACITY, rel=1e-9)
 
 
+def test_a_stream_writes_in_its_part_of_the_run() -> None:
+    """Times within a run go with the run's, so that a short try has all parts."""
+    duo = (
+        "workload duo { a = random 4KiB 100/0, rate 10 iops "
+        "b = random 4KiB 0/100, rate 1_000 iops, starts after 2s, ends after 6s }\n"
+    )
+    found = cost_of("run duo for 8s", duo)
+    assert found.written_bytes == pytest.approx(4 * 1000 * 4096)
+    tenth = cost_of("run duo for 8s", duo, 0.1)
+    assert tenth.written_bytes == pytest.approx(found.written_bytes / 10)
+
+
 def test_until_steady_is_counted_as_if_it_never_were() -> None:
     state = "precondition p {{ write random 4KiB, until steady iops every 1min, at most {} }}"
     body = "after p\n run random 4KiB 100/0 for 1s"

@@ -167,6 +167,8 @@ OTHERS = {
     ],
     "pause_ns": [1_000, 5_000_000],
     "pause_every": [2, 128],
+    "starts_ns": [1_000, 2_000_000_000],
+    "ends_ns": [1_000, 2_000_000_000],
     "random_percent": [65.0, 30.0],
     "region": [
         Region(start_percent=50),

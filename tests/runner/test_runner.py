@@ -898,6 +898,19 @@ def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
     assert bench.go(text, script, limits=hasty).status == "ok"
 
 
+def test_a_rest_between_two_streams_is_no_hang() -> None:
+    """The second begins with its warm-up."""
+    job = job_of()
+    first, second = (job.streams[0].model_copy(update={"name": n}) for n in "ab")
+    parts = (
+        first.model_copy(update={"ends_ns": 10 * SECOND_NS}),
+        second.model_copy(update={"starts_ns": 70 * SECOND_NS}),
+    )
+    asked = {"streams": parts, "run_ns": 99 * SECOND_NS, "warmup_ns": 20 * SECOND_NS}
+    before_s = least_silence_s(job)
+    assert least_silence_s(job.model_copy(update=asked)) == before_s + 40
+
+
 def job_of(**fields: Any) -> Job:
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1 << 20, block_bytes=512)
     return one_job(facts, one_stream(facts, **fields), interval_ns=SECOND_NS)

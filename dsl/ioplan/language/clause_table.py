@@ -220,6 +220,30 @@ CLAUSES: tuple[Clause, ...] = (
         },
     ),
     Clause(
+        word="starts",
+        forms={"starts": "starts after 2s"},
+        sets={"starts": ("starts_ns",)},
+        reference=(
+            "`starts after 2s`, `ends after 30s`",
+            "the stream's part of the run's measured time; a warm-up as long as the "
+            "run's goes before it. `reader.iops` is over the stream's own time, `iops` "
+            "over the run's. One stream begins with the run, and one ends with it",
+            "all of the run",
+        ),
+        convert=to.starts,
+        is_axis=False,
+        feature="run joined for 2s",
+        fio={"startdelay": "starts after 2s", "start_delay": "starts after 2s"},
+    ),
+    Clause(
+        word="ends",
+        forms={"ends": "ends after 30s"},
+        sets={"ends": ("ends_ns",)},
+        convert=to.ends,
+        is_axis=False,
+        feature="run left for 2s",
+    ),
+    Clause(
         word="region",
         forms={"region": "region 0%..50%"},
         sets={

@@ -184,6 +184,22 @@ def pause(quantity: Quantity) -> Attributes:
     return {"pause_ns": pause_ns}
 
 
+def starts(quantity: Quantity) -> Attributes:
+    """When the stream's part of a run begins. Raises QuantityError."""
+    start_ns = of_kind(quantity, "a start", "time").value
+    if not start_ns:
+        raise QuantityError("a stream starts after more than 0", "or leave it out")
+    return {"starts_ns": round(start_ns)}
+
+
+def ends(quantity: Quantity) -> Attributes:
+    """When it ends. Raises QuantityError."""
+    end_ns = of_kind(quantity, "an end", "time").value
+    if not end_ns:
+        raise QuantityError("a stream ends after more than 0", "for example 30s")
+    return {"ends_ns": round(end_ns)}
+
+
 def data_of(kind: str, share: float = 0.0) -> Attributes:
     """What is written."""
     return {"data": Data.model_construct(kind=kind, percent=share)}

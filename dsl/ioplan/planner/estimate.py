@@ -165,7 +165,7 @@ class Estimator:
         warmup_ns: int = 0,
     ) -> tuple[float, float]:
         """Seconds, and bytes written."""
-        moved, written = self._rates(workload)
+        moved, written = self._rates(workload, run_ns)
         ends = [run_ns / SECOND_NS] if run_ns is not None else []
         if run_ns is None or passes is not None:
             amount = self._amount(workload, limit_bytes, passes)
@@ -194,11 +194,12 @@ class Estimator:
             *self._io(step.workload, step.run_ns, None, step.passes), exact=False
         )
 
-    def _rates(self, workload: Workload) -> tuple[float, float]:
-        """Bytes per second moved and written, all streams together."""
+    def _rates(self, workload: Workload, run_ns: int | None) -> tuple[float, float]:
+        """Bytes per second moved and written, all streams together, in the mean."""
         moved = written = 0.0
         for stream in workload.streams:
-            more, more_written = self._speed(stream)
+            share = stream.own_ns(run_ns) / run_ns if run_ns else 1.0
+            more, more_written = (speed * share for speed in self._speed(stream))
             moved, written = moved + more, written + more_written
         fastest = self.assumptions.bandwidth_bytes_per_s
         if moved <= fastest:

@@ -44,6 +44,7 @@ from ioplan.planner.target_state import (
 )
 from ioplan.records.record import Preparation
 from ioplan.seek.search import Probe
+from ioplan.workload import Workload, scaled_times
 
 RunContext = tuple[StepTemplate | None, ...]
 """Steps of a cell that bear on a run; None stands for the run itself."""
@@ -191,7 +192,7 @@ class Unfolding:
 
     def run(self, cell: Cell, step: RunTemplate, number: int, iteration: int) -> Run:
         """The run, after which the target may be in no known state."""
-        workload = workload_of(step.workload, step.override, cell)
+        workload = self.workload(step, cell)
         writes = workload.writes
         if writes:
             self.state = UNKNOWN
@@ -211,6 +212,11 @@ class Unfolding:
             needs=self.needs.of(step, cell),
         )
 
+    def workload(self, step: RunTemplate, cell: Cell) -> Workload:
+        """What runs in a cell; times within a run go with its length."""
+        found = workload_of(step.workload, step.override, cell)
+        return found if self.time_scale == 1 else _scaled(found, self.time_scale)
+
     def _context(self, step: RunTemplate, cell: Cell) -> str:
         """A digest of what bears on a run, worked out once a cell."""
         context = self.positions[id(step)].context
@@ -229,8 +235,7 @@ class Unfolding:
                 yield from ("repeat", amount_of(step.times, cell).value, "{")
                 yield from (*self._context_parts(step.steps, cell), "}")
             else:
-                workload = workload_of(step.workload, step.override, cell)
-                yield from ("run", canonical(workload))
+                yield from ("run", canonical(self.workload(step, cell)))
                 yield from set_fields(**self._length(step, cell)._asdict())
 
     def _pause_ns(self, step: IdleTemplate, cell: Cell) -> int:
@@ -300,6 +305,12 @@ def length_of(step: RunTemplate, cell: Cell, time_scale: float) -> Length:
         limit_bytes=int(limit.value) if limit else None,
         passes=float(passes.value) if passes else None,
     )
+
+
+def _scaled(workload: Workload, time_scale: float) -> Workload:
+    """The workload, with the times of its streams within a run multiplied."""
+    streams = tuple(scaled_times(stream, time_scale) for stream in workload.streams)
+    return Workload.model_construct(streams=streams)
 
 
 def preparation(after: After) -> Preparation:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ioplan.core.units import time_text
+from ioplan.job import SECOND_NS
 from ioplan.records.record import DirectionResult, RunRecord
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import DIRECTIONS, Direction, Stream
 
 
 class Scope(NamedTuple):
@@ -29,6 +31,21 @@ def results_of(record: RunRecord) -> dict[Scope, DirectionResult]:
 def scopes_of(records: Iterable[RunRecord]) -> list[Scope]:
     """The scopes of several runs of one cell, each once."""
     return list(dict.fromkeys(scope for one in records for scope in results_of(one)))
+
+
+def part_texts(records: Iterable[RunRecord]) -> dict[str, str]:
+    """For streams that had a part of the run only, when: ` (2 s to 6 s)`."""
+    streams = (one for record in records for one in record.asked.job.streams)
+    parts = {one.name: _part(one) for one in streams}
+    return {name: text for name, text in parts.items() if text}
+
+
+def _part(stream: Stream) -> str:
+    if not stream.starts_ns and stream.ends_ns is None:
+        return ""
+    begin = f"{time_text(stream.starts_ns / SECOND_NS)} to "
+    end = time_text(stream.ends_ns / SECOND_NS) if stream.ends_ns else "the end"
+    return f" ({begin}{end})"
 
 
 def labels_of(scopes: Iterable[Scope]) -> list[str]:

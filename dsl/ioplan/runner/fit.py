@@ -189,6 +189,10 @@ FEATURES = {
 MIXED_WORKLOAD = (
     "workload mixed { reader = random 4KiB 100/0, qd 1 "
     "writer = sequential 128KiB 0/100, qd 4 }\n"
+    "workload joined { reader = random 4KiB 100/0, qd 1 "
+    "writer = random 4KiB 0/100, starts after 1s }\n"
+    "workload left { reader = random 4KiB 100/0, qd 1 "
+    "writer = random 4KiB 0/100, ends after 1s }\n"
 )
 SAMPLE_TARGET = TargetFacts(
     path="sample", kind="file", capacity_bytes=1 << 34, block_bytes=512

@@ -18,7 +18,7 @@ from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
 from ioplan.runner.fit import FEATURES, MIXED_WORKLOAD, gaps_of
-from ioplan.workload import SizeShare
+from ioplan.workload import SizeShare, scaled_times
 
 MS_NS = 1_000_000
 
@@ -92,6 +92,8 @@ def feature_job(facts: TargetFacts, feature: str, times: Times = SHORT) -> Job:
     }
     if asked.run_ns:
         short["run_ns"] = min(asked.run_ns, times.run_ns)
+        share = short["run_ns"] / asked.run_ns
+        short["streams"] = tuple(scaled_times(one, share) for one in asked.streams)
     if asked.limit_bytes:
         short["limit_bytes"] = min(asked.limit_bytes, WORK_BYTES)
     if feature in SPREADS:

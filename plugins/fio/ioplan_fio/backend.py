@@ -21,7 +21,7 @@ OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=p
 SPEAKS = frozenset(
     (
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "pause", "pause every", "region"),
+        *("rate", "rate poisson", "pause", "pause every", "starts", "ends", "region"),
         *("hotspots", "zipf", "pareto", "normal"),
         *(
             "align",

@@ -74,6 +74,11 @@ class JobReport(_Part):
         return any(part.io_bytes for part in self.parts)
 
     @property
+    def has_measured(self) -> bool:
+        """Whether any latency has been counted, as none is in a warm-up."""
+        return any(part.lat.count for part in self.parts)
+
+    @property
     def parts(self) -> tuple[DirectionReport, ...]:
         """All directions."""
         return self.read, self.write, self.trim

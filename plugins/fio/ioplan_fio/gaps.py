@@ -40,6 +40,10 @@ SYNC_MENDED = (3, 38)
 PAUSE_ENDS_WITH_RUN, PAUSE_AFTER_WARMUP = (3, 34), (3, 35)
 """Since then ("fix runtime when used with thinktime", "Fix missing re-init thinktime
 when using ramptime")."""
+LATE_NO_WARMUP = (3, 42)
+"""Since then ("time: Evaluate ramp up condition once per second")."""
+START_NS, MILD_LATE = 100_000_000, 0.05
+"""How late a delayed job may start, and what part of its time nobody minds."""
 MAX_LATE_NS = 50_000_000
 """A run that ends so much later than asked is no other one."""
 MAX_PAUSE_US = (1 << 31) - 1
@@ -341,6 +345,15 @@ def _verify(context: GapContext, stream: JobStream) -> Found:
     return "verify", reason, ""
 
 
+def _starts(context: GapContext, stream: JobStream) -> Found:
+    if not stream.starts_ns:
+        return None
+    own_ns = stream.own_ns(context.job.run_ns or 0)
+    reason = "fio looks every 0.1 s whether a delayed job is to start"
+    instead = "it starts, and ends, up to 0.1 s late"
+    return "starts", reason, instead, "", own_ns * MILD_LATE >= START_NS
+
+
 def _limit(context: GapContext, stream: JobStream) -> Found:
     if context.job.limit_bytes is None or len(context.job.streams) == 1:
         return None
@@ -359,11 +372,17 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
     if stream.pause_ns and context.version < PAUSE_AFTER_WARMUP:
         reason = "before 3.35 fio leaves out as many pauses as it made in a warm-up"
         return "warmup", reason, "", "fio 3.35 or newer"
+    if stream.starts_ns and context.version >= LATE_NO_WARMUP:
+        reason = (
+            "since 3.42 fio gives no warm-up to a job that starts late, and a longer "
+            "one to the others"
+        )
+        return "warmup", reason, "", "fio older than 3.42, or no warmup"
     return None
 
 
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
     *(_distribution, _random_share, _align, _data),
-    *(_dedup, _trim, _sync, _verify, _limit, _warmup),
+    *(_dedup, _trim, _sync, _verify, _starts, _limit, _warmup),
 )

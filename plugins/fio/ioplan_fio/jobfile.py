@@ -30,6 +30,7 @@ def job_file(job: Job, settings: Settings, prerun: str = "") -> str:
 
 def _lines(job: Job, stream: JobStream, settings: Settings) -> Iterator[str]:
     yield from section_lines(job, stream)
+    yield from _part_lines(job, stream)
     if not settings.plugin:  # which has memory of its own
         yield from huge_page_lines(stream)
 
@@ -78,6 +79,14 @@ def _time_lines(job: Job) -> Iterator[str]:
         yield from ("runtime=3650d", "time_based=1")  # ended by a count of the bytes
     if job.warmup_ns:
         yield f"ramp_time={duration(job.warmup_ns)}"
+
+
+def _part_lines(job: Job, stream: JobStream) -> Iterator[str]:
+    """A job's own time, which counts from its delayed start and its warm-up."""
+    if stream.starts_ns:
+        yield f"startdelay={duration(stream.starts_ns)}"
+    if job.run_ns is not None and stream.own_ns(job.run_ns) < job.run_ns:
+        yield f"runtime={duration(stream.own_ns(job.run_ns))}"
 
 
 def duration(time_ns: int) -> str:

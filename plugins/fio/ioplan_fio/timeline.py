@@ -40,11 +40,11 @@ class Timeline:
         self.last = report
         if not any(job.has_begun for job in report.jobs):
             return None
-        if self._warming and _is_warming(report):
+        if self._warming and self._is_warming(report):
             return self._warmup(report)
         if self._warming:
             self._warming, self._t_ns = False, 0
-        t_ns = _runtime_ns(report)
+        t_ns = self._runtime_ns(report)
         end_ns, sliver_ns = self.job.run_ns, self.job.interval_ns // 2
         if t_ns <= self._t_ns or (end_ns and t_ns > end_ns - sliver_ns):
             return None
@@ -58,10 +58,10 @@ class Timeline:
             self._warming, self._t_ns = False, 0  # one thread did nothing at all
         if self._warming:
             return None
-        t_ns = max(_runtime_ns(self.last), self._t_ns + MS_NS)
+        t_ns = max(self._runtime_ns(self.last), self._t_ns + MS_NS)
         found = self._interval(self.last, t_ns)
         empty = not any(s.directions or s.sync_ios for s in found.streams)
-        return None if empty and _runtime_ns(self.last) < t_ns else found
+        return None if empty and self._runtime_ns(self.last) < t_ns else found
 
     def result(self, stopped: bool, facts: dict[str, Any]) -> Result:
         """The run as its last document has it."""
@@ -70,7 +70,7 @@ class Timeline:
             return Result(run_ns=0, stopped=stopped, streams=nothing, facts=facts)
         streams = tuple(self._total(*part) for part in self._by_stream(self.last))
         return Result(
-            run_ns=max(MS_NS, _runtime_ns(self.last)),
+            run_ns=max(MS_NS, self._runtime_ns(self.last)),
             stopped=stopped,
             streams=streams,
             cpu=_cpu(self.last),
@@ -80,7 +80,7 @@ class Timeline:
 
     def _warnings(self, report: Report) -> tuple[str, ...]:
         """A thread with few I/Os notices only at its next one that time is over."""
-        times_ms = [job.runtime_ms for job in report.jobs if job.has_begun]
+        times_ms = list(self._times_ms(report))
         by_bytes = self.job.passes is not None or self.job.limit_bytes is not None
         low, high = min(times_ms, default=0), max(times_ms, default=0)
         warnings = []
@@ -95,6 +95,13 @@ class Timeline:
                 f"time only at their next I/O; rates are over a stream's longest"
             )
         return tuple(warnings)
+
+    def _times_ms(self, report: Report) -> Iterator[int]:
+        """How long each thread was measured, and what its stream leaves of the run."""
+        run_ns = self.job.run_ns or 0
+        for _, stream, jobs in self._by_stream(report):
+            left_out_ms = (run_ns - stream.own_ns(run_ns)) // MS_NS
+            yield from (job.runtime_ms + left_out_ms for job in jobs if job.has_begun)
 
     def _by_stream(
         self, report: Report
@@ -117,6 +124,27 @@ class Timeline:
             },
             sync_ios=self._syncs[index],
         )
+
+    def _runtime_ns(self, report: Report) -> int:
+        """How long the run has gone on; of its warm-up, until that is over.
+
+        Before I/O has begun, fio tells any time, and each job by its own start.
+        """
+        times_ns = [0]
+        for _, stream, jobs in self._by_stream(report):
+            begun = [job for job in jobs if job.has_begun]
+            if (
+                stream.starts_ns
+            ):  # till it is measured, it tells the time of its warm-up
+                begun = [job for job in begun if job.has_measured]
+            times_ns += [stream.starts_ns + job.runtime_ms * MS_NS for job in begun]
+        return max(times_ns)
+
+    def _is_warming(self, report: Report) -> bool:
+        """Whether a thread has no latency yet, as fio counts none in a warm-up."""
+        parts = self._by_stream(report)
+        threads = [job for _, one, jobs in parts if not one.starts_ns for job in jobs]
+        return not all(job.has_measured for job in threads if job.has_begun)
 
     def _interval(self, report: Report, t_ns: int) -> Progress:
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
@@ -147,7 +175,7 @@ class Timeline:
         return interval(before, after).counts()
 
     def _warmup(self, report: Report) -> Progress | None:
-        t_ns = _runtime_ns(report)
+        t_ns = self._runtime_ns(report)
         if t_ns <= self._t_ns:
             return None
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
@@ -172,20 +200,8 @@ class Timeline:
         return StreamCounts(name=stream.name, directions=found)
 
 
-def _runtime_ns(report: Report) -> int:
-    """How long threads have done I/O. Before it has begun, fio tells any time."""
-    begun = (job.runtime_ms for job in report.jobs if job.has_begun)
-    return max(begun, default=0) * MS_NS
-
-
-def _is_warming(report: Report) -> bool:
-    """Whether a thread has no latency yet, as fio counts none in a warm-up."""
-    begun = [job for job in report.jobs if job.has_begun]
-    return not all(any(p.lat.count for p in job.parts) for job in begun)
-
-
 def _has_measured(report: Report) -> bool:
-    return any(part.lat.count for job in report.jobs for part in job.parts)
+    return any(job.has_measured for job in report.jobs)
 
 
 def _cpu(report: Report) -> Cpu:

@@ -21,6 +21,8 @@ SPEAKS = frozenset(
             "rate poisson",
             "pause",
             "pause every",
+            "starts",
+            "ends",
             "region",
             "hotspots",
             "zipf",

@@ -30,7 +30,7 @@ DEFAULT_BYTES = 64 << 30
 SPEAKS = frozenset(
     (
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "pause", "pause every", "region"),
+        *("rate", "rate poisson", "pause", "pause every", "starts", "ends", "region"),
         *("hotspots", "zipf", "pareto", "normal"),
         *(
             "align",

@@ -25,6 +25,7 @@ from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import StreamLoad
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.ssd import PARTS, SPARE_TIME_SHARE, Ssd
+from ioplan_sim.stream_part import StreamPart
 
 NOISE = 0.005
 """Relative deviation of the drive's speed from one slice to the next. From one run
@@ -76,6 +77,7 @@ class SimExecution(Closing):
         yield Started(mode="virtual", reason="simulated", facts=facts)
         yield from self._part(self.job.warmup_ns, warmup=True)
         yield from self._part(self.job.run_ns or inf, warmup=False)
+        self._set_own_times()
         yield Result(
             run_ns=self._time_ns,
             stopped=self.stopped,
@@ -84,6 +86,14 @@ class SimExecution(Closing):
             facts=self._facts(),
         )
 
+    def _set_own_times(self) -> None:
+        """A stream with a part of the run has a time of its own."""
+        for load, total, part in zip(
+            self._loads, self._total, self._parts, strict=True
+        ):
+            if load.stream.starts_ns or load.stream.ends_ns is not None:
+                total.run_ns = round(part.measured_ns(self._now_ns))
+
     def _begin(self) -> None:
         job, ssd = self.job, self.ssd
         self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
@@ -91,6 +101,8 @@ class SimExecution(Closing):
             StreamLoad(stream, ssd.placement(stream, self._rng))
             for stream in job.streams
         ]
+        self._parts = [StreamPart.of(stream, job) for stream in job.streams]
+        self._now_ns = 0  # since the start of the warm-up
         self._speeds = ssd.speeds(job)
         self._run_deviation = self._rng.normal()
         self._before = ssd.flash.host_pages, ssd.flash.programmed_pages
@@ -154,7 +166,9 @@ class SimExecution(Closing):
         length_ns, spent_ns = int(min(self.job.interval_ns, longest_ns)), 0
         parts = self._builders()
         while spent_ns < length_ns and self._goes_on():
-            spent_ns += self._slice(length_ns - spent_ns, parts)
+            time_ns = self._slice(length_ns - spent_ns, parts)
+            spent_ns += time_ns
+            self._now_ns += time_ns
         for total, part in zip(self._total, parts, strict=True):
             total.merge(part)
         return spent_ns, tuple(part.counts() for part in parts)
@@ -164,9 +178,13 @@ class SimExecution(Closing):
 
     def _slice(self, longest_ns: int, parts: list[StreamCountsBuilder]) -> int:
         """Let the drive work while it hardly changes; returns for how long."""
-        pairs = list(zip(self._loads, parts, strict=True))
-        pairs = [(load, part) for load, part in pairs if load.left_bytes > 0]
+        pairs = list(self._active(parts))
         loads = [load for load, _ in pairs]
+        changes_ns = (part.next_change_ns(self._now_ns) for part in self._parts)
+        longest_ns = int(min(longest_ns, *changes_ns))
+        if not loads:
+            self.ssd.rest(longest_ns)
+            return longest_ns
         self._set_pace(loads)
         time_ns = max(1, ceil(min(longest_ns, self._steady_ns(loads))))
         for index, (load, part) in enumerate(pairs):
@@ -178,6 +196,16 @@ class SimExecution(Closing):
         spare_share = max(0.0, 1 - 2 * self.ssd.work(loads)) * SPARE_TIME_SHARE
         self.ssd.rest(time_ns, spare_share)
         return time_ns
+
+    def _active(
+        self, parts: list[StreamCountsBuilder]
+    ) -> Iterator[tuple[StreamLoad, StreamCountsBuilder]]:
+        """The streams that do I/O now, each with what counts it."""
+        warming_up = self._now_ns < self.job.warmup_ns
+        for load, counts, part in zip(self._loads, parts, self._parts, strict=True):
+            if load.left_bytes > 0 and part.is_active(self._now_ns):
+                counted = warming_up or part.is_measured(self._now_ns)
+                yield load, counts if counted else StreamCountsBuilder(counts.name)
 
     def _set_pace(self, loads: list[StreamLoad]) -> None:
         """Ask how fast the streams are on the drive as it is now."""

@@ -308,6 +308,18 @@ def _every(atom: tree.Atom, scope: Scope) -> int | None:
     )
 
 
+def _when(field: str) -> Apply:
+    """A stream's start or end, which no axis decides."""
+
+    def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+        found = scope.quantity(clause.atoms[0], f"when a stream {field}")
+        made = found and scope.judged(found, clause.atoms[0], CONVERTED[field])
+        if made:
+            draft.put(field, made, clause.span)
+
+    return apply
+
+
 def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     if clause.atoms[0].text == "size":
         draft.put("align", {"align_bytes": None}, clause.span)
@@ -362,6 +374,8 @@ CLAUSES: dict[str, Apply] = {
     "qd": _qd,
     "rate": _rate,
     "pause": _pause,
+    "starts": _when("starts"),
+    "ends": _when("ends"),
     "sync": _one("sync"),
     "align": _align,
     "sizes": sizes,

@@ -8,6 +8,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.stream_draft import overridden_by
 from ioplan.language.check.stream_rules import check_streams, check_unplaced
+from ioplan.language.check.stream_times import check_untimed
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
 from ioplan.language.plan import (
@@ -161,6 +162,7 @@ def _written(
     errors = scope.findings.error_count
     check_streams(template, StreamTemplate(), (), step.span, scope)
     check_unplaced(streams, step.span, scope)
+    check_untimed(streams, step.span, "a precondition's write is no run", scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
             _reads(stream, step, scope)

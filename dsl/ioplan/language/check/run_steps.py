@@ -9,6 +9,7 @@ from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.stream_rules import alternatives, check_placed, check_streams
+from ioplan.language.check.stream_times import check_times
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
@@ -121,7 +122,9 @@ class StepChecker:
         )
         run = run.model_copy(update=length)
         if sound:
-            check_placed(run, list(alternatives(base, axes)), self.scope)
+            templates = list(alternatives(base, axes))
+            check_placed(run, templates, self.scope)
+            check_times(run, templates, self.scope)
         return run
 
 

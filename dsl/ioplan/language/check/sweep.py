@@ -71,7 +71,10 @@ def _most_ios(run: RunTemplate, cell: Cell, metric: Metric) -> float:
         return float("inf")
     streams = workload_of(run.workload, run.override, cell).streams
     return sum(
-        _share(stream, metric) * _most_per_s(stream) * run_ns / 1e9
+        _share(stream, metric)
+        * _most_per_s(stream)
+        * stream.own_ns(round(run_ns))
+        / 1e9
         for stream in streams
         if metric.stream in (None, stream.name)
     )

@@ -295,6 +295,8 @@ class Builder:
     qd = _clause("qd")
     rate = _clause("rate")
     pause = _clause("pause")
+    starts = _clause("starts")
+    ends = _clause("ends")
     region = _clause("region")
     sync = _clause("sync")
     verify = _clause("verify")

@@ -178,6 +178,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"sync every {atoms}"]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
+        case "starts" | "ends":
+            return [f"{node.kind} after {atoms}"]
         case "hosts":
             return [f"on hosts {', '.join(map(host, node.words))}"]
         case "quoted":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
-from ioplan.records.scopes import labels_of, scopes_of
+from ioplan.records.scopes import labels_of, part_texts, scopes_of
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.charts.over_axis import Missing, values_of
 from ioplan.report.charts.power import METRICS as POWER
@@ -123,10 +123,14 @@ def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
         name = labels_of(scopes)[0] if scopes and apart and not trims else ""
         return [TableRow(TRIMS if trims else name, trims)]
     both = any(scope.direction == "trim" for scope in scopes) and not trims
+    times = part_texts(point.counted)
     parts = zip(labels_of(scopes), scopes, strict=True)
     return [
         TableRow(READS_AND_WRITES if both else ALL, trims),
-        *(TableRow(label, scope.direction, scope.stream) for label, scope in parts),
+        *(
+            TableRow(label + times.get(scope.stream, ""), scope.direction, scope.stream)
+            for label, scope in parts
+        ),
     ]
 
 

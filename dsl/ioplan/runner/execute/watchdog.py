@@ -198,7 +198,18 @@ def planned_s(job: Job) -> float:
 def least_silence_s(job: Job) -> float:
     """What a sound run may take between two signs of I/O."""
     gaps_s = min((mean_gap_s(stream) for stream in job.streams), default=0.0)
-    return max(SILENT_INTERVALS * job.interval_ns / SECOND_NS, SILENT_GAPS * gaps_s)
+    least_s = max(SILENT_INTERVALS * job.interval_ns / SECOND_NS, SILENT_GAPS * gaps_s)
+    return least_s + longest_rest_s(job)
+
+
+def longest_rest_s(job: Job) -> float:
+    """How long a run may be without any stream that is to do I/O."""
+    parts = sorted((s.starts_ns, s.ends_ns or inf) for s in job.streams)
+    rest_ns, until_ns = 0.0, 0.0
+    for starts_ns, ends_ns in parts:
+        rest_ns = max(rest_ns, starts_ns - job.warmup_ns - until_ns)
+        until_ns = max(until_ns, ends_ns)
+    return rest_ns / SECOND_NS
 
 
 def mean_gap_s(stream: JobStream) -> float:

@@ -247,7 +247,7 @@ impl Run {
         let runs_ns = self.runs_ns(&ends);
         let conditions = self.conditions(&ends, after.1);
         let result = Event::Result {
-            run_ns: runs_ns.iter().copied().max().unwrap_or(0),
+            run_ns: self.run_ns(&runs_ns),
             stopped: self.stopped,
             streams: self.timeline.total_reports(&runs_ns),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
@@ -292,9 +292,17 @@ impl Run {
         streams
             .map(|(at, stream)| {
                 let by_passes = self.job.passes.is_some();
-                record::stream_run_ns(stream, &of(at), self.schedule.start_ns, by_passes)
+                let start_ns = self.schedule.start_ns + stream.starts_ns;
+                record::stream_run_ns(stream, &of(at), start_ns, by_passes)
             })
             .collect()
+    }
+
+    /// Until the last stream ended, where some begin late.
+    fn run_ns(&self, runs_ns: &[u64]) -> u64 {
+        let streams = self.job.streams.iter().zip(runs_ns);
+        let ends_ns = streams.map(|(stream, run_ns)| stream.starts_ns + run_ns);
+        ends_ns.max().unwrap_or(0)
     }
 
     fn warnings(&self, ends: &[LaneEnd]) -> Vec<String> {

@@ -9,6 +9,9 @@ from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
+from ioplan.language.check.stream_draft import overridden_by
+from ioplan.language.check.stream_rules import alternatives
+from ioplan.language.check.stream_times import check_untimed
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.fields import count, of_kind, percent
@@ -121,6 +124,13 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
             "a seek decides when its runs end, so they have a time",
             run.span,
             "write for example: for 30s",
+        )
+    for template in alternatives(run.workload, sweep.matrix.axes):
+        check_untimed(
+            (overridden_by(stream, run.override) for stream in template.streams),
+            run.span,
+            "a seek decides at any time when a run ends",
+            sweep.scope,
         )
 
 

@@ -79,6 +79,7 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
     check_random(stream)?;
     check_rate(stream)?;
     check_pause(stream)?;
+    check_part(job, stream)?;
     check_distribution(stream)?;
     check_sizes(job, stream)?;
     check_region(job, stream)?;
@@ -126,6 +127,20 @@ fn check_pause(stream: &Stream) -> Checked {
         format!(
             "stream {name} has a rate and a pause: a rate issues I/Os when they are due (open loop), \
              a pause after others have completed (closed loop); leave out one of them"
+        )
+    })
+}
+
+fn check_part(job: &Job, stream: &Stream) -> Checked {
+    if stream.starts_ns == 0 && stream.ends_ns.is_none() {
+        return Ok(());
+    }
+    let run_ns = job.run_ns.unwrap_or(0);
+    let ends_ns = stream.ends_ns.unwrap_or(run_ns);
+    require(stream.starts_ns < ends_ns && ends_ns <= run_ns, || {
+        format!(
+            "stream {} runs from {} to {ends_ns} ns, which is no part of a run of {run_ns} ns",
+            stream.name, stream.starts_ns
         )
     })
 }

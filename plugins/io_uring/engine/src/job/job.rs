@@ -119,6 +119,12 @@ pub struct Stream {
     pub pause_ns: u64,
     #[serde(default = "default_pause_every")]
     pub pause_every: u64,
+    /// The stream's part of the run's measured time; a warm-up as long as the run's goes
+    /// before it.
+    #[serde(default)]
+    pub starts_ns: u64,
+    #[serde(default)]
+    pub ends_ns: Option<u64>,
     /// The region as the plan states it; the engine uses the two byte offsets below.
     #[serde(default, rename = "region")]
     pub _region: Region,

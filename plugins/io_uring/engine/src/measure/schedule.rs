@@ -24,6 +24,19 @@ impl Schedule {
         }
     }
 
+    /// When a stream does its I/O and when it is measured, if it has a part of the run
+    /// only. Intervals are those of the whole run.
+    pub fn part(&self, starts_ns: u64, ends_ns: Option<u64>) -> Self {
+        Self {
+            warmup_start_ns: self.warmup_start_ns + starts_ns,
+            start_ns: self.start_ns + starts_ns,
+            end_ns: ends_ns.map_or(self.end_ns, |ends_ns| {
+                self.end_ns.min(self.start_ns + ends_ns)
+            }),
+            ..*self
+        }
+    }
+
     pub fn warmup_intervals(&self) -> u64 {
         (self.start_ns - self.warmup_start_ns).div_ceil(self.interval_ns)
     }

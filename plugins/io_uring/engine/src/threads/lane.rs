@@ -36,12 +36,14 @@ pub struct LaneId {
 pub struct Lane {
     id: LaneId,
     shared: Arc<Shared>,
+    /// When the stream does its I/O, and when it is measured.
     schedule: Schedule,
+    part_ns: (u64, Option<u64>),
     begun_ns: u64,
     sequence: Sequence,
     arrivals: Option<Arrivals>,
     pause: Option<Pause>,
-    /// A plain closed loop: no rate, pauses, limit, flushes or verification.
+    /// A plain closed loop: no rate, pauses, limit, late start, flushes or verification.
     plain: bool,
     /// Whether the pause or the verifier needs to know of completions.
     tracked: bool,
@@ -78,12 +80,14 @@ impl Lane {
         let limited = job.limit_bytes.is_some();
         let more = stream.rate.is_some()
             || stream.pauses()
+            || stream.starts_ns > 0
             || stream.sync_every.is_some()
             || stream.verify;
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
             id,
             schedule,
+            part_ns: (stream.starts_ns, stream.ends_ns),
             begun_ns: 0,
             sequence: Sequence::new(job, id.stream, id.thread),
             arrivals: Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
@@ -114,10 +118,10 @@ impl Lane {
     /// The run begins.
     pub fn begin(&mut self, schedule: Schedule) {
         self.begun_ns = self.shared.clock.now_ns();
-        self.schedule = schedule;
+        self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.start_at(schedule.warmup_start_ns);
+            arrivals.start_at(self.schedule.warmup_start_ns);
         }
     }
 
@@ -188,6 +192,9 @@ impl Lane {
     }
 
     fn choose(&mut self, now_ns: u64, reserve: bool) -> Next {
+        if now_ns < self.schedule.warmup_start_ns {
+            return Next::Wait(self.schedule.warmup_start_ns);
+        }
         if let Some(op) = self.deferred.take() {
             return self.admit(op);
         }

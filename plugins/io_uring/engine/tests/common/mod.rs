@@ -44,7 +44,7 @@ pub fn stream(bytes: u64, fields: &Value) -> Value {
         "read_sizes": [{"size_bytes": 4096, "percent": 100.0}],
         "write_sizes": [{"size_bytes": 4096, "percent": 100.0}],
         "align_bytes": null, "qd": 1, "threads": 1, "rate": null,
-        "pause_ns": 0, "pause_every": 1,
+        "pause_ns": 0, "pause_every": 1, "starts_ns": 0, "ends_ns": null,
         "region": {"start_percent": 0.0, "end_percent": 100.0},
         "distribution": {"kind": "uniform"}, "data": {"kind": "random", "percent": 0.0},
         "sync_every": null, "verify": false, "permuted": false,

@@ -1,0 +1,113 @@
+"""Checks the parts of a run that its streams have: `starts after`, `ends after`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ioplan.language.check.scope import Scope
+from ioplan.language.check.stream_draft import overridden_by
+from ioplan.language.plan import RunTemplate, StreamTemplate, WorkloadTemplate
+from ioplan.language.quantity import Quantity, make
+from ioplan.language.syntax.source import Span
+
+STARTS, ENDS = "starts", "ends"
+
+
+def check_times(
+    run: RunTemplate, templates: Iterable[WorkloadTemplate], scope: Scope
+) -> None:
+    """Each stream has a part of the run, and they cover its beginning and its end."""
+    for template in templates:
+        streams = [overridden_by(stream, run.override) for stream in template.streams]
+        timed = [stream for stream in streams if is_timed(stream)]
+        if not timed:
+            continue
+        shortest = _shortest(run, scope)
+        if shortest is None:
+            scope.findings.error(
+                "a stream has a part of a run only where time ends the run",
+                _place(timed[0], run.span),
+                "for example: for 1min",
+            )
+            continue
+        for stream in timed:
+            _check_part(stream, shortest, run.span, scope)
+        _check_cover(streams, shortest, run.span, scope)
+
+
+def check_untimed(
+    streams: Iterable[StreamTemplate], where: Span, what: str, scope: Scope
+) -> None:
+    """`what` is no run in which streams have parts."""
+    for stream in streams:
+        if is_timed(stream):
+            place = _place(stream, where)
+            scope.findings.error(
+                f"{what}: its streams run all the time", place, "leave this out"
+            )
+            return
+
+
+def is_timed(stream: StreamTemplate) -> bool:
+    """Whether the stream runs for a part of the run only."""
+    return STARTS in stream.spans or ENDS in stream.spans
+
+
+def _place(stream: StreamTemplate, where: Span) -> Span:
+    return stream.spans.get(STARTS) or stream.spans.get(ENDS) or where
+
+
+def _shortest(run: RunTemplate, scope: Scope) -> Quantity | None:
+    """The least time that the run may have; None if it is not time that ends it."""
+    if run.run is None or run.rule:
+        return None
+    return min(scope.values_of(run.run), key=lambda one: one.value)
+
+
+def _check_part(
+    stream: StreamTemplate, run: Quantity, where: Span, scope: Scope
+) -> None:
+    """The stream begins before it ends, and both are within the run."""
+    starts_ns = stream.attributes.get("starts_ns", 0)
+    ends_ns = stream.attributes.get("ends_ns") or run.value
+    if starts_ns >= run.value:
+        scope.findings.error(
+            f"the run is over after {run.text}, before the stream starts",
+            stream.spans.get(STARTS, where),
+            "run longer, or start it earlier",
+        )
+    elif ends_ns > run.value:
+        scope.findings.error(
+            f"the run is over after {run.text}, before the stream ends",
+            stream.spans.get(ENDS, where),
+            "run longer, or leave this out: a stream ends with the run",
+        )
+    elif ends_ns <= starts_ns:
+        scope.findings.error(
+            f"the stream ends before it starts, after {_text(starts_ns)}",
+            stream.spans.get(ENDS, where),
+            "both are counted from the start of the run",
+        )
+
+
+def _text(time_ns: float) -> str:
+    return make("time", time_ns).text
+
+
+def _check_cover(
+    streams: list[StreamTemplate], run: Quantity, where: Span, scope: Scope
+) -> None:
+    """Some stream begins with the run, and some ends with it."""
+    if not any(stream.attributes.get("starts_ns", 0) == 0 for stream in streams):
+        scope.findings.error(
+            "no stream begins with the run",
+            streams[0].spans.get(STARTS, where),
+            "leave it out of one; for a rest before a run write: idle 2s",
+        )
+    ends_ns = [stream.attributes.get("ends_ns") or run.value for stream in streams]
+    if max(ends_ns) < run.value:
+        scope.findings.error(
+            f"no stream goes on to the end of the run, after {run.text}",
+            streams[0].spans.get(ENDS, where),
+            f"run for {_text(max(ends_ns))}, or leave it out of one",
+        )
