@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.translate import outline_of as of_fio
+from ioplan.importer.fio_results.log_file import is_log
 from ioplan.importer.fiosynth import outline_of_suite
 from ioplan.importer.outline import PlanOutline
 from ioplan.importer.vdbench.runs import outline_of_parameters
@@ -15,7 +16,7 @@ from ioplan.language.syntax.source import Source, Span
 
 Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]
 
-RESULTS = "fio results"
+RESULTS, LOGS = "fio results", "fio logs"
 VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
 SECTION = re.compile(r"^\s*\[", re.MULTILINE)
 JOB_FILES = (".fio", ".job")
@@ -28,8 +29,10 @@ READERS: dict[str, Read] = {
 
 
 def kind_of(source: Source) -> str:
-    """`fio`, `vdbench`, `fiosynth` or RESULTS. Raises ImportFault."""
+    """`fio`, `vdbench`, `fiosynth`, RESULTS or LOGS. Raises ImportFault."""
     text = source.text
+    if is_log(source.name):
+        return LOGS
     if '"fio version"' in text or '"jobs"' in text:
         return RESULTS
     if text.lstrip().startswith("{"):

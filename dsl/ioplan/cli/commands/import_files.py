@@ -13,8 +13,9 @@ from ioplan.cli.inputs import pairs
 from ioplan.cli.stores import opened
 from ioplan.core.text import counted
 from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio_results.log_file import log_of
 from ioplan.importer.fio_results.sessions import import_results
-from ioplan.importer.kinds import READERS, RESULTS, kind_of
+from ioplan.importer.kinds import LOGS, READERS, RESULTS, kind_of
 from ioplan.importer.plan_import import ImportedPlan, import_plan
 from ioplan.importer.proof.prove import prove as prove_plan
 from ioplan.importer.writer import Library
@@ -43,7 +44,7 @@ def import_files(
     kind, paths = _named_kind(files)
     sources = [_source(path) for path in paths]
     kinds = [kind or _kind(source) for source in sources]
-    if RESULTS in kinds:
+    if {RESULTS, LOGS} & {*kinds}:
         return _results(sources, kinds, drive, tag, store)
     variables = {**os.environ, **pairs(settings)}
     if prove and {*kinds} != {"fio"}:
@@ -165,25 +166,36 @@ def _results(
     tag: str | None,
     path: Path | None,
 ) -> int:
-    """Each file of results as a session; one job file beside them is theirs."""
+    """Each file of results as a session; one job file beside them is theirs, and so
+    are the logs beside one of them."""
     found = [one for one, kind in zip(sources, kinds, strict=True) if kind == RESULTS]
-    jobs = [one for one in sources if one not in found]
+    logs = [one for one, kind in zip(sources, kinds, strict=True) if kind == LOGS]
+    jobs = [one for one in sources if one not in (*found, *logs)]
+    if logs and len(found) != 1:
+        raise UsageError("logs are of one result: name its JSON and its logs alone")
     if len(jobs) > 1:
         raise UsageError("beside results there may be one job file: the one that ran")
     codes = []
     with Store.open(path or default_path()) as store:
         for source in found:
-            codes.append(_session(source, jobs[0] if jobs else None, drive, tag, store))
+            job = jobs[0] if jobs else None
+            codes.append(_session(source, job, logs, drive, tag, store))
     return USAGE if set(codes) == {USAGE} else max(codes, default=HELD) and LOSSES
 
 
 def _session(
-    source: Source, job: Source | None, drive: str | None, tag: str | None, store: Store
+    source: Source,
+    job: Source | None,
+    logs: list[Source],
+    drive: str | None,
+    tag: str | None,
+    store: Store,
 ) -> int:
     """Store the results in a file, unless they are there already."""
     findings = Findings()
     try:
-        made = import_results(source, job, drive, tag, findings)
+        series = [log_of(one) for one in logs]
+        made = import_results(source, job, drive, tag, findings, series)
     except ImportFault as fault:
         _tell([fault.diagnostic])
         return USAGE

@@ -1,16 +1,74 @@
-"""Cumulative documents of one run (--status-interval) as its series."""
+"""The series of each run: of its logs, or of documents (--status-interval)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from ioplan.importer.fio_results.asked import groups_of
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio_results.asked import Group, groups_of
 from ioplan.importer.fio_results.figures import parts_of, run_ns_of, total_of
+from ioplan.importer.fio_results.log_file import LogFile
+from ioplan.importer.fio_results.log_series import series_of_logs
 from ioplan.importer.fio_results.model import JobReport, Report
 from ioplan.job import SECOND_NS
 from ioplan.measure.tally import CountsBuilder
+from ioplan.planner.steps import Run
 from ioplan.records.record import Interval
 from ioplan.workload import DIRECTIONS, Direction
+
+
+def series_by_run(
+    reports: list[Report],
+    runs: Sequence[tuple[Group, Run]],
+    logs: Sequence[LogFile],
+    findings: Findings,
+) -> list[tuple[Interval, ...]]:
+    """For each run, what its logs say, else the documents. Raises ImportFault."""
+    own = _logs_by_run([run for _, run in runs], logs)
+    return [
+        _of_logs(own[number], reports[-1], group, findings)
+        if own[number]
+        else series_of(reports, number)
+        for number, (group, _) in enumerate(runs)
+    ]
+
+
+def _logs_by_run(runs: Sequence[Run], logs: Sequence[LogFile]) -> list[list[LogFile]]:
+    """fio counts the threads of a job file from 1, and names each log by its thread."""
+    owners = [
+        number
+        for number, run in enumerate(runs)
+        for stream in run.workload.streams
+        for _ in range(stream.threads)
+    ]
+    found: list[list[LogFile]] = [[] for _ in runs]
+    for log in logs:
+        if log.thread is None and len(runs) > 1:
+            raise ImportFault(
+                f"the log does not tell which of {len(runs)} runs it is of",
+                log.span,
+                "log without per_job_logs=0, or one run alone",
+            )
+        if log.thread is not None and not 0 < log.thread <= len(owners):
+            raise ImportFault(
+                f"the log is of thread {log.thread}, and the result has {len(owners)}",
+                log.span,
+                "name the logs of the same run",
+            )
+        found[owners[(log.thread or 1) - 1]].append(log)
+    return found
+
+
+def _of_logs(
+    logs: list[LogFile], report: Report, group: Group, findings: Findings
+) -> tuple[Interval, ...]:
+    jobs = [job for threads in group for job in threads]
+    options = {**report.options, **jobs[0].options}
+    counts = _counts(group)
+    ios = {d: counts[d].ios for d in DIRECTIONS if counts[d].ios}
+    run_s = run_ns_of(jobs) / SECOND_NS
+    return series_of_logs(logs, options, ios, run_s, findings)
 
 
 def series_of(reports: list[Report], group: int) -> tuple[Interval, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -26,13 +26,14 @@ from ioplan.importer.fio_results.figures import (
     stream_result,
     total_of,
 )
+from ioplan.importer.fio_results.log_file import LogFile
 from ioplan.importer.fio_results.model import Report, report_of
-from ioplan.importer.fio_results.series import series_of
+from ioplan.importer.fio_results.series import series_by_run
 from ioplan.job import SECOND_NS, Cpu
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
-from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
+from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
 from ioplan.records.session import ALPHABET, Session, SessionStatus
 from ioplan.workload import DIRECTIONS
 
@@ -59,12 +60,15 @@ def import_results(
     drive: str | None,
     tag: str | None,
     findings: Findings,
+    logs: Sequence[LogFile] = (),
 ) -> ImportedSession:
-    """The results in a file. Raises ImportFault."""
+    """The results in a file, with the logs of its threads. Raises ImportFault."""
     found = [report_of(one, source) for one in documents(source, findings)]
     asked = asked_of(found[-1], source, job_file)
     findings.found += [one for one in asked.made.found if one.severity != "note"]
-    maker = _Maker(source, found, asked, drive, tag, told_all=job_file is not None)
+    series = series_by_run(found, asked.runs, logs, findings)
+    read = (source, *(log.source for log in logs))
+    maker = _Maker(read, found, asked, series, drive, tag, job_file is not None)
     return ImportedSession(maker.session, tuple(maker.records()))
 
 
@@ -73,15 +77,19 @@ class _Maker:
 
     def __init__(
         self,
-        source: Source,
+        read: Sequence[Source],
         reports: list[Report],
         asked: AskedRuns,
+        series: list[tuple[Interval, ...]],
         drive: str | None,
         tag: str | None,
         told_all: bool,
     ) -> None:
+        source, *logs = read
         self.source, self.reports, self.asked = source, reports, asked
+        digest = _suffix(source.text, drive, tag, *(log.text for log in logs))
         self.report, self.drive, self.told_all = reports[-1], drive, told_all
+        self.series = series
         self.ended = datetime.fromtimestamp(self.report.timestamp_s, UTC)
         status: SessionStatus = (
             "failed" if any(job.error for job in self.report.jobs) else "ok"
@@ -91,7 +99,7 @@ class _Maker:
         self.plan, self.file = plan, Path(source.name).name
         self.target = drive or self._file_name() or "unknown"
         self.session = Session(
-            id=f"{self.ended:%Y%m%d-%H%M%S}-{_suffix(source.text, drive, tag)}",
+            id=f"{self.ended:%Y%m%d-%H%M%S}-{digest}",
             plan=plan.title,
             plan_file=self.file,
             plan_text=asked.made.text,
@@ -118,7 +126,7 @@ class _Maker:
                     for name, part in zip(names, parts, strict=True)
                     for one in histograms(name, part)
                 ),
-                series=series_of(self.reports, seq - 1),
+                series=self.series[seq - 1],
             )
             yield self._record(seq, group, run, parts), detail
 

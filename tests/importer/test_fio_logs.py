@@ -1,0 +1,185 @@
+"""fio's logs as the series of an imported run: their sums are those of the document."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from fio_jobs import NEEDS_FIO
+
+from ioplan.importer.findings import Findings, ImportFault
+from ioplan.importer.fio_results.log_file import LogFile, log_of
+from ioplan.importer.fio_results.log_series import series_of_logs
+from ioplan.importer.fio_results.sessions import ImportedSession, import_results
+from ioplan.language.syntax.source import Source
+from ioplan.records.record import Interval
+from ioplan.workload import Direction
+
+JOBS = """\
+[global]
+filename=x
+size=1m
+ioengine=null
+bs=4k
+time_based
+runtime=1200ms
+rate_iops=500
+[all]
+rw=randrw
+rwmixread=70
+bssplit=4k/50:8k/50
+ramp_time=200ms
+write_lat_log=all
+[means]
+stonewall
+rw=randread
+numjobs=2
+group_reporting
+write_lat_log=means
+write_bw_log=means
+write_iops_log=means
+log_avg_msec=250
+[histograms]
+stonewall
+rw=read
+write_hist_log=histograms
+log_hist_msec=500
+"""
+
+
+def log(name: str, text: str) -> LogFile:
+    return log_of(Source(name, text))
+
+
+def series(
+    *logs: LogFile,
+    ios: dict[Direction, int],
+    run_s: float = 2,
+    options: dict[str, object] | None = None,
+) -> tuple[tuple[Interval, ...], Findings]:
+    findings = Findings()
+    return series_of_logs(logs, options or {}, ios, run_s, findings), findings
+
+
+def test_every_io_of_several_threads() -> None:
+    one = log("a_clat.1.log", "1, 1000, 0, 4096, 0\n1000, 3000, 1, 8192, 0\n")
+    two = log("a_clat.2.log", "1001, 5000, 0, 4096\n1400, 9000, 2, 4096\n")
+    (first, last), found = series(one, two, ios={"read": 2, "write": 1}, run_s=1.5)
+    assert not found.found
+    assert (first.t_s, first.length_s, last.t_s, last.length_s) == (1, 1, 1.5, 0.5)
+    assert (first.ios, first.bytes) == (
+        {"read": 1, "write": 1},
+        {"read": 4096, "write": 8192},
+    )
+    assert (first.mean_ns, first.max_ns, first.p50_ns) == (2000, 3000, 1001.5)
+    assert last.ios == {"read": 1, "trim": 1}
+    assert last.max_ns == 5000  # of reads and writes
+
+
+def test_averages_are_weighted_by_the_threads_iops() -> None:
+    rows = "1000, {}, 0, 0, 0\n2000, {}, 0, 0, 0\n"
+    logs = [
+        log(f"a_{kind}.{thread}.log", rows.format(*values))
+        for kind, thread, values in (
+            *(("iops", 1, (100, 100)), ("iops", 2, (300, 0))),
+            *(("bw", 1, (400, 400)), ("bw", 2, (1200, 0))),
+            *(("clat", 1, (1000, 1000)), ("clat", 2, (5000, 7000))),
+        )
+    ]
+    found, told = series(*logs, ios={"read": 500}, options={"log_avg_msec": "1000"})
+    assert not told.found
+    assert [one.ios["read"] for one in found] == [400, 100]
+    assert [one.bytes["read"] for one in found] == [400 * 4096, 100 * 4096]
+    assert [one.mean_ns for one in found] == [4000, 1000]
+    assert all(one.p50_ns is None for one in found)
+
+
+def test_an_interval_that_a_thread_did_not_end_is_left_out() -> None:
+    whole = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000, 1500))
+    cut = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000))
+    logs = [
+        log(f"a_{kind}.{thread}.log", text)
+        for kind in ("iops", "bw")
+        for thread, text in ((1, whole), (2, cut))
+    ]
+    options: dict[str, object] = {"log_avg_msec": "500"}
+    found, told = series(*logs, ios={"read": 300}, run_s=1.5, options=options)
+    assert [(one.t_s, one.ios) for one in found] == [
+        (0.5, {"read": 100}),
+        (1.0, {"read": 100}),
+    ]
+    assert not told.found
+
+
+def test_averages_over_other_times_than_asked() -> None:
+    """fio's first row was of 408 ms, where 250 were asked."""
+    rows = "408, 500, 0, 0\n658, 1000, 0, 0\n908, 500, 0, 0\n"
+    logs = [log(f"a_{kind}.1.log", rows) for kind in ("iops", "bw")]
+    options: dict[str, object] = {"log_avg_msec": "250"}
+    found, told = series(*logs, ios={"read": 579}, run_s=0.908, options=options)
+    assert [one.ios["read"] for one in found] == [125, 171, 204, 79]
+    assert [one.t_s for one in found] == [0.25, 0.5, 0.75, 0.908] and not told.found
+
+
+def test_logs_of_another_run_are_reported() -> None:
+    one = log("a_lat.1.log", "1, 1000, 0, 4096\n1900, 2000, 0, 4096\n")
+    _, told = series(one, ios={"read": 900})
+    assert "the logs have 2 reads, and the result has 900" in told.found[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message", "line"),
+    [
+        ("a_lat.1.log", "1, 2, 0, 4096\n2, 3, 0\n", "no row of 4 numbers", "2, 3, 0"),
+        ("a_bw.1.log", "1, x, 0, 4096\n", "no row of 4 numbers", "1, x"),
+        ("a_clat_hist.1.log", "1, 0, 4096, 5\n", "no row of 1859 numbers", "1, 0"),
+        ("a_lat.1.log", "1763800000000, 2, 0, 4096\n", "since 1970", "1763800000000"),
+    ],
+)
+def test_what_is_no_log(name: str, text: str, message: str, line: str) -> None:
+    with pytest.raises(ImportFault, match=message) as caught:
+        log(name, text)
+    assert line in caught.value.diagnostic.render()
+
+
+def test_logs_that_say_too_little() -> None:
+    with pytest.raises(ImportFault, match="too little") as caught:
+        series(log("a_iops.1.log", "1000, 5, 0, 0\n"), ios={"read": 5})
+    assert "write_bw_log" in caught.value.diagnostic.render()
+
+
+def of_fio(folder: Path) -> ImportedSession:
+    """A result and all its logs, each in a read of its own."""
+    (folder / "j.fio").write_text(JOBS)
+    words = ["fio", "--output-format=json+", "--output=r.json", "j.fio"]
+    subprocess.run(words, cwd=folder, check=True)
+    logs = [Source(str(p), p.read_text()) for p in sorted(folder.glob("*.log"))]
+    source = Source("r.json", (folder / "r.json").read_text())
+    findings = Findings()
+    made = import_results(source, None, None, None, findings, [*map(log_of, logs)])
+    assert not [one for one in findings.found if "the logs have" in one.message]
+    return made
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
+    every, means, histograms = of_fio(tmp_path).records
+    record, detail = every
+    for direction, part in record.directions.items():
+        assert sum(one.ios.get(direction, 0) for one in detail.series) == part.ios
+        assert sum(one.bytes.get(direction, 0) for one in detail.series) == part.bytes
+    assert record.total.latency
+    total_ns = sum((one.mean_ns or 0) * sum(one.ios.values()) for one in detail.series)
+    mean_ns = total_ns / record.total.ios
+    assert mean_ns == pytest.approx(record.total.latency.mean_ns, rel=1e-3)
+    worst = max(one.max_ns for one in detail.series)
+    assert worst == record.total.latency.max_ns
+    for record, detail in (means, histograms):
+        covered = sum(one.length_s for one in detail.series)
+        logged = sum(one.ios["read"] for one in detail.series)
+        assert covered >= 1 and logged / covered == pytest.approx(
+            record.total.ios / record.run_s, rel=0.1
+        )
+    assert all(one.p99_ns for one in histograms[1].series)
