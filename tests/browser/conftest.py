@@ -9,6 +9,7 @@ import pytest
 from chromium import Browser, Report, browser, left_out
 from command import ioplan
 from failed_cells import add_failed_cells
+from many_drives import add_many_drives
 from run_data import session
 from sim_batches import rough
 
@@ -66,3 +67,15 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
     page = folder / "failed.html"
     assert ioplan("report", one.id, "--store", store, "-o", page).code == 0
     return Report(page, store, [one.id])
+
+
+@pytest.fixture(scope="session")
+def drives(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Thirty drives on one page."""
+    folder = tmp_path_factory.mktemp("drives")
+    store = folder / "results.db"
+    with Store.open(store) as opened:
+        ids = add_many_drives(opened, 30)
+    page = folder / "drives.html"
+    assert ioplan("report", *ids, "--store", store, "-o", page).code == 0
+    return Report(page, store, ids)

@@ -10,6 +10,8 @@ from ioplan.report.document import STATUS, Channels, Column, Frame, Value
 from ioplan.report.points import Dimensions
 
 MOST_COLORS = 20
+ANY_NUMBER = 1 << 30
+"""Of sessions: the page draws many as small panels, or as median and band."""
 MOST_DASHES = 4
 MOST_PANELS = 12
 FEW = 3
@@ -159,10 +161,11 @@ def _assigned(
     if not colored:
         channels.assign("panel", "session", MOST_PANELS)
         return channels.assigned
-    if "session" in sizes and wanted and sizes[wanted] > min(FEW, dashes):
+    shared = sizes.get("session", 0) <= MOST_PANELS
+    if "session" in sizes and shared and wanted and sizes[wanted] > min(FEW, dashes):
         channels.assign("color", wanted, MOST_COLORS)
         channels.assign("panel", "session", MOST_PANELS)
-    channels.assign("color", "session", MOST_COLORS)
+    channels.assign("color", "session", ANY_NUMBER)
     for channel, most in (("color", MOST_COLORS), ("dash", dashes)):
         if wanted not in channels.assigned.values():
             channels.assign(channel, wanted, most)

@@ -35,6 +35,8 @@ from ioplan.report.points import Dimensions
 
 MOST_POINTS = 3000
 """Of one curve; longer ones are drawn in coarser intervals."""
+MOST_IN_ALL = 60_000
+"""Of all curves of a chart, which share them."""
 WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 LEAST_FOR_SPREAD = 20
@@ -48,8 +50,12 @@ ELAPSED = Column("x", "time", "s")
 
 @dataclass
 class _Drawn:
-    """What a chart has been given so far; `coarse` intervals became one point."""
+    """What a chart has been given so far; `coarse` intervals became one point.
 
+    `most` is how many points a curve may have.
+    """
+
+    most: int = MOST_POINTS
     data: list[Datum] = field(default_factory=list)
     windows: list[Datum] = field(default_factory=list)
     coarse: int = 1
@@ -66,7 +72,8 @@ def over_time(request: Request) -> Iterator[Picture]:
 
 
 def _scatter(request: Request, lines: list[Timeline], metrics: list[Metric]) -> Picture:
-    x, drawn = WRITTEN if request.by == "bytes" else ELAPSED, _Drawn()
+    x = WRITTEN if request.by == "bytes" else ELAPSED
+    drawn = _Drawn(_most(len(lines) * len(metrics)))
     for line in lines:
         drawn.failures += len(line.failures)
         for metric in metrics:
@@ -95,7 +102,7 @@ def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
     """The measured intervals, where the line ends early, and its last fifth."""
     dimensions = {**line.point.dimensions, "metric": str(metric)}
     measured = _measured(line.instants, metric, x)
-    kept, step = _thinned(measured, metric)
+    kept, step = _thinned(measured, metric, drawn.most)
     drawn.coarse = max(drawn.coarse, step)
     drawn.data += [Datum(dimensions, values) for values in kept]
     drawn.data += _failures(line, dimensions, x, 1)
@@ -126,15 +133,20 @@ def _measured(
     return found
 
 
+def _most(curves: int) -> int:
+    """How many points each of so many curves may have."""
+    return min(MOST_POINTS, MOST_IN_ALL // max(1, curves))
+
+
 def _thinned(
-    values: list[tuple[float, float]], metric: Metric
+    values: list[tuple[float, float]], metric: Metric, most: int
 ) -> tuple[list[tuple[float, float]], int]:
     """Few enough points: several intervals become one, at its end.
 
     It has their mean, but of percentiles and extremes the outermost, as those do
     not average.
     """
-    step = -(-len(values) // MOST_POINTS)
+    step = -(-len(values) // most)
     if step <= 1:
         return values, 1
     merge = min if metric.name == "min" else max if _is_peak(metric) else fmean
@@ -210,12 +222,14 @@ def _spread(window: Datum, request: Request) -> str:
 
 def bands_over_time(request: Request) -> Iterator[Picture]:
     """Percentiles of each interval, one above the other."""
-    metrics, drawn = [Metric(name=name) for name in BANDS], _Drawn()
-    for line in timelines(request.points, request.reader):
+    metrics = [Metric(name=name) for name in BANDS]
+    lines = list(timelines(request.points, request.reader))
+    drawn = _Drawn(_most(len(lines)))
+    for line in lines:
         some = [one for one in line.instants if one.interval.p50_ns is not None]
         columns = []
         for metric in metrics:
-            kept, step = _thinned(_measured(some, metric, ELAPSED), metric)
+            kept, step = _thinned(_measured(some, metric, ELAPSED), metric, drawn.most)
             columns.append(kept)
             drawn.coarse = max(drawn.coarse, step)
         drawn.data += [

@@ -23,7 +23,7 @@ READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
     "temperature": lambda found: found.temperature_celsius,
 }
 """What the telemetry has of an interval."""
-MOST_CELLS = 60
+MOST_CELLS = 120
 SHORT = 0.25
 """A last interval of less than this share of the usual one says little."""
 

@@ -12,8 +12,8 @@ from typing import Any
 from ioplan.report.document import FAILED, Picture
 from ioplan.report.html.overlays import (
     OVER,
+    POINTS,
     TIP,
-    UNDER,
     Spec,
     bands,
     last_part,
@@ -27,7 +27,15 @@ FEW = 400
 FEW_OVER_TIME = 100
 """The same where one point follows the other closely."""
 MOST_LABELS = 48
-MOST_SHAPES = 8
+SHAPES = (
+    *("circle", "square", "triangle-up", "cross", "diamond"),
+    *("triangle-down", "triangle-right", "triangle-left"),
+)
+"""As many as there are colours."""
+OF_AREAS = ("histogram", "heatmap", "bands")
+"""The page adds no rows to those of these."""
+LIT = "lit === '' || datum.series === lit"
+FAINT = 0.12
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
@@ -40,27 +48,41 @@ NOT_OK: Spec = {"filter": "datum.status && datum.status !== 'ok'"}
 def layers(picture: Picture) -> list[Spec]:
     """The marks of a picture, of what failed, and the ring that the keyboard moves."""
     marks = MARKS[picture.kind](picture)
-    if picture.frame.marks_failures:
-        marks = [*map(_without_failed, marks), _failed(picture)]
     if picture.kind != "heatmap":
-        marks.append(_cursor(picture))
-    return [_without_overlay(mark) for mark in marks] if picture.overlay else marks
+        marks.append(cursor(picture))
+    if picture.channels.color:
+        marks = [_lit(mark) for mark in marks]
+    if picture.kind not in OF_AREAS or picture.overlay:
+        marks = [_of_points(mark) for mark in marks]
+    if picture.frame.marks_failures:
+        marks = [*map(_without_failed, marks), failed(picture)]
+    return marks
 
 
 def _filtered(mark: Spec, condition: Spec) -> Spec:
     return {**mark, "transform": [condition, *mark.get("transform", [])]}
 
 
-def _without_overlay(mark: Spec) -> Spec:
-    return mark if OVER in mark.get("transform", []) else _filtered(mark, UNDER)
+def _lit(mark: Spec) -> Spec:
+    """Others fade while one series is looked at."""
+    if mark["mark"]["type"] == "text" or "color" in mark.get("encoding", {}):
+        return mark
+    full = mark["mark"].get("opacity", 1)
+    condition = {"condition": {"test": LIT, "value": full}, "value": full * FAINT}
+    return {**mark, "encoding": {**mark.get("encoding", {}), "opacity": condition}}
+
+
+def _of_points(mark: Spec) -> Spec:
+    return mark if OVER in mark.get("transform", []) else _filtered(mark, POINTS)
 
 
 def _without_failed(mark: Spec) -> Spec:
     """A line keeps the rows that have no value: it is broken there."""
-    return mark if mark["mark"]["type"] == "line" else _filtered(mark, OK)
+    is_kept = mark["mark"]["type"] == "line" or OVER in mark.get("transform", [])
+    return mark if is_kept else _filtered(mark, OK)
 
 
-def _failed(picture: Picture) -> Spec:
+def failed(picture: Picture) -> Spec:
     """A mark in its cell of a heatmap; else on the axis, where no value is read."""
     down = {} if picture.kind == "heatmap" else {"y": {"value": "height"}}
     baseline = "middle" if picture.kind == "heatmap" else "bottom"
@@ -77,7 +99,7 @@ def _failed(picture: Picture) -> Spec:
     }
 
 
-def _cursor(picture: Picture) -> Spec:
+def cursor(picture: Picture) -> Spec:
     return {
         "transform": [{"filter": "datum.i === cursor"}],
         "mark": {"type": "point", "size": 160, "strokeWidth": 2.5, "filled": False},
@@ -85,7 +107,7 @@ def _cursor(picture: Picture) -> Spec:
     }
 
 
-def _dash(picture: Picture) -> Spec:
+def dash(picture: Picture) -> Spec:
     key = picture.channels.dash
     if not key:
         return {}
@@ -104,13 +126,17 @@ def _dash(picture: Picture) -> Spec:
 def _shape(picture: Picture) -> Spec:
     """Colour alone must not carry the meaning."""
     key = picture.channels.color
-    if not key or len(picture.frame.column(key).order) > MOST_SHAPES:
+    if not key:
         return {}
     column = picture.frame.column(key)
-    domain = {"domain": list(column.order)}
-    legend = {"title": column.title}
+    scale: Spec = {"domain": list(column.order)}
+    if len(column.order) > len(SHAPES):  # where colours begin again, the next shape
+        rounds = (number // len(SHAPES) for number in range(len(column.order)))
+        scale["range"] = [SHAPES[round % len(SHAPES)] for round in rounds]
+    named = key == picture.channels.panel
+    legend = None if named else {"title": column.title}
     return {
-        "shape": {"field": key, "type": "nominal", "scale": domain, "legend": legend}
+        "shape": {"field": key, "type": "nominal", "scale": scale, "legend": legend}
     }
 
 
@@ -127,25 +153,25 @@ def _shown(picture: Picture) -> float:
     return len(picture.frame.rows) / max(1, parts)
 
 
-def _dots(size: int, opacity: float) -> Spec:
+def dots(size: int, opacity: float) -> Spec:
     mark = {"type": "circle", "size": size, "opacity": opacity}
     return {"mark": mark, "encoding": {"tooltip": TIP}}
 
 
-def _hits(size: int = 380) -> Spec:
+def hits(size: int = 380) -> Spec:
     """Points too faint to see and large enough to hit."""
-    return _dots(size, 0.001)
+    return dots(size, 0.001)
 
 
-def _line(picture: Picture, **more: Any) -> Spec:
+def line(picture: Picture, **more: Any) -> Spec:
     mark = {"type": "line", "strokeWidth": 2, "clip": True, **more}
-    return {"mark": mark, "encoding": _dash(picture)}
+    return {"mark": mark, "encoding": dash(picture)}
 
 
 def _lines(picture: Picture) -> list[Spec]:
     if not _few(picture):
         return [
-            _line(picture),
+            line(picture),
             {
                 "mark": {"type": "circle", "size": 14, "opacity": 0.6},
                 "encoding": {"tooltip": TIP},
@@ -155,19 +181,19 @@ def _lines(picture: Picture) -> list[Spec]:
         "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
         "encoding": _shape(picture),
     }
-    return [_line(picture), points, _hits()]
+    return [line(picture), points, hits()]
 
 
 def _hockey(picture: Picture) -> list[Spec]:
     """Linked in the order of the swept axis, which is not that of the IOPS."""
     order = {"field": "number", "type": "quantitative"}
-    line = _line(picture)
-    line["encoding"] = {**line["encoding"], "order": order}
+    linked = line(picture)
+    linked["encoding"] = {**linked["encoding"], "order": order}
     labels = []
     if _shown(picture) <= MOST_LABELS:
         mark = {"type": "text", "dy": -11, "fontSize": 10}
         labels = [{"mark": mark, "encoding": {"text": {"field": "label"}}}]
-    return [line, *_lines(picture)[1:], *labels]
+    return [linked, *_lines(picture)[1:], *labels]
 
 
 def _offset(picture: Picture) -> Spec:
@@ -214,7 +240,7 @@ def _heatmap(picture: Picture) -> list[Spec]:
 
 def _scatter(picture: Picture) -> list[Spec]:
     """Points, and over them mean and spread of the last part."""
-    points = _dots(26, 0.8) if _few(picture) else _dots(9, 0.45)
+    points = dots(26, 0.8) if _few(picture) else dots(9, 0.45)
     return [points, *last_part(picture)]
 
 
@@ -225,8 +251,8 @@ def _time_lines(picture: Picture) -> list[Spec]:
 def _curves(picture: Picture) -> list[Spec]:
     """Distributions: smooth lines, every point of which can be pointed at."""
     return [
-        _line(picture),
-        _hits() | {"mark": {"type": "circle", "size": 120, "opacity": 0.001}},
+        line(picture),
+        hits() | {"mark": {"type": "circle", "size": 120, "opacity": 0.001}},
     ]
 
 
@@ -237,7 +263,7 @@ def _histogram(picture: Picture) -> list[Spec]:
         "opacity": 0.3,
         "line": {"strokeWidth": 1.5},
     }
-    return [{"mark": area, "encoding": {"y": PLAIN}}, _hits()]
+    return [{"mark": area, "encoding": {"y": PLAIN}}, hits()]
 
 
 def _convergence(picture: Picture) -> list[Spec]:
@@ -248,7 +274,7 @@ def _convergence(picture: Picture) -> list[Spec]:
         one | {"encoding": {**one["encoding"], **line_color("measured")}}
         for one in _lines(picture)[:2]
     ]
-    return [*steady_window(picture), *measured, _hits()]
+    return [*steady_window(picture), *measured, hits()]
 
 
 def _probes(picture: Picture) -> list[Spec]:

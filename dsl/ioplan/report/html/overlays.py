@@ -8,9 +8,17 @@ from ioplan.report.document import Picture
 
 Spec = dict[str, Any]
 
-OVER: Spec = {"filter": "datum.over === 1"}
-UNDER: Spec = {"filter": "datum.over !== 1"}
-"""The overlay's rows stand among the others, so that panels split them too."""
+
+def role(name: str) -> Spec:
+    """Rows that the page adds to the points, for one layer.
+
+    They stand among the others, so that panels split them too.
+    """
+    return {"filter": f"datum.role === '{name}'"}
+
+
+OVER: Spec = role("over")
+POINTS: Spec = {"filter": "!datum.role"}
 SOLID: Spec = {"title": None, "symbolOpacity": 1}
 TIP: Spec = {"field": "i", "type": "quantitative", "format": "d"}
 """A tooltip is the number of its row; the page finds the rest."""

@@ -15,16 +15,16 @@ from markupsafe import Markup
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.report.document import Document, Picture, Section
+from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, picture_json, runs_json
-from ioplan.report.html.spec import spec
 from ioplan.report.judgements import outcomes_of, outcomes_text
 from ioplan.report.many_sessions import many_sessions
 from ioplan.report.source import workload
 from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = (
-    *("units", "rows", "theme", "draw", "hints", "publish", "save"),
-    *("tables", "page"),
+    *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),
+    *("publish", "save", "tables", "tools", "page"),
 )
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
 PIVOTED = ("heatmap", "table")
@@ -39,9 +39,13 @@ class Chart:
 
     id: str
     picture: Picture
-    drawn: bool
     json: Markup
     wide: bool
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is more than a table."""
+        return self.picture.kind != "table"
 
     @property
     def pivoted(self) -> bool:
@@ -111,15 +115,15 @@ def _charts(section: Section) -> list[Chart]:
     charts = []
     wide = _widths([_needs_width(picture) for picture in section.pictures])
     for number, picture in enumerate(section.pictures):
-        made = spec(picture)
-        json = Markup(picture_json(picture, made))
         id = f"{section.id}-chart-{number + 1}"
-        charts.append(Chart(id, picture, made is not None, json, wide[number]))
+        json = Markup(picture_json(picture))
+        charts.append(Chart(id, picture, json, wide[number]))
     return charts
 
 
 def _needs_width(picture: Picture) -> bool:
-    return picture.kind in WIDE or bool(picture.channels.panel)
+    wide = picture.kind in WIDE or bool(picture.channels.panel)
+    return wide or has_many_series(picture)
 
 
 def _widths(wide: list[bool]) -> list[bool]:

@@ -10,21 +10,20 @@ from dataclasses import asdict
 from typing import Any
 
 from ioplan.report.document import Column, Document, Frame, Picture, Value
-from ioplan.report.html.axes import Spec
+from ioplan.report.html.modes import modes
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """What could end a script element, or begin a comment in it."""
 
 
-def picture_json(picture: Picture, spec: Spec | None) -> str:
-    """One chart with its rows."""
+def picture_json(picture: Picture) -> str:
+    """One chart with its rows, and the ways to draw them."""
     found: dict[str, Any] = {
         "kind": picture.kind,
         "title": picture.title,
         "line": picture.line,
-        "channels": asdict(picture.channels),
         "axes": {"x": picture.x, "y": picture.y},
-        "spec": spec,
+        "modes": modes(picture),
         "rows": _frame(picture.frame),
         "overlay": _frame(picture.overlay) if picture.overlay else None,
     }

@@ -11,6 +11,7 @@ from typing import Any
 from ioplan.report.charts.axis import axis_title, numbers
 from ioplan.report.document import Picture
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
+from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers
 
 HEIGHT = 320
@@ -27,8 +28,8 @@ PLAIN = ("", axis_title("session"), axis_title("metric"))
 """Names of these need no heading."""
 
 
-def spec(picture: Picture) -> Spec | None:
-    """The specification; None for a table, which is not drawn."""
+def spec(picture: Picture, marks: list[Spec] | None = None) -> Spec | None:
+    """The specification, with the marks of its kind or others; None for a table."""
     if picture.kind == "table" or not picture.frame.rows:
         return None
     choices = _choices(picture)
@@ -36,7 +37,7 @@ def spec(picture: Picture) -> Spec | None:
     view: Spec = {
         "height": _height(picture),
         "encoding": {**shared, **_color(picture)},
-        "layer": layers(picture),
+        "layer": marks or [*layers(picture), *ends(picture)],
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -86,13 +87,14 @@ def _color(picture: Picture) -> dict[str, Any]:
     if not key:
         return {}
     column = picture.frame.column(key)
+    named = key == picture.channels.panel  # each panel tells its name
     ordered = len(column.order) > FEW_ORDERED and numbers(column.order) is not None
     return {
         "color": {
             "field": key,
             "type": "ordinal" if ordered else "nominal",
             "scale": {"domain": list(column.order)},
-            "legend": {"title": column.title, **_symbol(picture)},
+            "legend": None if named else {"title": column.title, **_symbol(picture)},
         }
     }
 
@@ -121,8 +123,13 @@ def _panels(picture: Picture, view: Spec) -> Spec:
 
 
 def _parameters(picture: Picture) -> list[Spec]:
-    """The point that the keyboard has reached, and the names of the panels."""
-    found: list[Spec] = [{"name": "cursor", "value": -1}]
+    """The point that the keyboard has reached, the series that is looked at, how far
+    names at ends are moved, and the names of the panels."""
+    found: list[Spec] = [
+        {"name": "cursor", "value": -1},
+        {"name": "lit", "value": ""},
+        {"name": "shifts", "value": {}},
+    ]
     if picture.channels.panel:
         names = list(picture.frame.column(picture.channels.panel).order)
         found.append({"name": "panels", "value": names})

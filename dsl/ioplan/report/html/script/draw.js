@@ -2,6 +2,7 @@
 
 const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
 const LEAST_PANEL = 200;
+const LEAST_SMALL = 120; // of many, each with one series
 const LEAST_CELL = 44; // a heatmap's cell with its figure
 const AXIS = 76; // what the axis to the left takes
 const PANEL_GAP = 44; // between the outermost labels of two axes, too
@@ -31,8 +32,9 @@ const panelColumns = (panels, most) => {
 // The entries of each legend of a chart.
 const legends = (chart) => {
   const named = inner(chart.spec).layer.flatMap(({ encoding }) => encoding?.color?.datum ?? []);
-  const dimensions = ["color", "dash"].map((name) => texts(chart, chart.channels[name]));
-  return [[...new Set(named)], ...dimensions];
+  const { color, dash, panel } = chart.channels;
+  const colors = chart.mode === "spread" ? chart.named ?? [] : color === panel ? [] : texts(chart, color);
+  return [[...new Set(named)], colors, texts(chart, dash)];
 };
 
 // What an entry takes, roughly, in pixels.
@@ -57,12 +59,13 @@ const sized = (chart, spec, width) => {
   }
   const shown = new Set(shownRows(chart).map((row) => row[panel])).size || 1;
   const heat = chart.kind === "heatmap";
-  const least = heat ? LEAST_CELL * texts(chart, "x").length : LEAST_PANEL;
+  const small = chart.mode === "apart";
+  const least = heat ? LEAST_CELL * texts(chart, "x").length : small ? LEAST_SMALL : LEAST_PANEL;
   const legend = heat ? 90 : 0;
   const axes = (columns) => AXIS * (spec.resolve.scale ? columns : 1);
   const room = (columns) => (width - legend - axes(columns) - PANEL_GAP * (columns - 1)) / columns;
-  const most = Math.max(1, [1, 2, 3, 4].findLast((columns) => room(columns) >= least) ?? 1);
-  spec.columns = panelColumns(shown, most);
+  const most = Math.max(1, (small ? [1, 2, 3, 4, 5, 6] : [1, 2, 3, 4]).findLast((columns) => room(columns) >= least) ?? 1);
+  spec.columns = small ? Math.min(shown, most) : panelColumns(shown, most);
   spec.spec.width = Math.max(110, Math.floor(room(spec.columns)));
 };
 
@@ -96,6 +99,14 @@ const colored = (spec, name) => {
   }
 };
 
+// A legend without an entry has no size, and the picture none either.
+const unlisted = (chart, spec) => {
+  if (chart.mode !== "spread" || chart.named.length) return;
+  for (const { encoding } of inner(spec).layer) {
+    if (encoding?.color?.field === "series") encoding.color = { ...encoding.color, legend: null };
+  }
+};
+
 const specOf = (chart, width, name) => {
   const spec = structuredClone(chart.spec);
   switched(chart, spec);
@@ -104,7 +115,8 @@ const specOf = (chart, width, name) => {
   based(chart, spec);
   colored(spec, name);
   spec.params.push({ name: "ink", value: INK[name] });
-  spec.datasets = { rows: [...shownRows(chart), ...shownOverlay(chart)] };
+  spec.datasets = { rows: drawnRows(chart) };
+  unlisted(chart, spec);
   spec.spacing = PANEL_GAP;
   if (chart.channels.panel && !spec.resolve.scale) {
     spec.bounds = "flush"; // shared axes touch the panels, however far marks reach out
@@ -115,25 +127,42 @@ const specOf = (chart, width, name) => {
   return spec;
 };
 
-const viewOf = (spec, options) => {
-  const compiled = charts.compile(spec).spec;
-  return new charts.View(charts.parse(compiled, null, { ast: true }), {
+// Entries of legends can be pointed at, to look at one series.
+const answering = (compiled) => {
+  for (const legend of compiled.legends ?? []) {
+    const parts = ["symbols", "labels"].map((name) =>
+      [name, { ...legend.encode?.[name], interactive: true }]);
+    legend.encode = { ...legend.encode, ...Object.fromEntries(parts) };
+  }
+  return compiled;
+};
+
+const viewOf = (spec, options) =>
+  new charts.View(charts.parse(answering(charts.compile(spec).spec), null, { ast: true }), {
     expr: charts.expressionInterpreter,
     ...options,
   });
+
+// Names at ends are moved apart when it is known where they are.
+const settled = async (chart, view, rows) => {
+  await view.runAsync();
+  await view.signal("shifts", shifts(chart, view, rows)).runAsync();
+  return view;
 };
 
 const draw = (chart) => {
   chart.view?.finalize();
   chart.plot.replaceChildren();
-  const rows = shownRows(chart);
-  const width = Math.max(240, chart.plot.clientWidth);
-  chart.width = width;
-  chart.view = viewOf(specOf(chart, width, theme()), {
+  chart.width = Math.max(240, chart.plot.clientWidth);
+  const spec = specOf(chart, chart.width, theme());
+  const { rows } = spec.datasets;
+  chart.view = viewOf(spec, {
     renderer: rows.length > MOST_IN_SVG ? "canvas" : "svg",
     hover: true,
     tooltip: tip(chart),
   });
   chart.view.initialize(chart.plot).run();
+  chart.view.signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
+  listen(chart);
   chart.figure.dataset.drawn = rows.length;
 };

@@ -28,8 +28,31 @@ const showAt = (event, pairs) => {
 
 const tip = (chart) => (handler, event, item, value) => {
   const row = value == null || value === "" ? null : chart.rows[Number(value)];
+  look(chart, row?.series || chart.lit);
   if (row) showAt(event, hint(chart, row));
   else box.hidden = true;
+};
+
+// One series is looked at: the others fade.
+const look = (chart, name) => {
+  if (!chart.view || chart.view.signal("lit") === name) return;
+  chart.view.signal("lit", name).run();
+};
+
+// It stays so until it is chosen again.
+const keep = (chart, name) => {
+  chart.lit = chart.lit === name ? "" : name;
+  if (chart.mode === "spread") redraw(chart);
+  else { showTools(chart); look(chart, chart.lit); }
+};
+
+const listen = (chart) => {
+  const entry = (item) =>
+    /^legend-(symbol|label)$/.test(item?.mark?.role ?? "") ? String(item.datum.value) : "";
+  const series = (item) => texts(chart, seriesKey(chart)).find((text) => text === entry(item));
+  chart.view.addEventListener("mouseover", (_, item) => { if (series(item)) look(chart, series(item)); });
+  chart.view.addEventListener("mouseout", (_, item) => { if (series(item)) look(chart, chart.lit); });
+  chart.view.addEventListener("click", (_, item) => { if (series(item)) keep(chart, series(item)); });
 };
 
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };

@@ -6,71 +6,31 @@ const known = new Map(); // by the id of their data
 const chartOf = (figure) => {
   const id = `${figure.id}-data`;
   if (known.has(id)) return known.get(id);
-  const { rows, overlay, spec, ...rest } = read(id);
+  const { rows, overlay, ...rest } = read(id);
+  const color = rest.modes.together.channels.color;
   const chart = {
-    ...rest, spec, figure,
+    ...rest, figure,
     plot: figure.querySelector(".plot"),
     columns: rows.columns,
-    rows: numbered(unfold(rows), rows.columns, rest.channels.panel),
-    overlay: overlay && {
-      columns: overlay.columns,
-      rows: numbered(unfold(overlay), overlay.columns, rest.channels.panel),
-    },
-    state: {}, pick: {},
+    rows: unfold(rows).map((row) => ({ ...row, series: row[color] ?? "" })),
+    overlay: overlay && { columns: overlay.columns, rows: unfold(overlay) },
+    state: {}, picked: {}, pick: {}, chosen: "", lit: "",
   };
+  for (const [name, found] of Object.entries(rest.modes.together.spec?.usermeta.choices ?? {})) {
+    [chart.state[name]] = Object.keys(found);
+  }
   known.set(id, chart);
-  prepare(chart);
+  settleMode(chart);
+  chart.plot?.addEventListener("keydown", steer(chart));
   return chart;
 };
 
-const button = (text, label, action) => {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.textContent = text;
-  made.setAttribute("aria-label", label);
-  made.onclick = () => action(made);
-  return made;
-};
-
-const switchOf = (chart, channel, positions) => {
-  chart.state[channel] = positions[0];
-  if (positions.length < 2) return [];
-  const words = () => `${channel}: ${chart.state[channel]}`;
-  return [button(words(), `${channel} axis, ${words()}`, (made) => {
-    const next = (positions.indexOf(chart.state[channel]) + 1) % positions.length;
-    chart.state[channel] = positions[next];
-    made.textContent = words();
-    made.setAttribute("aria-label", `${channel} axis, ${words()}`);
-    redraw(chart);
-  })];
-};
-
-const pickerOf = (chart) => {
-  const key = chart.channels.pick;
-  if (!key) return [];
-  const select = document.createElement("select");
-  select.setAttribute("aria-label", "Which part to show");
-  select.append(...texts(chart, key).map((text) => new Option(text, text)));
-  chart.pick = { key, value: select.value };
-  select.onchange = () => { chart.pick.value = select.value; redraw(chart); };
-  return [select];
-};
-
-const prepare = (chart) => {
-  const tools = chart.figure.querySelector(".tools");
-  const choices = Object.entries(chart.spec?.usermeta.choices ?? {});
-  const gap = document.createElement("span");
-  gap.className = "gap";
-  tools.append(...pickerOf(chart));
-  tools.append(...choices.flatMap(([name, found]) => switchOf(chart, name, Object.keys(found))));
-  const kinds = chart.spec ? ["PNG", "SVG", "CSV"] : ["CSV"];
-  tools.append(gap, ...kinds.map((kind) =>
-    button(kind, `Download as ${kind}`, () => saveAs[kind](chart))));
-  chart.plot?.addEventListener("keydown", steer(chart));
-};
-
 const redraw = (chart) => {
+  settleMode(chart);
+  showTools(chart);
   if (chart.plot) draw(chart);
+  const note = chart.figure.querySelector(".made");
+  if (note) note.textContent = spreadNote(chart);
   chart.figure.querySelector(".pivot")?.replaceChildren(...pivots(chart));
   const details = chart.figure.querySelector("details[open]");
   if (details) fillTable(details);

@@ -92,7 +92,9 @@ const picture = async (chart) => {
   const room = PICTURE_WIDTH - 2 * MARGIN;
   const rest = (height) => height - HEAD - foot - 12;
   const drawnHeight = Math.floor((rest(PICTURE_HEIGHTS[0]) * DRAWN_WIDTH) / room);
-  const view = viewOf(pictureSpec(chart, drawnHeight), { renderer: "none" });
+  const spec = pictureSpec(chart, drawnHeight);
+  const view = viewOf(spec, { renderer: "none" });
+  await settled(chart, view, spec.datasets.rows);
   const text = await view.toSVG();
   view.finalize();
   const plot = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;

@@ -37,19 +37,11 @@ const placed = (chart) => (row) =>
 const FAILED = "✕";
 const failed = (row) => row.status !== undefined && row.status !== "ok";
 
-// Panels are drawn by their number in the order of their texts.
-const numbered = (rows, columns, panel) => {
-  if (!panel) return rows;
-  const { order } = columns.find((column) => column.key === panel);
-  const place = new Map(order.map((text, i) => [text, i]));
-  return rows.map((row) => ({ ...row, panel: place.get(row[panel]) }));
-};
-
 const shownRows = (chart) =>
   chart.rows.filter(wanted(chart.columns, chart.pick)).filter(placed(chart));
 
 const shownOverlay = (chart) =>
   chart.overlay ? chart.overlay.rows.filter(wanted(chart.overlay.columns, chart.pick))
-    .map((row) => ({ ...row, over: 1 })) : [];
+    .map((row) => ({ ...row, role: "over" })) : [];
 
 const texts = (chart, key) => chart.columns.find((column) => column.key === key)?.order ?? [];

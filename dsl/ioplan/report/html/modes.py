@@ -1,0 +1,64 @@
+"""Ways of drawing many series: together, one panel each, or as median and band.
+
+The page chooses by how many are shown: up to MOST_TOGETHER together, more apart, and
+very many sessions as their spread. Each way is a specification of the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from ioplan.report.charts.axis import axis_title
+from ioplan.report.document import Channels, Picture
+from ioplan.report.html.axes import Spec
+from ioplan.report.html.spec import spec
+from ioplan.report.html.spread import spread_layers, with_median
+
+MOST_TOGETHER = 8
+KINDS = ("lines", "scatter", "bars", "percentiles", "cumulative", "hockey", "histogram")
+SPREAD = ("lines", "scatter", "bars", "percentiles")
+"""Of these all series have points over the same x."""
+PANEL_HEIGHT = 110
+
+
+def modes(picture: Picture) -> dict[str, dict[str, Any]]:
+    """For each way its specification and its channels, the usual way first."""
+    found = {"together": _mode(picture, spec(picture))}
+    if not has_many_series(picture):
+        return found
+    channels = picture.channels
+    if not (channels.panel and channels.pick):
+        apart = _with(
+            picture, panel=channels.color, pick=channels.pick or channels.panel
+        )
+        found["apart"] = _mode(apart, _apart(apart))
+    is_of_sessions = picture.frame.column(channels.color).title == axis_title("session")
+    if is_of_sessions and picture.kind in SPREAD:
+        plain = _with(picture, color="")
+        found["spread"] = _mode(plain, spec(plain, spread_layers(picture)))
+    return found
+
+
+def has_many_series(picture: Picture) -> bool:
+    """Whether there are more than can be told apart in one plot."""
+    key = picture.channels.color
+    many = bool(key) and len(picture.frame.column(key).order) > MOST_TOGETHER
+    return many and picture.kind in KINDS
+
+
+def _with(picture: Picture, **channels: str) -> Picture:
+    changed: Channels = replace(picture.channels, **channels)
+    return replace(picture, channels=changed)
+
+
+def _mode(picture: Picture, made: Spec | None) -> dict[str, Any]:
+    return {"spec": made, "channels": asdict(picture.channels)}
+
+
+def _apart(picture: Picture) -> Spec | None:
+    """Small panels, each with the median of all behind it."""
+    made = spec(picture, with_median(picture))
+    if made:
+        made["spec"]["height"] = PANEL_HEIGHT
+    return made

@@ -1,0 +1,118 @@
+"""Thirty drives: their spread, panels of twenty, highlights, names at ends of lines."""
+
+from __future__ import annotations
+
+import itertools
+from statistics import median
+from typing import Any
+
+import pytest
+from chromium import Browser, Report, drawn, figure
+from many_drives import QDS, SLOW, iops
+
+pytestmark = pytest.mark.slow
+TITLE = "IOPS by queue depth"
+DRAWN = """
+const chart = chartOf(document.getElementById(arguments[0]));
+return { mode: chart.mode, rows: drawnRows(chart), named: chart.named ?? [],
+  note: chart.figure.querySelector(".made").textContent };
+"""
+CHOOSE = """
+const select = document.querySelector(`#${arguments[0]} [aria-label="${arguments[1]}"]`);
+select.value = arguments[2];
+select.dispatchEvent(new Event("change"));
+"""
+SHOW_ONLY = """
+document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) => {
+  input.checked = i < arguments[0];
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+});
+"""
+WAYS = "How to draw many series"
+
+
+def shown(chromium: Browser, id: str) -> Any:
+    return chromium.run(DRAWN, id)
+
+
+def test_many_drives_are_a_median_a_band_and_named_outliers(
+    chromium: Browser, drives: Report
+) -> None:
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    found = shown(chromium, id)
+    assert found["mode"] == "spread"
+    assert found["named"] == [f"Drive {SLOW:02}"]
+    assert "median of 30 sessions" in found["note"]
+    middles = {r["x"]: r["y"] for r in found["rows"] if r.get("role") == "spread"}
+    assert middles == {
+        int(qd): median(iops(number, qd) for number in range(30)) for qd in QDS
+    }
+    chromium.run(CHOOSE, id, "Which series to highlight", "Drive 20")
+    assert sorted(shown(chromium, id)["named"]) == [f"Drive {SLOW:02}", "Drive 20"]
+    ends = chromium.run(
+        "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
+        ".map((text) => text.textContent)",
+        id,
+    )
+    assert sorted(ends) == [f"Drive {SLOW:02}", "Drive 20"]
+    assert chromium.said() == []
+
+
+def test_fewer_take_a_panel_each_and_few_share_one(
+    chromium: Browser, drives: Report
+) -> None:
+    """As many as are shown decide, until the reader does."""
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    chromium.run(SHOW_ONLY, 12)
+    found = shown(chromium, id)
+    assert found["mode"] == "apart"
+    assert {row["panel"] for row in found["rows"]} == set(range(12))
+    backs = [row for row in found["rows"] if row.get("role") == "back"]
+    assert len(backs) == 12 * len(QDS)
+    script = "return document.documentElement.scrollWidth - innerWidth"
+    assert chromium.run(script) <= 0
+    chromium.run(SHOW_ONLY, 3)
+    assert shown(chromium, id)["mode"] == "together"
+    chromium.run(CHOOSE, id, WAYS, "apart")
+    assert shown(chromium, id)["mode"] == "apart"
+    assert chromium.said() == []
+
+
+def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
+    """By its name at the chart, or its entry in the legend."""
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    chromium.run(SHOW_ONLY, 3)
+    opacities = """return [...document.querySelectorAll(
+      `#${arguments[0]} .plot .mark-line path`)].map((p) => p.getAttribute("opacity") ?? "1")"""
+    assert chromium.run(opacities, id) == ["1", "1", "1"]
+    legend = f"#{id} .plot .role-legend-label text"
+    entries = chromium.driver.find_elements("css selector", legend)
+    chromium.run("arguments[0].scrollIntoView({block: 'center'})", entries[1])
+    entries[1].click()
+    assert [float(one) < 0.5 for one in chromium.run(opacities, id)] == [
+        True,
+        False,
+        True,
+    ]
+    assert chromium.run(
+        "return chartOf(document.getElementById(arguments[0])).lit", id
+    ) == ("Drive 01")
+
+
+def test_names_at_ends_do_not_cover_one_another(
+    chromium: Browser, drives: Report
+) -> None:
+    """Drives that are as fast as one another end at one point."""
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    chromium.run(SHOW_ONLY, 8)
+    tops = chromium.run(
+        "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
+        ".map((text) => text.getBoundingClientRect().top).sort((a, b) => a - b)",
+        id,
+    )
+    assert len(tops) == 8
+    assert all(after - before > 11 for before, after in itertools.pairwise(tops))
