@@ -1,0 +1,105 @@
+"""Results that fio itself wrote, from 3.1 to 3.42: golden/fio_results/VERSION[.plus].json.
+
+jobs.fio, beside them, ran on the engine null; `plus` is json+. Made with
+
+    fio --output-format=json+ --output=VERSION.plus.json jobs.fio
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import paths
+import pytest
+
+from ioplan.importer.findings import Findings
+from ioplan.importer.fio_results.sessions import (
+    SUMMARY_ONLY,
+    ImportedSession,
+    import_results,
+)
+from ioplan.language.syntax.source import Source
+from ioplan.workload import DIRECTIONS
+
+FOLDER = paths.GOLDEN / "fio_results"
+FILES = sorted(FOLDER.glob("3.*.json"))
+SIZES = {"mixed": 4096, "threads": 16384}
+IOS = {"mixed": 2048, "threads": 1024}
+BUCKET = 1 / 64
+"""The width of a bucket of fio, relative."""
+
+
+def imported(path: Path) -> ImportedSession:
+    jobs = FOLDER / "jobs.fio"
+    source = Source(str(path), path.read_text())
+    return import_results(
+        source, Source(str(jobs), jobs.read_text()), None, None, Findings()
+    )
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(FILES) == 12 and sum(".plus" in one.name for one in FILES) == 9
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_figures_are_those_of_the_document(path: Path) -> None:
+    document = json.loads(path.read_text())
+    made = imported(path)
+    assert len(made.records) == 2
+    for (record, _), job in zip(made.records, document["jobs"], strict=True):
+        assert record.backend.version == path.name.split(".json")[0].removesuffix(
+            ".plus"
+        )
+        assert record.asked.test == job["jobname"]
+        assert (
+            sum(part.ios for part in record.directions.values()) == IOS[job["jobname"]]
+        )
+        for direction, part in record.directions.items():
+            of = job[direction]
+            assert part.ios == of["total_ios"]
+            assert part.bytes == part.ios * SIZES[job["jobname"]]
+            assert part.latency
+            assert part.latency.mean_ns == pytest.approx(of["clat_ns"]["mean"], abs=1)
+            assert part.latency.max_ns == of["clat_ns"]["max"]
+            check_percentiles(part.latency.percentiles, of["clat_ns"]["percentile"])
+
+
+def check_percentiles(found: Any, told: dict[str, float]) -> None:
+    """Those that fio wrote; rebuilt of a histogram they may be half a bucket off."""
+    by_percent = {one.percent: one.latency_ns for one in found}
+    both = [
+        (by_percent[p], ns) for t, ns in told.items() if (p := float(t)) in by_percent
+    ]
+    assert len(both) >= 5
+    for ours, theirs in both:
+        assert ours == pytest.approx(theirs, rel=BUCKET, abs=1)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_histograms_are_kept_where_fio_gave_them(path: Path) -> None:
+    for record, detail in imported(path).records:
+        plus = ".plus" in path.name
+        assert (SUMMARY_ONLY in record.warnings) is not plus
+        kept = {one.direction: one for one in detail.histograms}
+        used = [d for d in DIRECTIONS if d in record.directions]
+        assert list(kept) == (used if plus else [])
+        for direction, one in kept.items():
+            assert sum(one.bins[1::2]) == record.directions[direction].ios
+
+
+def test_all_versions_ran_the_same() -> None:
+    """The job file decides on the run ids, so that versions can be compared."""
+    ids = {tuple(r.run_id for r, _ in imported(path).records) for path in FILES}
+    assert len(ids) == 1
+
+
+def test_a_run_that_failed() -> None:
+    path = FOLDER / "failed.json"
+    made = import_results(
+        Source(str(path), path.read_text()), None, None, None, Findings()
+    )
+    record, _ = made.records[0]
+    assert (made.session.status, record.status) == ("failed", "failed")
+    assert "error 28" in record.message
