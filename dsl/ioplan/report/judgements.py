@@ -12,6 +12,9 @@ from ioplan.planner.places import NOT_MEASURED, Place, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
 
+MOST_APART = 3
+"""So many cells, or runs, of the same failure each have a line of their own."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -65,7 +68,7 @@ def verdict_line(
     cell: Mapping[str, str], verdict: Verdict, limits: bool = False
 ) -> str:
     """One line on an expectation, with the cell it was judged on."""
-    place = " ".join(f"{axis}={value}" for axis, value in cell.items())
+    place = _cell_text(cell)
     actual = (
         measured([verdict])
         if limits
@@ -95,6 +98,7 @@ def verdict_lines(
 ) -> list[tuple[str, str]]:
     """Outcome and line; where it held and where it was not measured is one line.
 
+    Cells in which it did not hold share a line, too, where these are more than a few.
     With `limits`, each line has the figures and what they were held against.
     """
     by_line: dict[str, list[Judgement]] = {}
@@ -103,12 +107,64 @@ def verdict_lines(
     lines: list[tuple[str, str]] = []
     for expectation, judged in by_line.items():
         lines += _summed(expectation, judged, limits)
-        lines += [
-            (one.outcome, verdict_line(one.cell, one.verdict, limits))
-            for one in judged
-            if one.verdict and one.outcome != "held"
-        ]
+        for outcome in dict.fromkeys(one.outcome for one in judged if one.verdict):
+            if outcome != "held":
+                lines += _unmet(expectation, outcome, judged, limits)
     return lines
+
+
+def _unmet(
+    expectation: str, outcome: str, judged: Sequence[Judgement], limits: bool
+) -> list[tuple[str, str]]:
+    """A line for each cell, or one for all of them."""
+    found = [(one.cell, one.verdict) for one in judged if one.outcome == outcome]
+    known = [(cell, verdict) for cell, verdict in found if verdict]
+    if len(known) <= MOST_APART:
+        return [(outcome, verdict_line(*one, limits)) for one in known]
+    where = cells_text([cell for cell, _ in known], [one.cell for one in judged])
+    cell, worst = max(known, key=lambda one: _distance(one[1]))
+    whys = dict.fromkeys(verdict.why for _, verdict in known if verdict.why)
+    why = f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
+    figures = measured([verdict for _, verdict in known])
+    at = f", worst at {_cell_text(cell)}" if worst.actual is not None else ""
+    in_cells = f"in {len(known)} of {counted(len(judged), 'cell')}{where}"
+    return [(outcome, f"{outcome} {in_cells}: {expectation}: {figures}{at}{why}")]
+
+
+def _distance(verdict: Verdict) -> float:
+    """How far from its limit, by its share of that."""
+    if verdict.actual is None or verdict.limit is None:
+        return 0.0
+    return abs(verdict.actual - verdict.limit) / (abs(verdict.limit) or 1.0)
+
+
+def cells_text(
+    found: Sequence[Mapping[str, str]], every: Sequence[Mapping[str, str]]
+) -> str:
+    """` [qd=64, 128 read=0%]`: the values of axes that these cells are all those of.
+
+    Empty where they are all cells, or where no such values tell them from the others.
+    """
+    some, whole = _values(found), _values(every)
+    apart = {axis: values for axis, values in some.items() if values != whole[axis]}
+    matching = [c for c in every if all(c.get(a) in v for a, v in apart.items())]
+    if not apart or len(matching) != len(found):
+        return ""
+    told = (f"{axis}={', '.join(values)}" for axis, values in apart.items())
+    return f" [{' '.join(told)}]"
+
+
+def _values(cells: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
+    """The values of each axis, each once, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for axis, value in cell.items():
+            found.setdefault(axis, {})[value] = None
+    return found
+
+
+def _cell_text(cell: Mapping[str, str]) -> str:
+    return " ".join(f"{axis}={value}" for axis, value in cell.items())
 
 
 def _summed(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ioplan.records.record import RunRecord
+from ioplan.report.judgements import MOST_APART
 from ioplan.report.points import step_label
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -26,12 +28,17 @@ class Remark(NamedTuple):
 
 
 def remarks_of(records: Sequence[RunRecord]) -> list[Remark]:
-    """Each with its runs; those that differ in numbers only, at their worst."""
+    """Each with its runs; those that differ in numbers only, at their worst.
+
+    A few failures have a line each.
+    """
+    found = [(r, word, text) for r in records for word, text in _noteworthy(r)]
+    kinds = Counter((word, NUMBER.sub("0", text)) for _, word, text in found)
     alike: dict[tuple[str, str], Found] = {}
-    for record in records:
-        for word, text in _noteworthy(record):
-            kind = text if word == record.status else NUMBER.sub("0", text)
-            alike.setdefault((word, kind), []).append((record, text))
+    for record, word, text in found:
+        kind = (word, NUMBER.sub("0", text))
+        apart = word == record.status and kinds[kind] <= MOST_APART
+        alike.setdefault((word, text) if apart else kind, []).append((record, text))
     extra = distinguishing_columns([r for r in records if r.asked.kind == "run"])
     return [
         _remark(word, found, len(records), extra) for (word, _), found in alike.items()
@@ -48,7 +55,9 @@ def _noteworthy(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
-    worst, text = max(found, key=lambda one: _numbers(one[1]))
+    failed = word == found[0][0].status
+    # offsets and counts of errors say nothing of how bad a failure is
+    worst, text = found[0] if failed else max(found, key=lambda one: _numbers(one[1]))
     place = _place(worst, extra)
     if total == 1 or not place:
         return Remark(word, "", text)
@@ -57,7 +66,8 @@ def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
         return Remark(word, f" at {place}", text)
     where = f" in {runs} of {total} runs"
     differ = len({text for _, text in found}) > 1
-    return Remark(word, where + f", worst at {place}" * differ, text)
+    which = "first" if failed else "worst"
+    return Remark(word, where + f", {which} at {place}" * differ, text)
 
 
 def distinguishing_columns(runs: Sequence[RunRecord]) -> list[str]:
