@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from html import escape
+from itertools import chain
 from typing import Any
 
 import pytest
-from one_session import Row, Shown, columns_of, rows_of, shown_of, squeezed
+from one_session import HEADLINES, Row, Shown, columns_of, rows_of, shown_of, squeezed
 from sim_batches import rough
 from suite_rows import PLANS
 
 from ioplan.core.units import metric_text
 from ioplan.report.charts.axis import axis_title
 from ioplan.report.document import Section
+from ioplan.report.headlines.headline import Headline
 from ioplan.report.terminal.charts import GRIDS
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
 
@@ -79,6 +82,44 @@ def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
                     assert row[percent] == value
             compared += 1
     assert compared
+
+
+def test_the_headlines_are_those_of_the_export_everywhere(shown: Shown) -> None:
+    """Each is shown by terminal and page, and made anew of the rows of its cell."""
+    printed, compared = " ".join(shown.printed[HEADLINES].split()), 0
+    for section in shown.sections:
+        for one in chain.from_iterable(section.headlines.values()):
+            assert one.figure in printed
+            assert f"<b>{escape(one.figure)}</b>" in shown.html
+            rows = exported_cell(shown, section, one)
+            run_s = sum(float(row["run_s"]) for row in rows)
+            amount = {"iops": "ios", "bandwidth": "bytes"}.get(one.metric)
+            if amount and one.name.startswith(("highest", "lowest", *TITLES)):
+                assert one.value == pytest.approx(
+                    sum(int(r[amount]) for r in rows) / run_s
+                )
+                compared += 1
+            elif one.metric == "mean":
+                ios = sum(int(row["ios"]) for row in rows)
+                spent = sum(int(r["ios"]) * float(r["mean_ns"]) for r in rows)
+                assert one.value == pytest.approx(spent / ios)
+                compared += 1
+    assert compared
+
+
+def exported_cell(shown: Shown, section: Section, one: Headline) -> list[Row]:
+    """The totals of the runs that a headline is of."""
+    step = one.cell.get("step", "").split(maxsplit=1)[:1]
+    cell = {f"cell.{name}": text for name, text in one.cell.items() if name != "step"}
+    return [
+        row
+        for row in shown.export
+        if (row["test"], row["kind"], row["scope"]) == (section.title, "run", "total")
+        and row["current"] == "true"
+        and row["in_window"] != "false"
+        and cell.items() <= row.items()
+        and (not step or str(int(row["step"]) + 1) == step[0])
+    ]
 
 
 def scope_of(row: Row) -> tuple[str, str]:

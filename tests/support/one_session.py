@@ -21,14 +21,18 @@ DATA = re.compile(
     r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'
 )
 Row = dict[str, Any]
+HEADLINES = "headlines"
+"""The key of what is printed below the tests."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One session as the three tell of it; `page` has the data of the HTML file."""
+    """One session as the three tell of it; `page` has the data of the HTML
+    file, `html` is all of it."""
 
     printed: dict[str, str]
     page: dict[str, dict[str, Any]]
+    html: str
     export: list[Row]
     windows: dict[str, Row]
     sections: list[Section]
@@ -51,6 +55,7 @@ def shown_of(suite: str, store: Path) -> Shown:
     return Shown(
         printed=printed_by_test(ioplan("show", *place).out, sections),
         page=page_data(page),
+        html=page.read_text(),
         export=list(csv.DictReader(io.StringIO(flat, newline=""))),
         windows=whole["windows"],
         sections=sections,
@@ -64,6 +69,7 @@ def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
     assert max(map(len, lines)) <= 80
     found: dict[str, list[str]] = {}
     heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
+    heads["Headlines ".ljust(80, "─")] = HEADLINES
     for line in lines:
         if line in heads:
             found[heads[line]] = []

@@ -27,6 +27,9 @@ from ioplan.report.document import (
     Section,
 )
 from ioplan.report.header import pts_header, session_facts
+from ioplan.report.headlines.headline import Headline
+from ioplan.report.headlines.headlines import headlines
+from ioplan.report.headlines.league import overall
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
@@ -54,6 +57,7 @@ def document(
     judged = [one for p in parts for one in judgements(p.records, p.places)]
     missing = sum(len(part.missing) for part in parts)
     known = all(part.is_known for part in parts)
+    sections = tuple(_sections(parts, Reader(store)))
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
@@ -65,7 +69,10 @@ def document(
             missing if known else None,
         ),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
-        sections=tuple(_sections(parts, Reader(store))),
+        sections=sections,
+        league=overall(
+            {one.title: one.headlines for one in sections}, [p.label for p in parts]
+        ),
         absent=absent(everything),
         sources=tuple(source(p.label, p.session, p.records) for p in parts),
     )
@@ -106,6 +113,7 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
         title=title,
         plan_text=test.text if test else "",
         points=tuple(found),
+        headlines=_headlines(found, reader, test),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(*_not_measured(missing), *remarks(both)),
@@ -121,6 +129,16 @@ def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> 
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
     )
+
+
+def _headlines(
+    found: list[Point], reader: Reader, test: Test | None
+) -> dict[str, tuple[Headline, ...]]:
+    by_label: dict[str, list[Point]] = {}
+    for point in found:
+        by_label.setdefault(point.dimensions["session"], []).append(point)
+    made = {label: headlines(some, reader, test) for label, some in by_label.items()}
+    return {label: some for label, some in made.items() if some}
 
 
 def _test(title: str, parts: list[Reported]) -> Test | None:

@@ -5,10 +5,12 @@ Values stand in the base units of the records: ns, B/s, 1/s, percent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ioplan.report.headlines.headline import Headline
+from ioplan.report.headlines.league import League
 from ioplan.report.judgements import Judgement
 from ioplan.report.points import Point
 from ioplan.report.source import Source
@@ -125,7 +127,8 @@ class Section:
     """One test, over all sessions of the report.
 
     `figures_of` says which rounds the figures are of; it is empty without rounds.
-    `points` are what its tables and charts are of. `judged` tells of the `judgements`
+    `points` are what its tables and charts are of, `headlines` its figures in short, by
+    the labels of sessions that have any. `judged` tells of the `judgements`
     in fewer lines. `signs` explains the signs in the table of runs.
     """
 
@@ -133,6 +136,7 @@ class Section:
     title: str
     plan_text: str
     points: tuple[Point, ...]
+    headlines: Mapping[str, tuple[Headline, ...]]
     judgements: tuple[Judgement, ...]
     judged: tuple[Judged, ...]
     remarks: tuple[Judged, ...]
@@ -158,7 +162,8 @@ class Verdict:
 class Document:
     """A whole report. `sessions` has a row for each session, under its label.
 
-    `sources` has what its pictures name of each.
+    `sources` has what its pictures name of each. Several sessions have a `league` of
+    the first headline of each test.
     """
 
     title: str
@@ -166,5 +171,6 @@ class Document:
     verdict: Verdict
     sessions: tuple[Facts, ...]
     sections: tuple[Section, ...]
+    league: League | None
     absent: tuple[str, ...]
     sources: tuple[Source, ...] = ()

@@ -82,10 +82,10 @@ def _step_labels(
     names: dict[int, str] = {}
     for record in chain.from_iterable(runs.values()):
         asked = record.asked
-        said[asked.step].add(_does(asked.workload))
+        said[asked.step].add(does(asked.workload))
         names[asked.step] = asked.name
     for run in chain.from_iterable(missing.values()):
-        said[run.index].add(_does(run.workload))
+        said[run.index].add(does(run.workload))
         names[run.index] = run.template.name
     if len(said) < 2:
         return {}
@@ -96,8 +96,8 @@ def _step_labels(
     }
 
 
-def _does(workload: Workload) -> str:
-    """`random reads`, `sequential writes + random mix`."""
+def does(workload: Workload) -> str:
+    """What a workload is, stream by stream: `sequential writes + random mix`."""
     return " + ".join(_stream(stream) for stream in workload.streams)
 
 

@@ -133,7 +133,7 @@ def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
             written += interval.bytes.get("write", 0)
             t_s = start_s + interval.t_s
             line.instants.append(Instant(t_s, written, interval, readings))
-        if _is_cut_short([interval for interval, _ in series]):
+        if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
         end_s = start_s + run.run_s
         if run.status != "ok":
@@ -141,7 +141,7 @@ def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
     yield from lines
 
 
-def _is_cut_short(series: Sequence[Interval]) -> bool:
+def is_cut_short(series: Sequence[Interval]) -> bool:
     """Whether the end of the run has left too little of the last interval."""
     lengths_s = [interval.length_s for interval in series]
     return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)

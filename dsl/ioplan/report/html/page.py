@@ -15,6 +15,7 @@ from markupsafe import Markup
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.report.document import Document, Picture, Section
+from ioplan.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, picture_json, runs_json
 from ioplan.report.judgements import outcomes_of, outcomes_text
@@ -29,6 +30,8 @@ SCRIPTS = (
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
 PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
+PARTS = ("judged", "facts", "data", "figure", "glanced")
+"""The macros of `parts.html.j2` that the page uses."""
 OPEN = ("no baseline", NOT_MEASURED)
 """Of these the mark is that of what is undecided."""
 
@@ -77,8 +80,12 @@ def page(document: Document) -> str:
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
         workload=workload,
+        glance=glance,
+        section_glance=section_glance,
+        labels=[one.heading for one in document.sessions],
+        across=len(document.sessions) > MOST_BESIDE,
         table=lambda frame: Markup(runs_json(frame)),
-        **{n: getattr(parts, n) for n in ("judged", "facts", "data", "figure")},
+        **{n: getattr(parts, n) for n in PARTS},
     )
 
 

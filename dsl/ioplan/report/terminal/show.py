@@ -25,6 +25,7 @@ from ioplan.report.sentences import (
     steady_verdict,
 )
 from ioplan.report.terminal.charts import drawn
+from ioplan.report.terminal.headlines import headline_table
 from ioplan.report.terminal.sparkline import sparkline
 from ioplan.report.terminal.tables import MOST_CELLS, run_table, steady_table
 from ioplan.store.store import Store
@@ -58,13 +59,14 @@ def show_records(
     records: Sequence[RunRecord],
     plan: CheckedPlan | None = None,
 ) -> None:
-    """Print each test of one session with its table and its charts.
+    """Print each test of one session with its table and its charts, then the headlines.
 
     Without its plan the axes decide on the charts, and what has not run is not known.
     Raises StoreError.
     """
     current = current_records(records)
-    for number, section in enumerate(session_sections(store, session, current, plan)):
+    sections = list(session_sections(store, session, current, plan))
+    for number, section in enumerate(sections):
         part = [r for r in current if r.asked.test == section.title]
         if number:
             console.print()
@@ -72,6 +74,10 @@ def show_records(
         console.print(Group(*_test(_Test(section, part, store, console))))
         for picture in section.pictures:
             console.print(Group(*drawn(picture, console)))
+    if sections:
+        console.print()
+        console.rule(line("Headlines", style="bold"), align="left", characters="─")
+        console.print(headline_table(sections))
 
 
 def _test(test: _Test) -> Iterator[RenderableType]:

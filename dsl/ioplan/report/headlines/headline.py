@@ -1,0 +1,65 @@
+"""A headline: one figure that answers what a test asks, and where it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ioplan.core.units import digits, metric_text
+
+MOST = 4
+"""Headlines of one test."""
+CHOSEN = ("highest", "lowest")
+"""How names begin of what was chosen from several cells."""
+
+Place = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A figure of one cell, or of an interval in it.
+
+    `metric` is the plan's word for the figure, `value` is in `unit`, the base unit of
+    the records. `kind` is `random reads`, in a test of several kinds. `cell` has the
+    axes and the step that it is of, `where` what of them to
+    say. `among` are the cells that it was chosen from: figures of two sessions can be
+    compared where these are the same. `spread_percent` is that over time, `spread` what
+    it is: `±` a standard deviation, `range` the whole range.
+    """
+
+    name: str
+    metric: str
+    value: float
+    unit: str
+    kind: str
+    where: str
+    cell: Mapping[str, str]
+    among: frozenset[Place]
+    definition: str
+    spread_percent: float | None = None
+    spread: str = ""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Of rates; of latencies less is."""
+        return self.unit != "ns"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it has in common with that of another session.
+
+        The highest of a sweep may be elsewhere on each drive.
+        """
+        chosen = self.name.startswith(CHOSEN)
+        return self.name, self.kind, "" if chosen else self.where
+
+    @property
+    def figure(self) -> str:
+        """`451k ± 2.1 %`, `98.2 us`: three digits, with a unit unless it is IOPS."""
+        whole = not self.unit and self.value.is_integer()
+        text = f"{self.value:.0f}" if whole else metric_text(self.value, self.unit)
+        if self.spread_percent is None:
+            return text
+        sign = "± " if self.spread == "±" else f"({self.spread} "
+        end = "" if self.spread == "±" else ")"
+        return f"{text} {sign}{digits(self.spread_percent, 2)} %{end}"

@@ -1,0 +1,119 @@
+"""Sessions by their headlines: figure, ratio to a base, rank, geometric mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from ioplan.report.headlines.headline import Headline
+
+ByLabel = Mapping[str, Sequence[Headline]]
+"""The headlines of a test by the labels of sessions."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One headline of a test, of each session that has it."""
+
+    test: str
+    key: tuple[str, str, str]
+    of: Mapping[str, Headline]
+
+    @property
+    def name(self) -> str:
+        """`highest IOPS, random reads, QD 128`, without what differs."""
+        places = {one.where for one in self.of.values()}
+        place = places.pop() if len(places) == 1 else ""
+        return ", ".join(filter(None, (*self.key[:2], place)))
+
+    @property
+    def differs(self) -> bool:
+        """Whether sessions have it at different places."""
+        return len({one.where for one in self.of.values()}) > 1
+
+    def ratio(self, label: str, base: str) -> float | None:
+        """A session's figure to that of the base; None unless of the same cells."""
+        mine, theirs = self.of.get(label), self.of.get(base)
+        if not mine or not theirs or mine.among != theirs.among or not theirs.value:
+            return None
+        return mine.value / theirs.value
+
+    def gain(self, label: str, base: str) -> float | None:
+        """The same, such that more is better: of latencies the inverse."""
+        ratio = self.ratio(label, base)
+        if not ratio:
+            return None
+        return ratio if self.of[label].more_is_better else 1 / ratio
+
+    def rank(self, label: str, base: str) -> int | None:
+        """From 1; those with equal figures share theirs."""
+        gains = {one: self.gain(one, base) for one in self.of}
+        mine = gains.get(label)
+        if mine is None:
+            return None
+        return 1 + sum(gain > mine for gain in gains.values() if gain is not None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A session in the league; without a rank unless it has all figures of the base."""
+
+    label: str
+    geometric_mean: float | None
+    rank: int | None
+    measured: int
+
+
+@dataclass(frozen=True)
+class League:
+    """Sessions, the best first. Each contest counts the same."""
+
+    base: str
+    contests: tuple[Contest, ...]
+    standings: tuple[Standing, ...]
+
+
+def overall(tests: Mapping[str, ByLabel], labels: Sequence[str]) -> League | None:
+    """The league of the first headline of each test; None of a single session."""
+    found = [contests(test, by_label)[:1] for test, by_label in tests.items()]
+    return league([one for few in found for one in few], labels)
+
+
+def contests(test: str, by_label: ByLabel) -> list[Contest]:
+    """All headlines of a test, in the order of the first session that has them."""
+    found: dict[tuple[str, str, str], dict[str, Headline]] = {}
+    for label, headlines in by_label.items():
+        for one in headlines:
+            found.setdefault(one.key, {})[label] = one
+    return [Contest(test, key, of) for key, of in found.items()]
+
+
+def league(found: Sequence[Contest], labels: Sequence[str]) -> League | None:
+    """Sessions against the first of those that have most of the figures."""
+    if len(labels) < 2 or not found:
+        return None
+    base = max(labels, key=lambda label: sum(label in one.of for one in found))
+    shared = [one for one in found if base in one.of]
+    means = {label: _geometric_mean(shared, label, base) for label in labels}
+    standings = [_standing(label, means, found) for label in labels]
+    standings.sort(key=lambda one: one.rank or len(labels) + 1)
+    return League(base, tuple(found), tuple(standings))
+
+
+def _geometric_mean(found: Sequence[Contest], label: str, base: str) -> float | None:
+    """Of the gains in all contests; None where one of them is unknown."""
+    gains = [one.gain(label, base) for one in found]
+    known = [gain for gain in gains if gain is not None]
+    if len(known) < len(gains):
+        return None
+    return exp(sum(map(log, known)) / len(known))
+
+
+def _standing(
+    label: str, means: Mapping[str, float | None], found: Sequence[Contest]
+) -> Standing:
+    mean = means[label]
+    better = [m for m in means.values() if m is not None and mean and m > mean]
+    rank = None if mean is None else 1 + len(better)
+    return Standing(label, mean, rank, sum(label in one.of for one in found))

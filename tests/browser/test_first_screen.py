@@ -1,0 +1,76 @@
+"""What stands on the first screen of a report, in a window of 1280 x 900."""
+
+from __future__ import annotations
+
+import pytest
+from chromium import Browser, Report
+from command import ioplan
+
+pytestmark = pytest.mark.slow
+
+HEIGHT = 900
+SHOWN = """
+return [...document.querySelectorAll("#main > nav .glance tbody tr")].map((row) => ({
+  head: row.querySelector("th").innerText.split("\\n")[0],
+  figures: [...row.querySelectorAll("b")].map((b) => b.textContent).filter(Boolean),
+  bottom: row.getBoundingClientRect().bottom + scrollY,
+}));
+"""
+FAILS = """
+test "All of it" {
+  run    random 4KiB, qd 1 for 100ms
+  vary   qd in 1..64 doubling
+  vary   read in 100%, 70%, 30%, 0%
+  vary   size in 4KiB, 16KiB, 64KiB
+  expect iops >= 50_000_000 iops
+  expect p99 <= 1us
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """84 cells in which nothing that was expected held."""
+    folder = tmp_path_factory.mktemp("unmet")
+    plan, store, page = (folder / name for name in ("p.ioplan", "r.db", "r.html"))
+    plan.write_text(FAILS)
+    where = ("--store", store)
+    run = ("run", plan, "--backend", "sim", "--create", "64MiB", "-q", *where)
+    assert ioplan(*run).code == 1
+    assert ioplan("report", "last", "-o", page, *where).code == 0
+    return Report(page, store, ["last"])
+
+
+@pytest.mark.parametrize("which", ["single", "simulated", "failed", "unmet"])
+def test_each_test_has_a_figure_on_the_first_screen(
+    chromium: Browser, which: str, request: pytest.FixtureRequest
+) -> None:
+    report: Report = request.getfixturevalue(which)
+    chromium.open(report.page, 1280, HEIGHT)
+    rows = chromium.run(SHOWN)
+    tests = "return [...document.querySelectorAll('section.test h2')].map((h) => h.innerText.trim())"
+    titles = chromium.run(tests)
+    shown = [row for row in rows if row["bottom"] <= HEIGHT]
+    heads = [row["head"].strip("✗✓? ") for row in shown]
+    assert [head for head in heads if head != "Geometric mean"] == titles
+    assert all(row["figures"] for row in shown)
+
+
+def test_what_failed_is_told_in_a_few_lines(chromium: Browser, unmet: Report) -> None:
+    """168 expectations did not hold; the first chart is on the second screen."""
+    chromium.open(unmet.page, 1280, HEIGHT)
+    lines = "return document.querySelectorAll('section.test > .judged li').length"
+    assert chromium.run(lines) <= 6
+    top = "return document.querySelector('figure.chart').getBoundingClientRect().top"
+    assert chromium.run(top) < 2 * HEIGHT
+
+
+def test_a_league_names_the_base_and_ranks_each(
+    chromium: Browser, simulated: Report
+) -> None:
+    chromium.open(simulated.page, 1280, HEIGHT)
+    text = chromium.run("return document.querySelector('#main > nav').innerText")
+    assert "Geometric mean" in text
+    assert "base, rank" in text
+    assert text.count("rank ") == 2
+    assert "×" in text

@@ -1,0 +1,350 @@
+"""Headlines: which figures a test is told by, that they are the export's, and leagues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from run_data import measurement, record, session, workload
+
+from ioplan.export.columns import counted_of, run_rows, series_rows
+from ioplan.language.metric import parse_metric
+from ioplan.records.record import Asked, RunDetail, RunRecord, Steady
+from ioplan.report.headlines.headline import Headline
+from ioplan.report.headlines.headlines import headlines
+from ioplan.report.headlines.league import contests, league, overall
+from ioplan.report.headlines.wording import together
+from ioplan.report.points import points
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+from ioplan.workload import Rate, SizeShare
+
+Made = list[tuple[RunRecord, RunDetail]]
+SIZES = {"4KiB": 4096, "64KiB": 65536}
+
+
+def made_run(
+    seq: int, cell: Mapping[str, str], *, seconds: int = 6, ios: int = 200, **more: Any
+) -> tuple[RunRecord, RunDetail]:
+    """A run of a cell: queue depth, share of reads, block size, rate."""
+    load, job = workload()
+    shares = (SizeShare(size_bytes=SIZES[cell.get("size", "4KiB")], percent=100),)
+    changed = {
+        "qd": int(cell.get("qd", "4")),
+        "read_percent": float(cell.get("read", "100%").removesuffix("%")),
+        "rate": Rate(iops=float(cell["rate"])) if "rate" in cell else None,
+        "read_sizes": shares,
+        "write_sizes": shares,
+    }
+    stream = load.streams[0].model_copy(update=changed)
+    asked = Asked(
+        plan="demo",
+        plan_file="demo.ioplan",
+        test="demo",
+        cell=dict(cell),
+        kind="run",
+        step=0,
+        workload=load.model_copy(update={"streams": (stream,)}),
+        job=job,
+        round=more.pop("round", 0),
+    )
+    found = measurement(seq, seconds, ios)
+    fields: dict[str, Any] = {"made": found, "asked": asked, **more}
+    return _sized(record(seq, **fields), shares[0].size_bytes), found.detail
+
+
+def _sized(made: RunRecord, block_bytes: int) -> RunRecord:
+    """With as many bytes as its I/Os have."""
+    changed = {
+        direction: result.model_copy(update=_bytes(result.ios, block_bytes, made.run_s))
+        for direction, result in made.directions.items()
+    }
+    total = made.total.model_copy(
+        update=_bytes(made.total.ios, block_bytes, made.run_s)
+    )
+    return made.model_copy(update={"directions": changed, "total": total})
+
+
+def _bytes(ios: int, block_bytes: int, run_s: float) -> dict[str, float]:
+    amount = ios * block_bytes
+    return {"bytes": amount, "bandwidth_bytes_per_s": amount / run_s}
+
+
+def headlines_of(path: Path, made: Made) -> tuple[Headline, ...]:
+    with Store.open(path) as store:
+        store.begin(session())
+        for one in made:
+            store.add(*one)
+        found = points({"A": [record for record, _ in made]})
+        return headlines(found, Reader(store))
+
+
+def sweep(**axes: Sequence[str]) -> list[dict[str, str]]:
+    return [dict(zip(axes, cell, strict=True)) for cell in product(*axes.values())]
+
+
+def runs_of(cells: Sequence[Mapping[str, str]], **more: Any) -> Made:
+    """Each with more I/Os than the one before."""
+    return [
+        made_run(seq, cell, ios=150 + 20 * seq, **more)
+        for seq, cell in enumerate(cells, start=1)
+    ]
+
+
+def told(found: Sequence[Headline]) -> list[str]:
+    return [", ".join(filter(None, (h.name, h.kind, h.where))) for h in found]
+
+
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        (
+            {},
+            ["IOPS, QD 4", "worst second, QD 4", "p99, QD 4"],
+        ),
+        (
+            {"qd": ("1", "2", "8")},
+            ["highest IOPS, QD 8", "mean latency, QD 1", "p99, QD 1"],
+        ),
+        (
+            {"size": ("4KiB", "64KiB")},
+            [
+                "highest IOPS, size 64KiB",
+                "highest throughput, size 64KiB",
+                "lowest mean latency, size 4KiB",
+                "p99, size 4KiB",
+            ],
+        ),
+        (
+            {"qd": ("1", "8"), "read": ("50%", "100%", "0%")},
+            [
+                "highest IOPS, random reads, QD 8",
+                "highest IOPS, random writes, QD 8",
+                "mean latency, random reads, QD 1",
+                "mean latency, random writes, QD 1",
+            ],
+        ),
+        (
+            {"region": ("0%..50%", "50%..100%")},
+            [
+                "highest IOPS, region 50%..100%",
+                "lowest IOPS, region 0%..50%",
+                "p99, region 0%..50%",
+            ],
+        ),
+        (
+            {"qd": ("1",), "region": ("0%..50%", "50%..100%")},
+            ["lowest mean latency", "highest mean latency", "p99"],
+        ),
+        (
+            {"rate": ("100", "1000")},
+            ["mean latency, rate 1000", "p99, rate 1000", "p99, rate 100"],
+        ),
+    ],
+)
+def test_the_axes_decide(
+    tmp_path: Path, axes: dict[str, tuple[str, ...]], expected: list[str]
+) -> None:
+    found = told(headlines_of(tmp_path / "s.db", runs_of(sweep(**axes))))
+    assert len(found) == len(expected)
+    assert all(
+        one.startswith(start) for one, start in zip(found, expected, strict=True)
+    )
+
+
+def test_large_blocks_are_told_in_bytes(tmp_path: Path) -> None:
+    cells = sweep(qd=("1", "8"), size=("64KiB",))
+    first, *_ = headlines_of(tmp_path / "s.db", runs_of(cells))
+    assert (first.name, first.unit) == ("highest throughput", "B/s")
+
+
+def test_rounds_tell_the_steady_window_and_its_range(tmp_path: Path) -> None:
+    steady = Steady(
+        metric="iops",
+        unit="1/s",
+        values=(90.0, 100.0, 110.0),
+        mean=100.0,
+        range_percent=20.0,
+        slope_percent=3.0,
+        range_limit_percent=20.0,
+        slope_limit_percent=10.0,
+        window=3,
+        reached=True,
+        why="",
+    )
+    made = [made_run(n, {}, round=n, steady=steady) for n in (1, 2, 3)]
+    first, *_ = headlines_of(tmp_path / "s.db", made)
+    assert (first.name, first.figure) == ("steady IOPS", "100 (range 20 %)")
+
+
+def test_what_failed_or_has_too_few_has_no_headline(tmp_path: Path) -> None:
+    made = runs_of(sweep(qd=("1", "2", "8")))
+    made[2] = made_run(3, {"qd": "8"}, ios=900, status="failed")
+    found = headlines_of(tmp_path / "s.db", made)
+    assert found[0].where == "QD 2"
+    assert not any(one.name == "p99.99" for one in found)
+    gone = [made_run(1, {"qd": "1"}, status="failed")]
+    assert headlines_of(tmp_path / "t.db", gone) == ()
+
+
+def test_nothing_is_told_twice(tmp_path: Path) -> None:
+    """Figures of one place stand together."""
+    found = headlines_of(tmp_path / "s.db", runs_of(sweep(qd=("1", "2", "8"))))
+    lines = together(found)
+    assert [one.name for one in lines[1]] == ["mean latency", "p99"]
+
+
+AXES = st.fixed_dictionaries(
+    {},
+    optional={
+        "qd": st.sets(st.sampled_from(("1", "2", "4", "8")), min_size=1, max_size=3),
+        "read": st.sets(st.sampled_from(("100%", "70%", "0%")), min_size=1),
+        "size": st.sets(st.sampled_from(("4KiB", "64KiB")), min_size=1),
+        "rate": st.sets(st.sampled_from(("100", "1000")), min_size=1),
+    },
+)
+COLUMNS = {"iops": "iops", "bandwidth": "bandwidth_bytes_per_s", "mean": "mean_ns"}
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(axes=AXES, seed=st.integers(1, 50), failing=st.integers(0, 3))
+def test_each_headline_is_a_figure_of_the_export(
+    tmp_path_factory: pytest.TempPathFactory,
+    axes: dict[str, set[str]],
+    seed: int,
+    failing: int,
+) -> None:
+    cells = sweep(**{name: sorted(values) for name, values in axes.items()})
+    made = [
+        made_run(
+            n,
+            cell,
+            seconds=6,
+            ios=100 + (seed * n * 37) % 90,
+            status="failed" if failing == n else "ok",
+        )
+        for n, cell in enumerate(cells, start=1)
+    ]
+    found = headlines_of(tmp_path_factory.mktemp("p") / "s.db", made)
+    assert len(found) <= 4
+    assert bool(found) == any(record.status == "ok" for record, _ in made)
+    for one in found:
+        among = [
+            pair for pair in made if tuple(pair[0].asked.cell.items()) in one.among
+        ]
+        exported = _exported(one, among)
+        choose = min if one.name.startswith(("lowest", "worst")) else max
+        assert one.value == pytest.approx(choose(exported), rel=1e-12)
+        assert all(record.status == "ok" for record, _ in among)
+
+
+def _exported(one: Headline, made: Made) -> list[float]:
+    """The rows of the export that a headline is chosen from."""
+    counted = counted_of(record for record, _ in made)
+    if one.name.startswith("worst"):
+        amount = "ios" if one.metric == "iops" else "bytes"
+        return [
+            (row[f"read_{amount}"] + row[f"write_{amount}"]) / row["length_s"]
+            for record, detail in made
+            for row in series_rows(record, counted, detail.series)
+        ]
+    name = parse_metric(one.metric).name
+    column = COLUMNS.get(name, f"{name}_ns")
+    totals = (next(run_rows(record, counted)) for record, _ in made)
+    return [row[column] for row in totals]
+
+
+# ---- several sessions
+
+
+def headline(value: float, **more: Any) -> Headline:
+    fields: dict[str, Any] = {
+        "name": "highest IOPS",
+        "metric": "iops",
+        "value": value,
+        "unit": "1/s",
+        "kind": "",
+        "where": "QD 8",
+        "cell": {"qd": "8"},
+        "among": frozenset({(("qd", "1"),), (("qd", "8"),)}),
+        "definition": "",
+    }
+    return Headline(**fields | more)
+
+
+def latency(value: float) -> Headline:
+    return headline(value, name="mean latency", metric="mean", unit="ns")
+
+
+def test_a_league_has_ratios_ranks_and_a_geometric_mean() -> None:
+    tests = {
+        "rates": {"A": [headline(100.0)], "B": [headline(200.0, where="QD 1")]},
+        "latencies": {"A": [latency(10.0)], "B": [latency(20.0)]},
+    }
+    found = overall(tests, ["A", "B"])
+    assert found and found.base == "A"
+    rates, latencies = found.contests
+    assert rates.ratio("B", "A") == 2.0 and rates.rank("B", "A") == 1
+    assert latencies.ratio("B", "A") == 2.0 and latencies.rank("B", "A") == 2
+    assert [one.geometric_mean for one in found.standings] == pytest.approx([1.0, 1.0])
+    assert [one.rank for one in found.standings] == [1, 1]
+
+
+def test_other_cells_are_not_compared() -> None:
+    """The highest of a shorter sweep is no match for that of a longer one."""
+    short = headline(50.0, among=frozenset({(("qd", "1"),)}))
+    (one,) = contests("t", {"A": [headline(100.0)], "B": [short]})
+    assert one.ratio("B", "A") is None and one.rank("B", "A") is None
+    found = league([one], ["A", "B"])
+    assert found and found.standings[-1].rank is None
+
+
+def test_a_session_without_figures_is_neither_base_nor_ranked() -> None:
+    tests = {
+        "one": {"B": [headline(100.0)], "C": [headline(50.0)]},
+        "two": {"B": [headline(100.0)], "C": [headline(50.0)]},
+    }
+    found = overall(tests, ["A", "B", "C"])
+    assert found and found.base == "B"
+    assert [(one.label, one.rank) for one in found.standings] == [
+        ("B", 1),
+        ("C", 2),
+        ("A", None),
+    ]
+    assert found.standings[-1].measured == 0
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(1e-3, 1e9), min_size=3, max_size=3), min_size=1, max_size=6
+    )
+)
+def test_ranks_follow_the_geometric_means(figures: list[list[float]]) -> None:
+    """Whichever session is the base."""
+    labels = ["A", "B", "C"]
+    tests = {
+        f"t{n}": {label: [headline(v)] for label, v in zip(labels, row, strict=True)}
+        for n, row in enumerate(figures)
+    }
+    found = overall(tests, labels)
+    assert found
+    for one in found.standings:
+        at = labels.index(one.label)
+        expected = prod(row[at] / row[0] for row in figures) ** (1 / len(figures))
+        assert one.geometric_mean == pytest.approx(expected, rel=1e-6)
+    means = [one.geometric_mean or 0.0 for one in found.standings]
+    assert means == sorted(means, reverse=True)
+
+
+def test_one_session_has_no_league() -> None:
+    assert overall({"t": {"A": [headline(1.0)]}}, ["A"]) is None
