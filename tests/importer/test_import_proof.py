@@ -28,7 +28,7 @@ def _no_fio(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_no_fio")
-@pytest.mark.parametrize("name", ["matrix", "streams"])
+@pytest.mark.parametrize("name", ["matrix", "streams", "staggered"])
 def test_what_imports_whole_is_equal(name: str) -> None:
     found = proofs((GOLDEN / f"{name}.fio").read_text())
     assert found and all(one.holds for one in found), [*map(str, found)]

@@ -12,8 +12,9 @@ from fio_jobs import NEEDS_FIO
 
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.job_file import JobFileReader
-from ioplan.importer.fio.jobs import jobs_of
+from ioplan.importer.fio.jobs import FioJob, jobs_of
 from ioplan.importer.fio.numbers import NumberFault, bytes_of, time_us
+from ioplan.importer.fio.stream import counts_issues
 from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
 
@@ -109,6 +110,39 @@ def _fio(words: list[str], folder: Path) -> str:
         ["fio", *words], cwd=folder, capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("every", "alike"), [(16, True), (8, True), (1, True), (3, False)]
+)
+def test_by_completion_real_fio_has_the_groups_of_issued_ios(
+    every: int, alike: bool, tmp_path: Path
+) -> None:
+    """But for the first one, if no more than a group is outstanding."""
+    target = tmp_path / "t"
+    target.write_bytes(b"x" * (1 << 20))
+    rates = []
+    for counted in ("complete", "issue"):
+        text = (
+            f"[j]\nioengine=io_uring\nfilename={target}\nrw=randread\nbs=4k\niodepth=8\n"
+            f"thinktime=20ms\nthinktime_blocks={every}\nthinktime_blocks_type={counted}\n"
+            f"time_based\nruntime=500ms\n"
+        )
+        (tmp_path / "j.fio").write_text(text)
+        found = _fio(["--output-format=json", "j.fio"], tmp_path)
+        (job,) = json.loads(found[found.index("{") :])["jobs"]
+        assert counts_issues(only_job(text), 8, every) == (alike or counted == "issue")
+        rates.append(job["read"]["total_ios"] / every)
+    # so many groups, where a busy machine makes fewer of them
+    assert (rates[0] < rates[1] * 1.15 + 8 / every) == alike, rates
+
+
+def only_job(text: str) -> FioJob:
+    sections = JobFileReader({}, Findings()).read(Source("j.fio", text))
+    (job,) = jobs_of(sections, Findings())
+    return job
 
 
 def test_a_variable_is_given(tmp_path: Path) -> None:

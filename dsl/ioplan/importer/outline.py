@@ -25,11 +25,13 @@ class StreamOutline(Value):
 
 
 class Length(Value):
-    """How long a run goes on, as a plan says it: `for 60s`, `1 pass`."""
+    """How long a run goes on, as a plan says it: `for 60s`, `1 pass`; `more` is what
+    a delayed stream adds to it: ` + 2s`."""
 
     text: str = ""
     run_ns: int | None = None
     warmup_ns: int = 0
+    more: str = ""
 
 
 class TestOutline(Value):

@@ -131,7 +131,9 @@ def _with_params(plan: PlanOutline) -> PlanOutline:
     names: dict[str, str] = {}
     tests = []
     for test in plan.tests:
-        tests.append(replace(test, length=_named(test.length, names)))
+        length = _named(test.length, names)
+        streams = tuple(_ending(stream, names) for stream in test.streams)
+        tests.append(replace(test, length=length, streams=streams))
     return replace(
         plan,
         tests=tuple(tests),
@@ -147,6 +149,17 @@ def _named(length: Length, names: dict[str, str]) -> Length:
     if value not in names:
         names[value] = RUN_TIME if not names else f"{RUN_TIME}_{len(names) + 1}"
     return replace(length, text=f"for {names[value]}")
+
+
+def _ending(stream: StreamOutline, names: dict[str, str]) -> StreamOutline:
+    """The stream with the name of the time that it ends after, if it has one."""
+    ends = stream.clauses.get("ends", "").removeprefix("ends after ")
+    run_time, plus, more = ends.partition(" + ")
+    if run_time not in names:
+        return stream
+    text = f"ends after {names[run_time]}{plus}{more}"
+    clauses = {**stream.clauses, "ends": text}
+    return replace(stream, clauses=clauses)
 
 
 def common_clauses(streams: list[StreamOutline]) -> Clauses:

@@ -160,6 +160,7 @@ def _test(test: TestOutline, workload: str) -> str:
 def _length(test: TestOutline) -> str:
     length = test.length
     text = f" {length.text}" if length.text.startswith("for ") else f", {length.text}"
+    text += length.more
     if length.warmup_ns:
         text += f", warmup {make('time', length.warmup_ns).text}"
     return text

@@ -290,16 +290,27 @@ def _pause(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
         )
         return {}
     every = max(1, job.read("thinktime_blocks", whole, 1, findings))
-    by_issue = job.text("thinktime_blocks_type") == "issue"
-    if shape.qd > 1 and not by_issue:
+    if not counts_issues(job, shape.qd, every):
         findings.loss(
-            f"fio pauses when {every} I/Os are complete, and has issued up to "
-            f"{shape.qd - 1} more; a plan's pause comes after {every} issued ones",
+            f"fio pauses when {every} I/Os are complete, with a queue depth of "
+            f"{shape.qd}: some groups have {every} I/Os and others many more; a plan's "
+            f"pause comes after {every} each time",
             job.place("thinktime_blocks", "thinktime"),
             "with thinktime_blocks_type=issue fio counts like a plan",
         )
     pause = make("time", us * 1000).text
     return {"pause": f"pause {pause} every {every}" if every > 1 else f"pause {pause}"}
+
+
+def counts_issues(job: FioJob, qd: int, every: int) -> bool:
+    """Whether fio's groups between two pauses are those of a plan.
+
+    By default fio counts completions, and those that it waits for before a pause count
+    for the next group. So each group but the first has as many I/Os as if issued ones
+    were counted, unless more than a group's are outstanding.
+    """
+    by_issue = job.text("thinktime_blocks_type") == "issue"
+    return by_issue or every == 1 or qd <= every
 
 
 def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:

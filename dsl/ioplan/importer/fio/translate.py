@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ioplan.core.value import Value
+from ioplan.core.value import Value, replace
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.job_file import JobFileReader, Section
 from ioplan.importer.fio.jobs import FioJob, jobs_of, of_no_matter
@@ -14,6 +14,7 @@ from ioplan.importer.fio.length import length_of
 from ioplan.importer.fio.numbers import time_us, truth
 from ioplan.importer.fio.place import check_engine, is_buffered, region_of, target_of
 from ioplan.importer.fio.stream import Refused, clauses_of, shape_of
+from ioplan.importer.fio.timed import Timed
 from ioplan.importer.outline import (
     Length,
     PlanOutline,
@@ -141,31 +142,67 @@ def name_of(text: str) -> str:
 
 def _test(group: list[ImportedJob], findings: Findings) -> TestOutline:
     """The jobs of a group as streams of one run."""
-    lengths = {one.length.text for one in group}
-    longest = max(group, key=lambda one: one.length.run_ns or 0)
-    if len(lengths) > 1:
-        for one in group:
-            if one.length.text != longest.length.text:
-                findings.loss(
-                    f"the job {one.job.name!r} would end by itself; streams of a run "
-                    f"end together, here {longest.length.text}",
-                    one.job.place("runtime", "io_size", "size"),
-                    "give the jobs one runtime, with time_based",
-                )
+    timed = Timed.of([(one.length, one.delay_ns) for one in group])
+    if timed is None:
+        _tell_times(group, findings)
+    else:
+        _tell_common_delay(group, findings)
+    length = timed.length if timed else _longest(group).length
+    times = timed.clauses if timed else [{}] * len(group)
+    descriptions = [one.job.text("description") for one in group]
+    return TestOutline(
+        title=", ".join(dict.fromkeys(one.job.name for one in group)),
+        streams=_uniquely_named(
+            [
+                replace(one.stream, clauses={**one.stream.clauses, **part})
+                for one, part in zip(group, times, strict=True)
+            ]
+        ),
+        length=length,
+        remarks=tuple(dict.fromkeys(text for text in descriptions if text)),
+    )
+
+
+def _longest(group: list[ImportedJob]) -> ImportedJob:
+    return max(group, key=lambda one: one.length.run_ns or 0)
+
+
+def _tell_times(group: list[ImportedJob], findings: Findings) -> None:
+    """What jobs without a time, or with warm-ups of their own, lose in one run."""
+    longest = _longest(group).length
     for one in group:
+        if one.length.text != longest.text:
+            findings.loss(
+                f"the job {one.job.name!r} would end by itself; streams of a run "
+                f"end together, here {longest.text}",
+                one.job.place("runtime", "io_size", "size"),
+                "give the jobs one runtime, with time_based",
+            )
+        if one.length.warmup_ns != longest.warmup_ns:
+            findings.loss(
+                f"ramp_time of the job {one.job.name!r} is not that of the others; "
+                f"streams of a run have one warm-up",
+                one.job.place("ramp_time"),
+                "give the jobs one ramp_time",
+            )
         if one.delay_ns:
             text = make("time", one.delay_ns).text
             findings.loss(
                 f"startdelay of {text} is left out: streams of a run begin together",
                 one.job.place("startdelay"),
+                "jobs that start later need one runtime and one ramp_time for all",
             )
-    descriptions = [one.job.text("description") for one in group]
-    return TestOutline(
-        title=", ".join(dict.fromkeys(one.job.name for one in group)),
-        streams=_uniquely_named([one.stream for one in group]),
-        length=longest.length,
-        remarks=tuple(dict.fromkeys(text for text in descriptions if text)),
-    )
+
+
+def _tell_common_delay(group: list[ImportedJob], findings: Findings) -> None:
+    first = min(group, key=lambda one: one.delay_ns)
+    if first.delay_ns:
+        text = make("time", first.delay_ns).text
+        findings.loss(
+            f"startdelay of {text} is left out: no job does I/O before",
+            first.job.place("startdelay"),
+            f"write before the run: idle {text}",
+        )
 
 
 def _uniquely_named(streams: list[StreamOutline]) -> tuple[StreamOutline, ...]:

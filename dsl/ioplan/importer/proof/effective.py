@@ -15,7 +15,7 @@ from ioplan.importer.fio.numbers import (
     whole,
 )
 from ioplan.importer.fio.shares import distribution
-from ioplan.importer.fio.stream import Shape, kb_base, shape_of
+from ioplan.importer.fio.stream import Shape, counts_issues, kb_base, shape_of
 
 Options = dict[str, object]
 
@@ -129,11 +129,10 @@ def _pace(job: FioJob, shape: Shape) -> Options:
     us = job.read("thinktime", lambda t: time_us(t, seconds=False), 0, Findings())
     if us:
         found["thinktime"] = us
-        found["thinktime_blocks"] = job.read("thinktime_blocks", whole, 1, Findings())
-        if shape.qd > 1:
-            found["thinktime_blocks_type"] = job.text(
-                "thinktime_blocks_type", "complete"
-            )
+        every = max(1, job.read("thinktime_blocks", whole, 1, Findings()))
+        found["thinktime_blocks"] = every
+        by_issue = counts_issues(job, shape.qd, every)
+        found["thinktime_blocks_type"] = "issue" if by_issue else "complete"
     return found
 
 
