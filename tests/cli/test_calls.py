@@ -228,7 +228,7 @@ class TestCompletion:
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
             ("ioplan run --s", ["--sim", "--set", "--scale-time", "--store"]),
             ("ioplan run --set a=1 --pro", ["--profile"]),
-            ("ioplan lab ", ["check", "up", "down", "unit"]),
+            ("ioplan lab ", ["check", "up", "down", "unit", "restore"]),
             ("ioplan lab unit h1 --l", ["--lab"]),
             ("ioplan run --target ", []),
             ("ioplan run --target --s", []),

@@ -116,6 +116,8 @@ OWN = {
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",
+    "dsl/ioplan/host/sysfs.py": "the known settings of the kernel",
+    "dsl/ioplan/host/ledger.py": "the lock of what was set, in the state folder",
     "dsl/ioplan/cluster/jobs/locks.py": "locks in the folder of lanes",
     "dsl/ioplan/cluster/jobs/lane_folder.py": "a lane's own folder",
     "dsl/ioplan/cluster/jobs/job.py": "a job's own folder",

@@ -99,6 +99,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
             file.write(
                 f'both = ["shared"]\n[targets.shared]\nhosts = ["h1", "h2"]\n'
                 f'backing_file = "{backing}"\nwritable = true\n'
+                f"[prepare]\nnomerges = 2\n"
             )
         up(lab)
         yield Shared(lab, device, backing, flag)
@@ -163,11 +164,16 @@ def check_record(shared: Shared, backend: str) -> None:
 
 
 def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
+    merges = Path("/sys/block", shared.device.name, "queue/nomerges")
+    before = merges.read_text()
     done = shared.run(plan(tmp_path), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     said = [json.loads(line) for line in done.stdout.splitlines()]
     assert {"type": "purged", "done": 1.0} in said
     check_record(shared, "io_uring")
+    hosts = shared.last()[0].backend.facts["hosts"]
+    set = [one["machine"]["prepared"]["nomerges"]["set"] for one in hosts.values()]
+    assert set == ["2", "2"] and merges.read_text() == before, "prepared, and put back"
 
 
 @NEEDS_FIO

@@ -176,6 +176,15 @@ class ClusterFault(Kind):
     LANES_RUNNING = "lanes-running", "lanes that were cancelled have not ended"
 
 
+class HostFault(Kind):
+    """Why a host cannot be prepared: the `kind` of a HostError."""
+
+    HOST_PERMISSION = "host-permission", "this user may not change its settings"
+    HOST_SETTING = "host-setting", "it has no such setting, or refuses the value"
+    HOST_CONFLICT = "host-conflict", "another session has set it to something else"
+    HOST_LEDGER = "host-ledger", "what was set before cannot be read or kept"
+
+
 class CommandFault(Kind):
     """Why a command is refused, where nothing above says it more precisely."""
 
@@ -190,7 +199,7 @@ class CommandFault(Kind):
 
 KINDS: tuple[type[Kind], ...] = (
     *(Cause, TargetFault, LabFault, ClusterFault),
-    *(StoreFault, FigureFault, CommandFault),
+    *(StoreFault, FigureFault, HostFault, CommandFault),
 )
 
 

@@ -90,6 +90,7 @@ def for_host(lab: Lab, host: str) -> Lab:
         "backends": _options(lab, entry),
         "power": entry.power or lab.power,
         "cpus": entry.cpus or lab.cpus,
+        "prepare": entry.prepare.over(lab.prepare) if entry.prepare else lab.prepare,
         "targets": _targets(lab, host),
         "hosts": {},
         "groups": {},

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt
 
 from ioplan.core.model import Model
+from ioplan.lab.host_settings import HostSettings
 from ioplan.target_entry import CpuList, PowerMeter, Words
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
@@ -17,7 +18,8 @@ class LabHost(Model):
 
     `address`, else the name, is what the worker listens on and ssh connects to.
     `reach` is a command that runs the words after it on the host, in place of ssh.
-    `store`, `backend`, `backends`, `power` and `cpus` override the lab's.
+    `store`, `backend`, `backends`, `power`, `cpus` and the keys of `prepare` override
+    the lab's.
     """
 
     address: Words | None = None
@@ -30,6 +32,7 @@ class LabHost(Model):
     backends: dict[str, dict[str, Any]] = {}
     power: PowerMeter | None = None
     cpus: CpuList | None = None
+    prepare: HostSettings | None = None
 
     def command(self, name: str) -> tuple[str, ...]:
         """The words to put before a command that is to run on this host."""

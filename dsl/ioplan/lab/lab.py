@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
+from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.hosts import LabHost
 from ioplan.target_entry import CpuList, LabTarget, PowerMeter, Words
 
@@ -31,6 +32,7 @@ class Lab(Model):
     targets: dict[Name, LabTarget] = {}
     power: PowerMeter | None = None
     cpus: CpuList | None = None
+    prepare: HostSettings | None = None
     hosts: dict[Name, LabHost] = {}
     groups: dict[Name, tuple[Words, ...]] = {}
     scheduler: Words | None = None

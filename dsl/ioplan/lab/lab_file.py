@@ -3,9 +3,10 @@
 `backend` names the default backend, a table `[backends.NAME]` has a backend's own
 options, such as `engine = "libaio"` for fio, and `[targets.NAME]` says which device
 NAME is, and whether it may be written. `power = { command = ["meter", "--watts"] }`
-names an external power meter, `cpus` are those that do the I/O. `[hosts.NAME]` says how
-to reach a host, `[groups]` which targets run in parallel, `results` names the
-database to push results to, and `plans` are folders of files that plans use.
+names an external power meter, `cpus` are those that do the I/O. `[prepare]` has what
+is set on a host for the time of a session. `[hosts.NAME]` says how to reach a host,
+`[groups]` which targets run in parallel, `results` names the database to push results
+to, and `plans` are folders of files that plans use.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ioplan.core.error_kinds import LabFault
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.lab.cross_references import Fault, reference_faults
+from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab, LabError
 from ioplan.lab.owners import check_owners
@@ -184,6 +186,7 @@ def _reason(error: ErrorDetails) -> str:
         inner = KNOWN.get(str(loc[0])) if len(loc) == 3 else None
         inner = PurgeCommand if TABLE in loc else inner
         inner = PowerMeter if loc[-2:-1] == ("power",) else inner
+        inner = HostSettings if loc[-2:-1] == ("prepare",) else inner
         known = (inner or Lab).model_fields
         key = str(loc[-1])
         other = OTHER_KEYS.get(key)
@@ -192,7 +195,7 @@ def _reason(error: ErrorDetails) -> str:
         return f"there is no key {key!r}{near}; known: {', '.join(known)}"
     if loc[-1] == METHOD and not isinstance(error["input"], str):
         return 'it is a method such as "format", or a table with a command'
-    if loc[-1] == "cpus":
+    if loc[-1] in ("cpus", "irq_affinity"):
         return 'CPUs are written as the kernel writes them, such as "2-5,8"'
     if loc[-1] == "[key]":
         return "a name has letters, digits, '-', '_' and '.' only"

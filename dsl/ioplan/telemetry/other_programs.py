@@ -21,7 +21,7 @@ KERNEL_THREAD = 0x00200000
 FLAGS, TIMES = 6, slice(11, 15)
 """Places behind the name: user, kernel, and both of children that were waited for."""
 MOST_OF_TIME = 1 / 200
-"""A reading, 1 ms for 90 processes, takes at most so much of the time."""
+"""A reading, 1 ms for 90 processes, takes at most so much of a CPU."""
 
 
 class OtherPrograms:
@@ -34,13 +34,13 @@ class OtherPrograms:
 
     def times(self, is_start: bool = False) -> ProgramTimes | None:
         """Since the machine was started; None where unknown, or read just now."""
-        began_s = time.monotonic()
-        if began_s < self.next_s and not is_start:
+        if time.monotonic() < self.next_s and not is_start:
             return None
+        began_s = time.thread_time()
         own = {str(pid) for pid in family(self.tree, os.getpid())}
         rows = list(self._rows(own))
-        now_s = time.monotonic()
-        self.next_s = now_s + (now_s - began_s) / MOST_OF_TIME
+        took_s = time.thread_time() - began_s
+        self.next_s = time.monotonic() + took_s / MOST_OF_TIME
         if not self.kernel_threads:  # in a container, or by hidepid: others are hidden
             return None
         user = sum(row[0] + row[2] for row in rows)

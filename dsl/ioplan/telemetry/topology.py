@@ -39,10 +39,10 @@ def topology(tree: Tree, path: str, disk: Disk | None) -> dict[str, Any]:
 
 def _queue(tree: Tree, disk: Path) -> dict[str, Any]:
     facts = {name: tree.text(disk / "queue" / name) for name in QUEUE}
-    return facts | {"scheduler": _chosen(facts["scheduler"])}
+    return facts | {"scheduler": chosen(facts["scheduler"])}
 
 
-def _chosen(text: str) -> str:
+def chosen(text: str) -> str:
     """`none` of `[none] mq-deadline`."""
     inside = text.partition("[")[2].partition("]")[0]
     return inside or text
@@ -63,14 +63,20 @@ def _bus(tree: Tree, disk: Path) -> dict[str, Any]:
     if link:
         facts["pci_address"] = link.name
         facts |= {name: tree.text(link / name) for name in LINK}
-    irqs = next((one for one in above if (one / "msi_irqs").is_dir()), None)
-    facts["irq_affinity"] = _irqs(tree, irqs / "msi_irqs") if irqs else {}
+    facts["irq_affinity"] = _irqs(tree, interrupts(disk))
     return facts
 
 
-def _irqs(tree: Tree, folder: Path) -> dict[str, str]:
+def interrupts(disk: Path) -> list[int]:
+    """Their numbers, of the PCI device that it hangs on; none where it has none."""
+    above = (one / "msi_irqs" for one in (disk, *disk.parents))
+    folder = next((one for one in above if one.is_dir()), None)
+    names = [one.name for one in folder.iterdir()] if folder else []
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def _irqs(tree: Tree, numbers: list[int]) -> dict[str, str]:
     """Interrupt to the CPUs that it may come to."""
-    numbers = sorted(int(one.name) for one in folder.iterdir() if one.name.isdigit())
     return {
         str(number): tree.text(f"proc/irq/{number}/smp_affinity_list")
         for number in numbers

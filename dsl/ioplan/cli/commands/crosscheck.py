@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.fitting import accepted, check_fit
+from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import checked_plan, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
@@ -104,17 +105,20 @@ class Side:
         self.request = resolved_request(request, choice, options.lab)
         self.store, self.session = store, session
 
-    def begin(self) -> None:
-        """Check that the plan fits, before anything runs."""
+    def begin(self, console: Console, stack: ExitStack) -> None:
+        """Check that the plan fits, and prepare the host, before anything runs."""
         drive, self.request = open_drive(self.choice.backend, self.request)
         with closing(drive):
             allowed = accepted(self.options.allow, self.options.allow_approximate)
             check_fit(self.summary, self.choice, drive.facts, allowed)
             meter = self.choice.lab.meter_of(self.request.entry)
             args = {"crosscheck": self.options.backends}
+            named = self.choice, drive.facts, self.session
+            prepared = stack.enter_context(prepared_for(*named, console.print))
             session = new_session(
                 self.session, self.plan, self.choice, drive.facts, args, meter
             )
+            session = with_prepared(session, prepared)
             self.store.begin(session)
             self.runner = StepRunner(
                 SessionContext(
@@ -169,9 +173,10 @@ def crosscheck(options: Options, console: Console) -> int:
         summary = summary_of(plan)
         sides = [Side(plan, summary, choice, store, options) for choice in choices]
         make_target(choices[0].backend, sides[0].request, console)
-        for side in sides:
-            side.begin()
-        cells = _measured(plan, sides, options.rounds, console)
+        with ExitStack() as stack:
+            for side in sides:
+                side.begin(console, stack)
+            cells = _measured(plan, sides, options.rounds, console)
     found = judged(cells)
     console.print(_table(found, [choice.backend.name for choice in choices]))
     for number, side in enumerate(sides):

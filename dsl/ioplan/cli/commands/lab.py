@@ -24,6 +24,7 @@ from ioplan.cluster.hosts import lifecycle
 from ioplan.cluster.hosts.service import unit_of
 from ioplan.cluster.hosts.worker_api import versions as host_versions
 from ioplan.core.text import line
+from ioplan.host.prepared import restore
 from ioplan.lab.cross_references import members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab
@@ -104,6 +105,25 @@ def unit(host: str, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host."""
     with lab_errors():
         print_line(unit_of(read_lab(lab), host, PROGRAMS).rstrip("\n"))
+
+
+def put_back(lab: Path | None) -> None:
+    """Put back what sessions that were killed have left set, here and on all hosts."""
+    notes: list[str] = []
+    restore(notes.append)
+    for note in notes or ["nothing is left set on this host"]:
+        print_line(note)
+    found = read_lab(lab)
+    if found.hosts:
+        with lab_errors():
+            lifecycle.put_back(found, PROGRAMS, print_line)
+
+
+def answer_put_back() -> None:
+    """Put back what is left here, as `lab restore` on another host asks."""
+    notes: list[str] = []
+    restore(notes.append)
+    print(json.dumps({"notes": notes}))
 
 
 def versions() -> None:

@@ -23,12 +23,15 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
+from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
+from ioplan.core.text import line
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
+from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
@@ -158,14 +161,19 @@ def run_session(
         if options.fresh:
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
+        prepared = stack.enter_context(
+            prepared_for(choice, drive.facts, start.id, _note_on(console))
+        )
+        session = start.before or _session(
+            start.id, drive, plan, choice, options, meter
+        )
         context = SessionContext(
             plan=plan,
             summary=summary,
             backend=choice.backend,
             drive=drive,
             store=store,
-            session=start.before
-            or _session(start.id, drive, plan, choice, options, meter),
+            session=with_prepared(session, prepared),
             options=choice.options,
             observer=_observer(options, console),
             baseline=_baseline(store, options.baseline),
@@ -185,6 +193,10 @@ def run_session(
 
         push_after(store, choice.lab, start.id)
     return code
+
+
+def _note_on(console: Console) -> OnNote:
+    return lambda text: console.print(line(text, "dim"), soft_wrap=True)
 
 
 def _remove_unused(store: Store, folder: Path) -> None:

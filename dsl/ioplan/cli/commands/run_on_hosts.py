@@ -39,7 +39,8 @@ def backend_on_hosts(plan: PlanSummary, options: Options, session: str) -> Choic
     calls = {host: _call(host, hosts[0], name, lab, options, session) for host in hosts}
     pairs = option_pairs(options.options)
     options_of = {host: {**calls[host].lab.options_of(name), **pairs} for host in hosts}
-    return Choice(_backend(name, calls, options_of, lab), options_of[hosts[0]], lab)
+    here = lab.model_copy(update={"prepare": None})  # it does no I/O
+    return Choice(_backend(name, calls, options_of, lab), options_of[hosts[0]], here)
 
 
 def check_lanes(plan: CheckedPlan, lab: Lab, targets: Iterable[str]) -> None:

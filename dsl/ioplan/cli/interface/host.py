@@ -73,6 +73,19 @@ LAB = Group(
             examples=("ioplan lab unit h1 > ioplan-worker.service",),
         ),
         Command(
+            "restore",
+            "Put back what killed sessions have left set by [prepare], on all hosts.",
+            "lab:put_back",
+            (use.LAB,),
+            examples=("ioplan lab restore",),
+        ),
+        Command(
+            "put-back",
+            "Answer `lab restore` on another host.",
+            "lab:answer_put_back",
+            hidden=True,
+        ),
+        Command(
             "versions", "Answer `lab up` on another host.", "lab:versions", hidden=True
         ),
         Command("join", "Answer `lab up` on another host.", "lab:join", hidden=True),

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
 from ioplan.cli.choose import Choice, resolved_request, usable_backend
+from ioplan.cli.host_settings import prepared_for
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.sync.messages import (
     MessageWriter,
@@ -22,6 +24,8 @@ from ioplan.cluster.sync.messages import (
 )
 from ioplan.cluster.sync.participant import Participant
 from ioplan.core.error_kinds import ExplainedError
+from ioplan.host.prepared import Prepared
+from ioplan.host.sysfs import HostError
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.placement import Placement, placement_of
@@ -49,8 +53,14 @@ def main(session: str) -> None:  # only for the guard, which reads command lines
         send("refused", kind=error.kind, text=str(error))
         return
     meter = choice.lab.meter_of(request.entry)
-    send("open", **_facts(choice, drive, meter))
-    _participant(choice, drive, send, _folder(call), meter, placement).serve(messages)
+    note = partial(print, file=sys.stderr)
+    try:
+        with prepared_for(choice, drive.facts, call.session, note) as prepared:
+            send("open", **_facts(choice, drive, meter, prepared))
+            made = _participant(choice, drive, send, _folder(call), meter, placement)
+            made.serve(messages)
+    except HostError as error:
+        send("refused", kind=error.kind, text=str(error))
     os._exit(0)  # a thread may hang in the kernel
 
 
@@ -75,12 +85,15 @@ def _request(call: ParticipantCall, choice: Choice) -> TargetRequest:
     return request.model_copy(update={"lab": call.lab_file})
 
 
-def _facts(choice: Choice, drive: Drive, meter: tuple[str, ...]) -> dict[str, Any]:
+def _facts(
+    choice: Choice, drive: Drive, meter: tuple[str, ...], prepared: Prepared
+) -> dict[str, Any]:
     virtual = choice.backend.virtual_time
+    host = host_facts() if virtual else host_facts(drive.facts, meter)
     return {
         "facts": drive.facts.model_dump(mode="json"),
         "version": choice.backend.availability(choice.options).version,
-        "host": host_facts() if virtual else host_facts(drive.facts, meter),
+        "host": host | ({"prepared": prepared} if prepared else {}),
     }
 
 

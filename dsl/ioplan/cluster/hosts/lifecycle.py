@@ -68,6 +68,16 @@ def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
             on_progress("the scheduler: ended")
 
 
+def put_back(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
+    """Have each host undo what killed sessions have set there. Raises ClusterError."""
+
+    def one(name: str, host: LabHost) -> None:
+        for note in call_host(name, host, programs, "put-back")["notes"]:
+            on_progress(f"{name}: {note}")
+
+    _on_each_host(lab, one)
+
+
 def _scheduler_of(lab: Lab) -> str:
     if lab.scheduler is None or not lab.hosts:
         raise ClusterError(

@@ -31,7 +31,7 @@ POLL_S = 1.0
 COMMON_IDENTITY = ("serial", "wwid", "nsid", "partition", "backing_file")
 """What identifies a device on every host."""
 
-MACHINE = ("hostname", "kernel", "cpu", "cpus", "memory_bytes")
+MACHINE = ("hostname", "kernel", "cpu", "cpus", "memory_bytes", "prepared")
 """The facts of each host that a record keeps."""
 
 Connect = Callable[[list[str], str], Channels]

@@ -1,0 +1,32 @@
+"""What a lab sets on a host for the time of a session."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StringConstraints
+
+from ioplan.core.model import Model
+from ioplan.target_entry import CpuList
+
+KernelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
+class HostSettings(Model):
+    """`[prepare]` and `[hosts.NAME.prepare]`; what is absent stays as it is.
+
+    `idle_latency_us` switches off the idle states that take longer to leave;
+    `scheduler`, `nomerges` and `irq_affinity` are those of the target's drive.
+    """
+
+    governor: KernelName | None = None
+    turbo: StrictBool | None = None
+    idle_latency_us: Annotated[StrictInt, Field(ge=0)] | None = None
+    scheduler: KernelName | None = None
+    nomerges: Literal[0, 1, 2] | None = None
+    irq_affinity: CpuList | None = None
+
+    def over(self, other: HostSettings | None) -> HostSettings:
+        """These, and of the others what these do not say."""
+        said = self.model_dump(exclude_none=True)
+        return (other or HostSettings()).model_copy(update=said)

@@ -1,0 +1,296 @@
+"""What a lab sets on a host, and what is put back: on made-up trees of /sys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_machine import CPU, DISK, nvme, put
+from refused import refused
+
+from ioplan.core.error_kinds import HostFault, LabFault
+from ioplan.host import prepared as module
+from ioplan.host.ledger import Holder, ledger_path, opened_ledger
+from ioplan.host.prepared import prepared_host, restore
+from ioplan.host.sysfs import KNOWN, HostError, write
+from ioplan.host.wanted import Wanted, wanted_settings
+from ioplan.lab.cross_references import for_host
+from ioplan.lab.host_settings import HostSettings
+from ioplan.lab.lab_file import read_lab
+from ioplan.telemetry.disk import Disk
+from ioplan.telemetry.procfs import Tree
+
+ALL = HostSettings(
+    governor="performance",
+    turbo=False,
+    idle_latency_us=10,
+    scheduler="kyber",
+    nomerges=2,
+    irq_affinity="2-3",
+)
+QUEUE = "sys/block/nvme0n1/queue"
+BEFORE = {
+    f"{CPU}/cpufreq/policy0/scaling_governor": "powersave",
+    f"{CPU}/cpufreq/policy1/scaling_governor": "schedutil",
+    f"{CPU}/intel_pstate/no_turbo": "0",
+    f"{CPU}/cpu0/cpuidle/state0/disable": "0",
+    f"{CPU}/cpu0/cpuidle/state1/disable": "0",
+    f"{QUEUE}/scheduler": "none",
+    f"{QUEUE}/nomerges": "0",
+    "proc/irq/9/smp_affinity_list": "4",
+    "proc/irq/40/smp_affinity_list": "0-3",
+}
+SET = ("performance", "performance", "1", "0", "1", "kyber", "2", "2,3", "2,3")
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """A machine that has everything."""
+    root = tmp_path / "root"
+    nvme(root)
+    (root / "sys/block").mkdir(parents=True)
+    (root / "sys/block/nvme0n1").symlink_to(root / DISK)
+    states = {"POLL": 0, "C6": 133}
+    for number, (name, latency_us) in enumerate(states.items()):
+        folder = f"{CPU}/cpu0/cpuidle/state{number}"
+        put(root, **{f"{folder}/name": name, f"{folder}/latency": latency_us})
+    put(root, **BEFORE)
+    return Tree(root)
+
+
+def now(tree: Tree) -> dict[str, str]:
+    return {name: tree.text(name) for name in BEFORE}
+
+
+def prepared(
+    tree: Tree, settings: HostSettings | None = ALL, session: str = "s", **more: Any
+) -> Any:
+    disk = Disk(tree.path(DISK), is_target=True)
+    note = more.pop("note", pytest.fail)
+    return prepared_host(session, settings, more.pop("disk", disk), note, tree)
+
+
+def test_all_is_set_recorded_and_put_back(tree: Tree) -> None:
+    with prepared(tree) as record:
+        assert tuple(now(tree).values()) == SET
+        assert record == {
+            "governor": {"before": "powersave, schedutil", "set": "performance"},
+            "turbo": {"before": "0", "set": "1"},
+            "idle_latency_us": {"before": "0", "set": "1", "of": "C6"},
+            "scheduler": {"before": "none", "set": "kyber"},
+            "nomerges": {"before": "0", "set": "2"},
+            "irq_affinity": {"before": "4, 0,1,2,3", "set": "2,3"},
+        }
+    assert now(tree) == BEFORE | {"proc/irq/40/smp_affinity_list": "0,1,2,3"}
+
+
+def test_what_was_there_is_on_the_disk_before_anything_is_set(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(tree: Tree, name: str, text: str) -> None:
+        said = ledger_path().read_text()
+        assert all(name in said for name in BEFORE if "state0" not in name)
+        write(tree, name, text)
+
+    monkeypatch.setattr(module, "write", seen)
+    with prepared(tree):
+        assert tuple(now(tree).values()) == SET
+
+
+def test_a_session_that_fails_puts_back_too(tree: Tree) -> None:
+    with pytest.raises(KeyboardInterrupt), prepared(tree):
+        raise KeyboardInterrupt
+    assert now(tree)[f"{QUEUE}/scheduler"] == "none"
+
+
+def test_what_others_changed_meanwhile_stays(tree: Tree) -> None:
+    notes: list[str] = []
+    governor = f"{CPU}/cpufreq/policy0/scaling_governor"
+    with prepared(tree, note=notes.append):
+        put(tree.root, **{governor: "ondemand"})
+    assert now(tree)[governor] == "ondemand"
+    assert now(tree)[f"{QUEUE}/nomerges"] == "0"
+    (note,) = notes
+    assert governor in note and "ondemand, which somebody else has set since" in note
+
+
+@pytest.mark.parametrize("first_ends_first", [True, False])
+def test_of_two_sessions_the_last_puts_back(tree: Tree, first_ends_first: bool) -> None:
+    one, other = (prepared(tree, session=name) for name in ("one", "other"))
+    assert one.__enter__() == other.__enter__(), "both tell what was there before both"
+    first, last = (one, other) if first_ends_first else (other, one)
+    first.__exit__(None, None, None)
+    assert tuple(now(tree).values()) == SET
+    last.__exit__(None, None, None)
+    assert now(tree)[f"{CPU}/intel_pstate/no_turbo"] == "0"
+    assert not opened_settings()
+
+
+def opened_settings() -> dict[str, Any]:
+    with opened_ledger() as ledger:
+        return ledger.settings
+
+
+def test_two_sessions_that_want_different_things(tree: Tree) -> None:
+    with prepared(tree, HostSettings(nomerges=1), session="one"):
+        said = r"prepare.nomerges: session one has set .* to 1, and this one wants 2"
+        with refused(HostFault.HOST_CONFLICT, said), prepared(tree):
+            pytest.fail("not reached")
+        assert now(tree)[f"{CPU}/cpufreq/policy0/scaling_governor"] == "powersave"
+    assert now(tree) == BEFORE
+
+
+def killed(tree: Tree, settings: HostSettings = ALL) -> None:
+    """Leave what a session that was killed leaves: the ledger, and what it has set."""
+    gone = Holder(session="killed", pid=1, started="never")
+    found = wanted_settings(settings, Disk(tree.path(DISK), is_target=True), tree)
+    module._take(gone, [w for w in found if isinstance(w, Wanted)], tree, pytest.fail)
+
+
+def test_what_a_killed_session_left_is_put_back(tree: Tree) -> None:
+    notes: list[str] = []
+    killed(tree)
+    restore(notes.append, tree)
+    assert now(tree)[f"{CPU}/cpu0/cpuidle/state1/disable"] == "0"
+    assert now(tree)[f"{QUEUE}/scheduler"] == "none"
+    assert (
+        f"/{QUEUE}/nomerges is 0 again; a session that was killed had left 2" in notes
+    )
+    restore(pytest.fail, tree)
+
+
+def test_the_next_session_puts_back_what_it_does_not_want(tree: Tree) -> None:
+    killed(tree)
+    notes: list[str] = []
+    with prepared(tree, HostSettings(nomerges=2), note=notes.append) as record:
+        assert record == {"nomerges": {"before": "0", "set": "2"}}
+        assert now(tree)[f"{CPU}/intel_pstate/no_turbo"] == "0" and notes
+    assert now(tree)[f"{QUEUE}/nomerges"] == "0"
+
+
+def test_a_resumed_session_without_settings_puts_back(tree: Tree) -> None:
+    killed(tree)
+    with prepared(tree, None, note=[].append):
+        assert now(tree)[f"{QUEUE}/nomerges"] == "0"
+
+
+def test_a_restart_of_the_machine_has_forgotten_all(tree: Tree) -> None:
+    killed(tree)
+    text = ledger_path().read_text()
+    ledger_path().write_text(text.replace('"boot": "', '"boot": "another-'))
+    restore(pytest.fail, tree)
+    assert tuple(now(tree).values()) == SET, "whatever is set now is somebody's"
+
+
+def test_a_damaged_ledger_is_no_guess(tree: Tree) -> None:
+    killed(tree)
+    ledger_path().write_text("{")
+    with refused(HostFault.HOST_LEDGER, "by hand, and remove it"):
+        restore(pytest.fail, tree)
+
+
+REFUSED = {
+    "governor": (f"{CPU}/cpufreq", "cpufreq is not there"),
+    "turbo": (f"{CPU}/intel_pstate", "the CPU driver has no switch"),
+    "idle_latency_us": (f"{CPU}/cpu0/cpuidle", "no cpuidle"),
+    "scheduler": (f"{QUEUE}/scheduler", "has no /sys/block"),
+    "irq_affinity": (f"{DISK}/../../../msi_irqs", "no interrupts"),
+}
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_a_host_without_it_is_refused_before_anything_is_set(
+    key: str, tree: Tree
+) -> None:
+    gone, said = REFUSED[key]
+    tree.path(gone).resolve().rename(tree.path("gone"))
+    with refused(HostFault.HOST_SETTING, f"prepare.{key}: .*{said}.*leave it out"):
+        prepared(tree).__enter__()
+    left = {name: text for name, text in now(tree).items() if text}
+    assert left == {name: BEFORE[name] for name in left}
+
+
+def test_a_value_that_the_kernel_refuses_undoes_the_others(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kernel(tree: Tree, name: str, text: str) -> None:
+        if name.startswith("proc/irq/40"):
+            raise OSError(5, "Input/output error")
+        write(tree, name, text)
+
+    monkeypatch.setattr(module, "write", kernel)
+    with refused(HostFault.HOST_SETTING, "irq_affinity: .*Input/output error.*binds"):
+        prepared(tree).__enter__()
+    assert now(tree) == BEFORE and not opened_settings()
+
+
+def test_a_file_as_the_target_has_no_queue(tree: Tree) -> None:
+    below = Disk(tree.path(DISK), is_target=False)
+    for disk in (None, below):
+        with prepared(
+            tree, HostSettings(scheduler="none", nomerges=2), disk=disk
+        ) as it:
+            why = {"not_set": "the target is no block device of the kernel"}
+            assert it == {"scheduler": why, "nomerges": why}
+    assert now(tree) == BEFORE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "etc/passwd",
+        "sys/block/nvme0n1/queue/../../../../etc/passwd",
+        "sys/block/../queue/scheduler",
+        "sys/block/nvme0n1/queue/read_ahead_kb",
+        "sys/block/nvme0n1/queue/iosched/../scheduler",
+        f"{CPU}/cpu0/online",
+        "proc/sysrq-trigger",
+        "proc/irq/9/smp_affinity_list\n",
+    ],
+)
+def test_no_other_file_is_ever_written(name: str, tree: Tree) -> None:
+    """Not even where the ledger says so."""
+    assert not KNOWN.fullmatch(name)
+    with pytest.raises(HostError, match="left alone"):
+        write(tree, name, "x")
+    killed(tree)
+    put(tree.root, victim="kept")
+    with opened_ledger() as ledger:
+        kept = next(iter(ledger.settings.values()))
+        ledger.settings = {"victim": kept.model_copy(update={"set": "kept"})}
+        ledger.save()
+    notes: list[str] = []
+    restore(notes.append, tree)
+    assert tree.text("victim") == "kept" and "left alone" in notes[0]
+
+
+def test_a_link_is_not_followed(tree: Tree, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("0")
+    file = tree.path(f"{QUEUE}/nomerges")
+    file.unlink()
+    file.symlink_to(other)
+    with pytest.raises(HostError, match="nomerges"):
+        prepared(tree, HostSettings(nomerges=2)).__enter__()
+    assert other.read_text() == "0"
+
+
+def test_a_host_has_its_own_keys_over_the_labs(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(
+        '[prepare]\ngovernor = "performance"\nnomerges = 2\n'
+        '[hosts.h1]\n[hosts.h1.prepare]\nnomerges = 1\nscheduler = "none"\n[hosts.h2]\n'
+    )
+    lab = read_lab(path)
+    own = {"governor": "performance", "nomerges": 1, "scheduler": "none"}
+    assert for_host(lab, "h1").prepare == HostSettings.model_validate(own)
+    assert for_host(lab, "h2").prepare == lab.prepare
+    path.write_text('[prepare]\ngovenor = "performance"\n')
+    with refused(LabFault.LAB_INVALID, "lab.toml:2: prepare.govenor: .*'governor'"):
+        read_lab(path)
