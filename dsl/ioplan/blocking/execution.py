@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -12,6 +11,7 @@ from ioplan.blocking.gaps import find_gaps
 from ioplan.blocking.tally import StreamTally
 from ioplan.blocking.threads import WorkerPool
 from ioplan.core.context import Closing
+from ioplan.core.system import resource
 from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
 from ioplan.job_refusal import refusal

@@ -16,7 +16,9 @@ from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
 from ioplan.cli.help import error_page, help_page
 from ioplan.cli.interface.declare import Command, Group
 from ioplan.cli.interface.shared import JSON_LINES
-from ioplan.cli.interface.table import IOPLAN
+from ioplan.cli.interface.table import IOPLAN, NEEDS_LINUX
+from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.system import ELSEWHERE, IS_LINUX
 
 COMMANDS = "ioplan.cli.commands"
 
@@ -49,6 +51,9 @@ def _run(words: list[str]) -> int:
 
 def _command(command: Command, values: dict[str, Any]) -> int:
     """Import what does it, and do it."""
+    if command.name in NEEDS_LINUX and not IS_LINUX:
+        text = f"ioplan {command.name} needs Linux; {ELSEWHERE}"
+        raise ExplainedError(text, CommandFault.SYSTEM)
     module, _, name = command.call.partition(":")
     function = getattr(import_module(f"{COMMANDS}.{module}"), name)
     _collect_garbage()

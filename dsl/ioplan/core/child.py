@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -13,9 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from ioplan.core.context import Closing
+from ioplan.core.system import libc
 
 PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None)
 
 
 class OwnedProcess(Closing):
@@ -128,8 +127,10 @@ def _die_with(parent: int) -> Callable[[], None]:
     The parent is the thread that starts it, which must outlive it.
     """
 
+    prctl = libc().prctl
+
     def ask() -> None:
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended in between
             os._exit(1)
 

@@ -195,6 +195,7 @@ class CommandFault(Kind):
     TARGET = "target", "the target cannot be used, or may not be overwritten"
     BACKEND = "backend", "the backend cannot do what is asked"
     EXPORT = "export", "the results cannot be exported so"
+    SYSTEM = "system", "this needs Linux"
 
 
 KINDS: tuple[type[Kind], ...] = (

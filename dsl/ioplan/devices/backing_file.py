@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from pathlib import Path
 
+from ioplan.core.system import fcntl
 from ioplan.core.value import Value
 from ioplan.devices.device import Device
 from ioplan.devices.file_id import Key, device_key, key_at, key_of

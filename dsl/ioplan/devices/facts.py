@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import struct
 from pathlib import Path
 
 from ioplan.backends import TargetFacts
+from ioplan.core.system import fcntl
 from ioplan.devices.file_id import birth
 from ioplan.devices.identity import Identity
 

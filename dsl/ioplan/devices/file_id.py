@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 from pathlib import Path
+
+from ioplan.core.system import fcntl
 
 Key = tuple[str, int, int]
 """("file", device, inode) or ("device", number, 0)."""

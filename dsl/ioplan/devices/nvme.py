@@ -10,9 +10,9 @@ Layouts are those of the NVM Express base specification, 1.4 and 2.0.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import struct
 
+from ioplan.core.system import fcntl
 from ioplan.core.value import Value
 
 ID, ADMIN = 0x4E40, 0xC0484E41

@@ -18,6 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
+from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW
 from ioplan.guard.scratch_file import MARK as SCRATCH
 
 MARK = "user.ioplan.output"
@@ -115,7 +116,7 @@ def _attribute(path: Path, name: str) -> bytes:
     """Empty where there is none, or the file system keeps none."""
     try:
         return os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
+    except (OSError, AttributeError):
         return b""
 
 
@@ -136,7 +137,7 @@ def _digest(file: BinaryIO) -> bytes:
 
 @contextmanager
 def _opened(part: Path) -> Iterator[BinaryIO]:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
     try:
         fd = os.open(part, flags, 0o666)
     except OSError as error:
@@ -151,9 +152,10 @@ def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
     """Mark it, give it the mode of what it replaces, and see that it is on the disk."""
     file.flush()
     file.seek(0)
-    with suppress(OSError):  # where no attributes are kept, it counts as another's
+    # Where no attributes are kept, it counts as another's.
+    with suppress(OSError, AttributeError):
         os.setxattr(file.fileno(), MARK, _digest(file))
-    if before:
+    if before and HAS_USERS:
         os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
     os.fsync(file.fileno())
 
@@ -183,11 +185,13 @@ def _name(part: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | O_CLOEXEC, 0o600))
         part.replace(path)
 
 
 def _sync(folder: Path) -> None:
+    if not HAS_USERS:  # where folders cannot be opened
+        return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ioplan.core.error_kinds import TargetFault
+from ioplan.core.system import fcntl
 from ioplan.devices.file_id import birth
 from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.guard.errors import TargetError, missing, os_reason

@@ -8,7 +8,6 @@ open files on the target: those of the session's own participants are no obstacl
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
+from ioplan.core.system import fcntl
 from ioplan.devices.open_files import Opener, openers
 from ioplan.guard.errors import TargetError
 

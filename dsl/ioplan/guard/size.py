@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
+from ioplan.core.system import O_CLOEXEC
 from ioplan.guard.errors import TargetError, missing
 
 
@@ -31,7 +32,7 @@ def check_size(facts: TargetFacts, request: TargetRequest) -> None:
 def capacity_of(path: str) -> int:
     """The size of a target in bytes, without locking it. Raises TargetError."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | O_CLOEXEC)
     except FileNotFoundError:
         raise missing(Path(path)) from None
     except PermissionError as error:

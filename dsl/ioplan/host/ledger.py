@@ -7,7 +7,6 @@ forgets all settings by itself.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from ioplan.core.error_kinds import HostFault
 from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
+from ioplan.core.system import fcntl
 from ioplan.guard.output import OutputError, rewrite
 from ioplan.host.sysfs import HostError
 from ioplan.store.session_folder import make_private

@@ -7,6 +7,7 @@ import platform
 from typing import Any
 
 from ioplan.backends import TargetFacts
+from ioplan.core.system import configured
 from ioplan.telemetry.cpu_facts import cpu_facts, distortions
 from ioplan.telemetry.instruments import Instruments
 from ioplan.telemetry.procfs import Tree
@@ -40,7 +41,7 @@ def _machine(tree: Tree) -> dict[str, Any]:
         "os": _os_name(),
         "cpu": _cpu_model(tree),
         "cpus": os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "memory_bytes": configured("SC_PAGE_SIZE", 0) * configured("SC_PHYS_PAGES", 0),
         "python": platform.python_version(),
     }
 

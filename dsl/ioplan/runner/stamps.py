@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ioplan.backends import Drive, StampingDrive, TargetFacts
 from ioplan.core.state_folder import state_folder
+from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
 from ioplan.devices.facts import file_identity
 from ioplan.guard.purge.kernel import punch_hole
 from ioplan.job import Job, JobStream
@@ -31,7 +32,7 @@ def _backing(facts: TargetFacts) -> list[str]:
     if not path:
         return []
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | O_CLOEXEC)
     except OSError:
         return []
     try:
@@ -75,7 +76,7 @@ class StampFile:
             for edge_bytes in (stream.region_start_bytes, stream.region_end_bytes)
         )
         try:
-            fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(self.path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         except (FileNotFoundError, PermissionError):
             return  # what another user keeps is not read for this one, either
         try:

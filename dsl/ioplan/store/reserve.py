@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
 from ioplan.store.errors import OTHER_STORE_HINT, ReserveUsedError, StoreFullError
 
 RESERVE_BYTES = 8 << 20
@@ -36,15 +37,17 @@ class Reserve:
 
     def _is_allocated(self) -> bool:
         try:
-            return self.path.stat().st_blocks * 512 >= RESERVE_BYTES
+            status = self.path.stat()
+            held_bytes = getattr(status, "st_blocks", status.st_size // 512) * 512
+            return held_bytes >= RESERVE_BYTES
         except FileNotFoundError:
             return False
 
     def _allocate(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
-            os.posix_fallocate(fd, 0, RESERVE_BYTES)
+            _fill(fd)
         except OSError:
             self.release()
             raise
@@ -58,6 +61,14 @@ class Reserve:
         except OSError:
             return False
         return True
+
+
+def _fill(fd: int) -> None:
+    """Raises OSError where there is no room."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(fd, 0, RESERVE_BYTES)
+    else:
+        os.write(fd, bytes(RESERVE_BYTES))
 
 
 class Reserved(Protocol):

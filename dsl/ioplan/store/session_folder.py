@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from ioplan.backends import BackendError
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.system import HAS_USERS, O_CLOEXEC, O_NOFOLLOW, fcntl
 from ioplan.store.errors import StoreError
 
 ROOT = 0
@@ -36,6 +36,8 @@ def make_private(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
+    if not HAS_USERS:
+        return
     status = folder.lstat()
     mine = status.st_uid in (os.geteuid(), ROOT)
     if not (mine and stat.S_ISDIR(status.st_mode)) or status.st_mode & OTHERS_WRITE:
@@ -56,7 +58,7 @@ def session_lock(folder: Path) -> Iterator[None]:
     """
     try:
         make_private(folder)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC
         fd = os.open(folder / NAME, flags, 0o600)
     except OSError as error:
         raise StoreError(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from ioplan.core.system import configured
 from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+TICKS_PER_S = configured("SC_CLK_TCK", 100)
 STEAL, UNUSED = (7,), (3, 4, 7)
 """steal; idle, iowait and steal."""
 

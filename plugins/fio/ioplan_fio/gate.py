@@ -8,7 +8,6 @@ left between the lock and the I/O is the end of one small process.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from threading import Lock, Timer
 
 from ioplan.backends import BackendError
+from ioplan.core.system import fcntl
 from ioplan.job import SECOND_NS
 
 NEEDED = ("flock", "date")

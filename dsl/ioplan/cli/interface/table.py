@@ -9,6 +9,14 @@ from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
 from ioplan.cli.interface.suites import SUITES
 
+NEEDS_LINUX = frozenset(
+    (
+        *("run", "resume", "undo", "crosscheck", "status", "attach", "cancel"),
+        *("push", "targets", "up", "down"),
+    )
+)
+"""What does I/O, looks at devices, or has other hosts do so."""
+
 IOPLAN = Group(
     "ioplan",
     "Storage test plans as text: precondition, sweep, measure, judge.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shlex
 import signal
@@ -17,6 +16,7 @@ from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.tls import tls_folder
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.system import fcntl
 from ioplan.core.text import did_you_mean
 from ioplan.lab.lab import Lab
 

@@ -7,7 +7,6 @@ nor a killed worker affects the I/O, and no lane is started twice.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, initial_state
+from ioplan.core.system import fcntl
 from ioplan.store.store import default_path
 
 MAX_ATTEMPTS = 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 
 from ioplan.backends import ProgressCallback
+from ioplan.core.system import fcntl
 from ioplan.guard.target import Target
 
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from collections.abc import Callable
 
 from ioplan.backends import BackendError, ProgressCallback
+from ioplan.core.system import fcntl
 from ioplan.devices.device import Device
 from ioplan.devices.nvme import Controller, Nvme
 from ioplan.guard.purge.sanitize_log import (

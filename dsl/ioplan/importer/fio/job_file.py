@@ -12,13 +12,15 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ioplan.core.system import configured
 from ioplan.core.value import Value
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.language.check.modules import read_text
 from ioplan.language.syntax.source import Source, Span
 
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
-KEYWORDS = {"$pagesize": str(os.sysconf("SC_PAGESIZE")), "$ncpus": "", "$mb_memory": ""}
+PAGE_BYTES = configured("SC_PAGESIZE", 4096)
+KEYWORDS = {"$pagesize": str(PAGE_BYTES), "$ncpus": "", "$mb_memory": ""}
 HERE_ONLY = "the machine that the plan runs on may have others: write the number"
 INCLUDES_DEEP = 16
 
@@ -153,7 +155,7 @@ def _section_name(text: str, span: Span) -> str:
 
 
 def _of_machine(word: str) -> int:
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    pages = configured("SC_PHYS_PAGES", 0) * PAGE_BYTES
     return (os.cpu_count() or 1) if word == "$ncpus" else pages >> 20
 
 

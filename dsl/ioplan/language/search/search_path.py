@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from ioplan.core.system import HAS_USERS
 from ioplan.language.search.packages import SuiteError, packaged_folder, packages
 
 VARIABLE = "IOPLAN_PATH"
@@ -30,7 +31,7 @@ def project_folder(plan: Path) -> tuple[Path, ...]:
             owner = (folder / PROJECT).stat().st_uid
         except OSError:
             continue
-        return (folder,) if owner in (0, os.getuid()) else ()
+        return (folder,) if not HAS_USERS or owner in (0, os.getuid()) else ()
     return ()
 
 

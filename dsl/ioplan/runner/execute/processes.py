@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from signal import SIGKILL
 from typing import NamedTuple
 
 from ioplan.devices.proc import PROC, threads
@@ -15,7 +14,7 @@ UNINTERRUPTIBLE = "D"
 GONE = "ZX"
 PF_EXITING = 0x4
 PENDING = ("SigPnd:", "ShdPnd:")
-SIGKILL_BIT = 1 << (SIGKILL - 1)
+SIGKILL_BIT = 1 << (9 - 1)
 EXIT_S, POLL_S = 1.0, 0.02
 """How long a killed process gets to exit before it counts as stuck."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ from typing import IO
 
 from ioplan.core.child import OwnedProcess
 from ioplan.core.context import Closing
+from ioplan.core.system import fcntl
 from ioplan.job import SECOND_NS, Cpu
 from ioplan_spdk.bdevperf.exits import io_failed, why
 from ioplan_spdk.bdevperf.script import command

@@ -1,0 +1,44 @@
+"""Of which sources an engine was built, so that one which fits is not built again.
+
+The stamp lies beside the program: the SHA-256 of the sources and of the program. It is
+in the wheels too, so that a clone of the same sources may take the engine of a wheel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+CRATE = Path(__file__).resolve().parent
+
+
+def stamp_of(engine: Path) -> Path:
+    """Where an engine's stamp lies."""
+    return engine.with_name(engine.name + ".sources")
+
+
+def write_stamp(engine: Path) -> None:
+    """Say that the engine was built of the sources as they are."""
+    stamp_of(engine).write_text(_stamp(engine))
+
+
+def fits(engine: Path) -> bool:
+    """Whether it is there, as it was stamped, and of the sources as they are."""
+    stamp = stamp_of(engine)
+    both = engine.is_file() and stamp.is_file()
+    return both and stamp.read_text() == _stamp(engine)
+
+
+def _stamp(engine: Path) -> str:
+    program = hashlib.sha256(engine.read_bytes()).hexdigest()
+    return f"sources {_sources()}\nprogram {program}\n"
+
+
+def _sources() -> str:
+    """Of all that decides what is built, the compiler aside."""
+    digest = hashlib.sha256()
+    sources = sorted((CRATE / "src").rglob("*.rs"), key=Path.as_posix)
+    for file in (CRATE / "Cargo.toml", CRATE / "Cargo.lock", *sources):
+        digest.update(f"{file.relative_to(CRATE).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
