@@ -29,6 +29,17 @@ def near(text: str, expected: float | None, within: float = 0.0006) -> bool:
     return abs(float(text.replace(",", "")) - expected) <= within
 
 
+def has_aligned_points(rows: list[dict[str, str]]) -> bool:
+    """Whether each column has as many places behind its points, blanks or digits."""
+    after = [
+        {len(text.replace("\u2008", ".").partition(".")[2]) for text in texts}
+        for name in rows[0]
+        if name.endswith("(µs)")
+        for texts in [[row[name] for row in rows if row[name] != "–"]]
+    ]
+    return all(len(found) <= 1 for found in after) and {3} in after
+
+
 def downloaded(chromium: Browser, name: str) -> bytes:
     path = chromium.downloads / name
     until = time.monotonic() + 10
@@ -101,6 +112,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
     }
     return found;"""
     shown = chromium.run(script)
+    assert all(has_aligned_points(rows) for rows in shown.values())
     with Store.open(single.store) as store:
         runs = [r for r in store.records(single.sessions[0]) if r.asked.kind == "run"]
     compared = 0
@@ -120,7 +132,9 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
         for kept in record.total.latency.percentiles:
             if f"p{kept.percent:g} (µs)" in row:
                 expected = kept.latency_ns / 1e3 if kept.supported else None
-                assert near(row[f"p{kept.percent:g} (µs)"], expected)
+                text = row[f"p{kept.percent:g} (µs)"]
+                assert near(text, expected, (expected or 0) * 0.005 + 0.0005)
+                assert len(text.strip("0,.\u2007\u2008").replace(".", "")) <= 4
         compared += 1
     assert compared > 60
 

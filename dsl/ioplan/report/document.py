@@ -5,10 +5,12 @@ Values stand in the base units of the records: ns, B/s, 1/s, percent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ioplan.measure.histogram import DIGITS
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
 from ioplan.report.judgements import Judgement
@@ -33,6 +35,10 @@ Kind = Literal[
 Scale = Literal["linear", "log", "names", "nines"]
 
 
+OF_BUCKETS = re.compile(r"\bp\d|^(latency|up to)$")
+"""Titles of latencies that come from a histogram: percentiles, and edges of buckets."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a frame.
@@ -46,6 +52,11 @@ class Column:
     title: str
     unit: str = "text"
     order: tuple[str, ...] = ()
+
+    @property
+    def digits(self) -> int:
+        """As many as its figures have; 0 of those that are exact."""
+        return DIGITS if self.unit == "ns" and OF_BUCKETS.search(self.title) else 0
 
 
 STATUS = Column("status", "status")

@@ -3,7 +3,7 @@
 const hint = (chart, row) =>
   chart.columns
     .filter(isListed)
-    .map((column) => [column.title, exact(row[column.key], column.unit)]);
+    .map((column) => [column.title, exact(row[column.key], column)]);
 
 const box = document.createElement("div");
 box.className = "tip";

@@ -12,8 +12,8 @@ const cell = (kind, text, isText) => {
 
 const rowOf = (columns, row) => {
   const line = document.createElement("tr");
-  const text = ({ key, unit }) =>
-    key === "status" && failed(row) ? `${FAILED} ${row.status}` : plain(row[key], unit);
+  const text = (column) => column.key === "status" && failed(row)
+    ? `${FAILED} ${row.status}` : lined(column, row[column.key]);
   line.append(...columns.map((column) => cell("td", text(column), column.unit === "text")));
   return line;
 };
@@ -54,7 +54,7 @@ const pivot = (caption, across, down, value, rows) => {
   const measured = TABLE_UNITS[value.unit] && value.unit !== "1/s" ? heading(value) : "";
   const above = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
   if (above) table.createCaption().textContent = above;
-  const text = (row) => (failed(row) ? FAILED : round(row.y, value.unit));
+  const text = (row) => (failed(row) ? FAILED : round(value, row.y));
   const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();
   head.append(cell("th", `${down.title} \\ ${across.title}`, true));

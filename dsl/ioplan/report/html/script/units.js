@@ -58,24 +58,61 @@ const TABLE_UNITS = {
   s: [1, 3, "s"],
 };
 
-const number = (value, decimals) =>
-  value.toLocaleString("en-US", { maximumFractionDigits: decimals });
+const formats = new Map(); // making one takes longer than many uses of it
 
-const plain = (value, unit) => {
+const number = (value, most, least = 0) => {
+  const key = `${most} ${least}`;
+  if (!formats.has(key)) {
+    formats.set(key, new Intl.NumberFormat("en-US",
+      { maximumFractionDigits: most, minimumFractionDigits: least }));
+  }
+  return formats.get(key).format(value);
+};
+
+const behindPoint = (shown, digits, most) => (shown
+  ? Math.min(most, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(shown))))) : 0);
+
+// `digits` are what a value has: a percentile has those of its bucket.
+const plain = (value, unit, digits = 0, least = 0) => {
   if (value === null || value === undefined) return "–";
   if (typeof value === "string") return value;
   if (unit === "size" || unit === "nines") return worded(value, unit, 6);
-  const [factor, decimals] = TABLE_UNITS[unit] ?? [1, 3];
-  return number(value / factor, decimals);
+  const [factor, most] = TABLE_UNITS[unit] ?? [1, 3];
+  if (!digits) return number(value / factor, most, least);
+  const shown = Number((value / factor).toPrecision(digits));
+  return number(shown, most, behindPoint(shown, digits, most));
 };
 
-// In a table of two axes, rates of a thousand and more do without decimals.
-const round = (value, unit) =>
-  unit === "1/s" && value >= 1000 ? number(value, 0) : plain(value, unit);
+// The decimals that the values of a column need.
+const decimalsOf = ({ unit, digits = 0 }, values) => {
+  const [factor, most] = TABLE_UNITS[unit] ?? [1, 3];
+  const needed = (value) => {
+    if (digits) return behindPoint(Number((value / factor).toPrecision(digits)), digits, most);
+    return Math.round(Math.abs(value / factor) * 10 ** most) % 10 ** most ? most : 0;
+  };
+  return values.reduce((found, value) =>
+    (found < most && typeof value === "number" ? Math.max(found, needed(value)) : found), 0);
+};
 
-const exact = (value, unit) => {
+// Blanks as wide as a digit and as a point put the points of a column in one line.
+const aligned = (text, most) => {
+  const [, found] = /^-?[\d,]+\.?(\d*)$/.exec(text) ?? [];
+  if (!most || found === undefined) return text;
+  return text + (found ? "" : "\u2008") + "\u2007".repeat(most - found.length);
+};
+
+// A cell in a column, with as many decimals as all of its rows.
+const lined = ({ unit, digits = 0, decimals = 0 }, value) =>
+  aligned(plain(value, unit, digits, digits ? 0 : decimals), decimals);
+
+// In a table of two axes, rates of a thousand and more do without decimals.
+const round = (column, value) =>
+  column.unit === "1/s" && value >= 1000 ? aligned(number(value, 0), column.decimals)
+    : lined(column, value);
+
+const exact = (value, { unit, digits }) => {
   const name = TABLE_UNITS[unit]?.[2] ?? (["text", "size", "nines"].includes(unit) ? "" : unit);
-  return value === null || value === undefined ? "–" : `${plain(value, unit)} ${name}`.trim();
+  return value === null || value === undefined ? "–" : `${plain(value, unit, digits)} ${name}`.trim();
 };
 
 const heading = (column) => {
