@@ -104,10 +104,11 @@ class Stream(ValidatedModel):
 
     `read_percent` is the share of reads among reads and writes; `trim_percent`
     the share of discards among all operations. `random_percent` of a random stream's
-    I/Os are drawn; each of the rest begins where the last one of its direction in the
-    thread ended. `permuted` random I/O visits each
-    block once before any again. `dedup_percent` is the share of the writes whose data
-    is that of an earlier one. `qd` is the queue depth of each of the `threads`.
+    I/Os are drawn (of its writes and discards `write_random_percent`, if that differs);
+    each of the rest begins where the last one of its direction in the thread ended.
+    `permuted` random I/O visits each block once before any again. `dedup_percent` is
+    the share of the writes whose data is that of an earlier one. `qd` is the queue
+    depth of each of the `threads`.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
@@ -123,6 +124,7 @@ class Stream(ValidatedModel):
     write_sizes: tuple[SizeShare, ...]
     permuted: bool = False
     random_percent: Percent = 100.0
+    write_random_percent: Percent | None = None
     align_bytes: Annotated[int, Limits(gt=0)] | None = None
     qd: Annotated[int, Limits(ge=1)] = 1
     threads: Annotated[int, Limits(ge=1)] = 1
@@ -151,6 +153,17 @@ class Stream(ValidatedModel):
         used = (self.read_sizes if reads else (), self.write_sizes * self.writes)
         return {share.size_bytes for sizes in used for share in sizes}
 
+    def drawn_percent(self, direction: Direction) -> float:
+        """How much of the random I/O of a direction is drawn."""
+        if direction == "read" or self.write_random_percent is None:
+            return self.random_percent
+        return self.write_random_percent
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether some random I/O begins where another ended."""
+        return any(self.drawn_percent(d) < 100 for d in ("read", "write"))
+
     def own_ns(self, run_ns: int) -> int:
         """How long its part of a run is measured."""
         return max(0, min(self.ends_ns or run_ns, run_ns) - self.starts_ns)
@@ -159,7 +172,7 @@ class Stream(ValidatedModel):
     def can_permute(self) -> bool:
         """Whether there are blocks of which each can be visited once."""
         uniform = self.distribution.kind == "uniform"
-        drawn = self.pattern == "random" and self.random_percent == 100
+        drawn = self.pattern == "random" and not self.goes_on
         return drawn and uniform and len(self.sizes_bytes) == 1
 
 

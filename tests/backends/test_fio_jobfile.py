@@ -64,6 +64,10 @@ JOBS: dict[str, Job] = {
     "rate-bandwidth": job(stream(rate={"bytes_per_s": 100 * MIB})),
     "rate-poisson": job(stream(rate={"iops": 500, "arrivals": "poisson"})),
     "random-share": job(stream(random_percent=65)),
+    "random-by-direction": job(
+        stream(read_percent=70, random_percent=65, write_random_percent=0),
+        stream(name="b", read_percent=70, write_random_percent=12.5),
+    ),
     "random-share-odd": job(stream(random_percent=62.5)),
     "pause": job(stream(pause_ns=5_000_000)),
     "pause-every": job(stream(pause_ns=250_000, pause_every=128, qd=32, threads=2)),

@@ -42,7 +42,6 @@ def test_what_imports_whole_is_equal(name: str) -> None:
         ("iodepth=8\nioengine=libaio\nthinktime=5\nthinktime_blocks=4", "thinktime_blocks_type"),
         ("runtime=30", "time_based"),
         ("startdelay=5", "startdelay"),
-        ("rw=randrw\npercentage_random=50,20", "percentage_random"),
         ("bs=4k,8k\nrw=randrw\nblockalign=4k,16k", "blockalign"),
     ],
 )  # fmt: skip

@@ -31,6 +31,7 @@ CLAUSES = [
     "random 4KiB 0/100, region 1MiB..+25%",
     "random 4KiB 100/0, hotspots { 50% in 5%, 30% in 15%, 20% in 80% }",
     "random 65% 4KiB 70/30, qd 4",
+    "random 4KiB 70/30, read random 65%, write random 0%, qd 4",
     "random 4KiB 100/0, zipf 1.1",
     "random 4KiB 100/0, pareto 0.2",
     "random 4KiB 100/0, normal 10%",

@@ -170,6 +170,7 @@ OTHERS = {
     "starts_ns": [1_000, 2_000_000_000],
     "ends_ns": [1_000, 2_000_000_000],
     "random_percent": [65.0, 30.0],
+    "write_random_percent": [65.0, 30.0],
     "region": [
         Region(start_percent=50),
         Region(end_percent=50),

@@ -6,7 +6,18 @@ from ioplan.core.value import Value, fresh
 
 SLOTS = (
     *("base", "pattern", "random share", "size", "read sizes", "write sizes", "mix"),
-    *("qd", "threads", "rate", "pause", "region", "distribution", "permuted", "align"),
+    *(
+        "qd",
+        "read random",
+        "write random",
+        "threads",
+        "rate",
+        "pause",
+        "region",
+        "distribution",
+        "permuted",
+        "align",
+    ),
     *("data", "dedup", "trim", "sync", "starts", "ends"),
 )
 """What a stream says, in the order in which it is written; up to `mix` without commas.

@@ -92,6 +92,26 @@ CLAUSES: tuple[Clause, ...] = (
         fio={"percentage_random": "random 65% 4KiB"},
     ),
     Clause(
+        word="read random",
+        forms={"random by direction": "read random 65%"},
+        sets={"random by direction": ("write_random_percent",)},
+        reference=(
+            "`read random 65%`, `write random 30%`",
+            "the same of one direction; discards go with the writes",
+            "100 %",
+        ),
+        convert=to.read_random,
+        is_axis=False,
+        feature="run random 4KiB 70/30, read random 65% for 2s",
+    ),
+    Clause(
+        word="write random",
+        forms={},
+        sets={},
+        convert=to.write_random,
+        is_axis=False,
+    ),
+    Clause(
         word="size",
         is_feature=False,
         forms={"size": "size 4KiB"},

@@ -125,7 +125,17 @@ def random_share(quantity: Quantity) -> Attributes:
     share = percent(quantity, "a share of random I/O")
     if not share:
         raise QuantityError("a share of random I/O is more than 0 %", "or: sequential")
-    return {"random_percent": share}
+    return {"read_random": share, "write_random": share}
+
+
+def read_random(quantity: Quantity) -> Attributes:
+    """How much of a random stream's reads is drawn; of none of them, they go on."""
+    return {"read_random": percent(quantity, "a share of random reads")}
+
+
+def write_random(quantity: Quantity) -> Attributes:
+    """The same of its writes."""
+    return {"write_random": percent(quantity, "a share of random writes")}
 
 
 def one_size(quantity: Quantity) -> Attributes:

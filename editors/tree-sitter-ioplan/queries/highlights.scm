@@ -16,9 +16,11 @@
 "pause"
 (permuted)
 "qd"
+(random)
 "range"
 "rate"
 "read"
+"read random"
 "read sizes"
 "region"
 "size"
@@ -31,6 +33,7 @@
 "until"
 (verify)
 "warmup"
+"write random"
 "write sizes"
 "zipf"
 ] @property
@@ -71,7 +74,6 @@
 "precondition"
 "profile"
 (purge)
-(random)
 "repeat"
 "rounds"
 "run"

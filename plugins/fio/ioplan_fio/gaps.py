@@ -19,9 +19,9 @@ from ioplan_fio.section import (
     distribution_text,
     is_whole,
     pause_us,
+    random_shares,
     rate_lines,
     size_text,
-    whole,
 )
 from ioplan_fio.streams import (
     Sizes,
@@ -237,11 +237,15 @@ def _region(context: GapContext, stream: JobStream) -> Found:
 
 
 def _random_share(context: GapContext, stream: JobStream) -> Found:
-    percent = stream.random_percent
-    if is_whole(percent):
+    shares = [stream.drawn_percent(d) for d in directions(stream)]
+    odd = next((one for one in shares if not is_whole(one)), None)
+    if odd is None:
         return None
-    near = max(1, whole([percent, 100 - percent])[0])
-    reason = f"fio takes whole percents of random I/O, not {percent:g} %"
+    near = random_shares(stream)
+    reason = f"fio takes whole percents of random I/O, not {odd:g} %"
+    by_direction = stream.write_random_percent is not None
+    if by_direction:
+        return "read random", reason, f"percentage_random={near}", "whole percents"
     return "random share", reason, f"percentage_random={near}", f"random {near}%"
 
 

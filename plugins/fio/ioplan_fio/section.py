@@ -134,12 +134,19 @@ def _random(job: Job, stream: JobStream) -> Iterator[str]:
         return
     if not is_cover(stream):
         yield "norandommap=1"
-    if stream.random_percent < 100:
-        percent = stream.random_percent
-        yield f"percentage_random={max(1, whole([percent, 100 - percent])[0])}"
+    if stream.goes_on:
+        yield f"percentage_random={random_shares(stream)}"
     distribution = distribution_text(stream)
     if distribution:
         yield f"random_distribution={distribution}"
+
+
+def random_shares(stream: JobStream) -> str:
+    """For all directions, or one for reads and one for writes, in whole percents."""
+    shares = [stream.drawn_percent(d) for d in directions(stream)]
+    least = 0 if len(set(shares)) > 1 else 1
+    texts = [str(max(least, whole([one, 100 - one])[0])) for one in shares]
+    return _by_direction(directions(stream), texts)
 
 
 def distribution_text(stream: JobStream) -> str:

@@ -41,7 +41,8 @@ SPEAKS = frozenset(
             "sync",
             "verify",
         ),
-        *("random share", "permuted", "for", "bytes", "passes", "warmup"),
+        *("random share", "random by direction", "permuted"),
+        *("for", "bytes", "passes", "warmup"),
     )
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from ioplan_sim.load import StreamLoad
-from ioplan_sim.placement import last_drawn, quantiles, scattered
+from ioplan_sim.placement import Floats, last_drawn, quantiles, scattered
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
 DRAWS = 2048
@@ -37,7 +37,7 @@ class IoSource:
         self.load, self.kinds = load, load.kinds
         self.open_loop, self.stored, self.spec, self.rng = open_loop, stored, spec, rng
         stream = load.stream
-        self.goes_on = stream.pattern == "sequential" or stream.random_percent < 100
+        self.goes_on = stream.pattern == "sequential" or stream.goes_on
         self.free = self.outstanding = load.outstanding
         self.waiting: deque[float] = deque()
         self.samples: Samples = [[] for _ in load.kinds]
@@ -91,10 +91,15 @@ class IoSource:
         slots = max(1, int(region // max(self.load.mean_bytes, MAP_BYTES)))
         drawn = (quantiles(stream, DRAWS, rng) * slots).astype(np.int64)
         found = scattered(stream, drawn, slots) * 7919 % 1_000_003
-        if stream.random_percent < 100:  # the others begin where the last one ended
-            last = np.maximum(0, last_drawn(stream, DRAWS, rng))
+        if stream.goes_on:  # the others begin where the last one ended
+            last = np.maximum(0, last_drawn(self._drawn_percents(), DRAWS, rng))
             found = found[last] + ((np.arange(DRAWS) - last) * pages).astype(np.int64)
         return [int(one) for one in found]
+
+    def _drawn_percents(self) -> Floats:
+        """Of each of the next I/Os, how likely it is random."""
+        by_kind = [self.load.stream.drawn_percent(one.direction) for one in self.kinds]
+        return np.array(by_kind)[self.choice]
 
     def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> list[float]:
         spread = spec.flash.spread / 100

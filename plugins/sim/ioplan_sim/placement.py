@@ -77,9 +77,12 @@ def scattered(stream: JobStream, slots: Pages, count: int) -> Pages:
     return np.asarray(slots * step % count)
 
 
-def last_drawn(stream: JobStream, count: int, rng: np.random.Generator) -> Pages:
-    """For each I/O the last one up to it that is random; -1 where none is."""
-    is_random = rng.random(count) * 100 < stream.random_percent
+def last_drawn(percents: float | Floats, count: int, rng: np.random.Generator) -> Pages:
+    """For each I/O the last one up to it that is random; -1 where none is.
+
+    `percents` is how likely each is random.
+    """
+    is_random = rng.random(count) * 100 < percents
     return np.asarray(np.maximum.accumulate(np.where(is_random, np.arange(count), -1)))
 
 
@@ -162,7 +165,7 @@ class Placement:
         slots = max(1, (self.count - run) // step + 1)
         draws = quantiles(self.stream, ios, self.rng)
         found = scattered(self.stream, (draws * slots).astype(np.int64), slots) * step
-        if self.stream.random_percent < 100:
+        if self.stream.drawn_percent("write") < 100:
             found = self._going_on(found, run)
         pages = self.first + found[:, None] + np.arange(run)
         return np.asarray(pages.ravel())
@@ -170,7 +173,7 @@ class Placement:
     def _going_on(self, drawn: Pages, run: int) -> Pages:
         """The drawn places of those I/Os that are random; the others follow these."""
         steps = np.arange(len(drawn))
-        last = last_drawn(self.stream, len(drawn), self.rng)
+        last = last_drawn(self.stream.drawn_percent("write"), len(drawn), self.rng)
         starts = np.where(last >= 0, drawn[np.maximum(last, 0)], self.end - run)
         room = max(1, self.count - run + 1)
         places = np.asarray((starts + (steps - np.maximum(last, -1)) * run) % room)

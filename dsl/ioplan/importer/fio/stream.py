@@ -48,7 +48,7 @@ class Shape(Value):
     sizes: Sizes
     threads: int
     qd: int
-    random_percent: int = 100
+    random_percents: tuple[int, int] = (100, 100)
 
     @property
     def used_sizes(self) -> set[int]:
@@ -84,10 +84,11 @@ def shape_of(job: FioJob, findings: Findings) -> Shape:
         )
     threads = max(1, job.read("numjobs", whole, 1, findings))
     read_percent = _mix(job, findings) if reads is None else reads
-    share = _random_share(job, read_percent, findings) if pattern == "random" else 100
+    shares = _random_shares(job, read_percent, findings)
+    is_random = pattern == "random" and any(shares)
     return Shape(
-        pattern=pattern if share else "sequential",
-        random_percent=share or 100,
+        pattern="random" if is_random else "sequential",
+        random_percents=shares if is_random else (100, 100),
         read_percent=read_percent,
         trims="trim" in word,
         sizes=_sizes(job, findings),
@@ -100,8 +101,7 @@ def clauses_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     """The clauses of the stream, but for its region and its time."""
     reads = shape.read_percent
     clauses = {"pattern": shape.pattern, "mix": make("mix", reads).text}
-    if shape.random_percent < 100:
-        clauses["random share"] = make("share", shape.random_percent).text
+    clauses |= _random_clauses(*shape.random_percents)
     clauses |= _size_clauses(job, shape, findings)
     each = " each" if shape.threads > 1 else ""
     if shape.qd > 1 or each:
@@ -332,7 +332,7 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     )
     if not has_map or len(shape.used_sizes) > 1:
         return {}
-    if shape.random_percent < 100:
+    if min(shape.random_percents) < 100:
         findings.loss(
             "fio draws no block twice; here offsets are drawn independently",
             job.place("percentage_random"),
@@ -350,21 +350,25 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     return {"permuted": "permuted"}
 
 
-def _random_share(job: FioJob, reads: int, findings: Findings) -> int:
-    """How much of random I/O is random, in percent; of mixed I/O, of its reads."""
+def _random_shares(job: FioJob, reads: int, findings: Findings) -> tuple[int, int]:
+    """How much of random I/O is random, in percent: of the reads, and of the writes.
+
+    A direction that is not used is like the other.
+    """
     found = _by_direction(job, "percentage_random", findings)
-    shares = [100 if share is None else share for share in found]
-    used = [
-        s for s, is_used in zip(shares, (reads, 100 - reads), strict=False) if is_used
-    ]
-    if len(set(used)) > 1:
-        findings.loss(
-            f"{used[0]} % of the reads are random and {used[1]} % of the writes: here "
-            f"{used[0]} % of both",
-            job.place("percentage_random"),
-            "write two streams, one that reads and one that writes",
-        )
-    return used[0]
+    read, write = (100 if share is None else share for share in found[:2])
+    return (read if reads else write), (write if reads < 100 else read)
+
+
+def _random_clauses(reads: int, writes: int) -> Clauses:
+    if reads == writes:
+        return {"random share": make("share", reads).text} if reads < 100 else {}
+    shares = {"read random": reads, "write random": writes}
+    return {
+        slot: f"{slot} {make('share', one).text}"
+        for slot, one in shares.items()
+        if one < 100
+    }
 
 
 def _align(job: FioJob, shape: Shape, findings: Findings) -> Clauses:

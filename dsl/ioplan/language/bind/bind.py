@@ -81,11 +81,22 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
     if total:
         made["qd"] = made["qd"] // made["threads"]
     arrivals = made.pop("arrivals", arrivals)  # an axis says it as well
+    if "read_random" in made or "write_random" in made:
+        _share_random(made)
     if made["rate"]:
         kind, rate = made["rate"]
         times = made["threads"] if rate_each else 1
         made["rate"] = _rate(kind, rate * times, arrivals)
     return Stream.complete(made)
+
+
+def _share_random(made: Attributes) -> None:
+    """How much is random, by direction where both are used and differ."""
+    reads, writes = made.pop("read_random", 100.0), made.pop("write_random", 100.0)
+    if made["trim_percent"] == 0 and made["read_percent"] in (0.0, 100.0):
+        reads = writes = reads if made["read_percent"] else writes
+    made["random_percent"] = reads
+    made["write_random_percent"] = writes if writes != reads else None
 
 
 @lru_cache(maxsize=4096)

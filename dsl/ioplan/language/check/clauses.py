@@ -208,6 +208,10 @@ def _check_together(draft: Draft, scope: Scope) -> None:
     both = [k for k in ("read sizes", "write sizes") if k in draft.spans]
     if both and "size" in draft.spans:
         scope.findings.twice("the size", draft.spans[both[0]], draft.spans["size"])
+    drawn = [k for k in ("read random", "write random") if k in draft.spans]
+    if drawn and "random share" in draft.spans:
+        places = draft.spans[drawn[0]], draft.spans["random share"]
+        scope.findings.twice("the share of random I/O", *places)
 
 
 def _pattern(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
@@ -371,6 +375,8 @@ CLAUSES: dict[str, Apply] = {
     **{word: _one(word) for word in SIMPLE_WORDS},
     "pattern": _pattern,
     "value": _value,
+    "read random": _one("read random"),
+    "write random": _one("write random"),
     "qd": _qd,
     "rate": _rate,
     "pause": _pause,

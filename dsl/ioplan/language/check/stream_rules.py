@@ -200,9 +200,10 @@ def _check_random_share(
     stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
 ) -> None:
     """Only drawn offsets have a rest that goes on."""
-    if "random share" not in stream.spans:
+    said = [stream.spans[name] for name in RANDOM_SHARES if name in stream.spans]
+    if not said:
         return
-    has, span = stream.attributes, stream.spans["random share"]
+    has, span = stream.attributes, said[0]
     patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
     why = ""
     if "sequential" in (patterns or [has.get("pattern")]):
@@ -211,12 +212,27 @@ def _check_random_share(
         why = "permuted I/O visits each block once"
     elif has.get("verify"):
         why = "'verify' draws anew what is under way"
+    elif not _any_drawn(stream, _given(stream.name, axes)):
+        why = "none of its I/O would be random, so write sequential"
     if why:
         scope.findings.error(
             f"a share of random I/O has no meaning here: {why}",
             span,
             "leave one of both out",
         )
+
+
+RANDOM_SHARES = ("random share", "read random", "write random")
+
+
+def _any_drawn(stream: StreamTemplate, given: set[str]) -> bool:
+    """Whether each mix that the stream may have has some random I/O."""
+    has, reads = stream.attributes, stream.attributes.get("read_percent", 50)
+    shares = [has.get("read_random", 100)] if reads else []
+    shares += [has.get("write_random", 100)] if reads < 100 else []
+    if {"read", "mix"} & {*given, *stream.refs}:
+        return all(shares)
+    return any(shares)
 
 
 WHOSE = (("qd", "queue depth"), ("rate", "rate"))

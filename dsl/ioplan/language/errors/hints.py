@@ -149,6 +149,8 @@ PLAIN = {
     "OPERATOR": "a comparison such as <",
     "READ_SIZES": "'read sizes'",
     "WRITE_SIZES": "'write sizes'",
+    "READ_RANDOM": "'read random'",
+    "WRITE_RANDOM": "'write random'",
     "DATA": "'random', 'zeros'",
     "$END": "the end of the file",
 }

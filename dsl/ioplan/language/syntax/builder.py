@@ -277,6 +277,10 @@ class Builder:
 
     spot = share
 
+    def drawn(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+        kind = " ".join(str(parts[0]).split())
+        return self.clause_of(kind, meta, parts[1:])
+
     def simple(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         return self.clause_of(str(parts[0]), meta, parts[1:])
 

@@ -113,8 +113,14 @@ def _clause_lines(clause: Clause) -> Iterator[str]:
         yield f"axis: vary {clause.word} in …"
     if clause.fio:
         yield f"fio: {', '.join(clause.fio)}"
-    yield from _example(f"run {_workload(clause)} for 1min")
+    if clause.word in ("starts", "ends"):
+        yield from _example(BESIDE.format(_workload(clause)))
+    else:
+        yield from _example(f"run {_workload(clause)} for 1min")
 
+
+BESIDE = "workload db {{\n  users = random 8KiB 70/30\n  copy = {}\n}}"
+"""What only one of several streams says."""
 
 WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),

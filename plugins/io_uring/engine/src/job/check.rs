@@ -88,11 +88,15 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
 
 fn check_random(stream: &Stream) -> Checked {
     let name = &stream.name;
-    let percent = stream.random_percent;
-    require(percent > 0.0 && percent <= 100.0, || {
-        format!("stream {name}: {percent} % random is not above 0 and up to 100")
+    let percents = stream.drawn_percents();
+    let within = percents
+        .iter()
+        .all(|percent| (0.0..=100.0).contains(percent));
+    let any = percents.iter().any(|percent| *percent > 0.0);
+    require(within && any, || {
+        format!("stream {name}: {percents:?} % random is not above 0 and up to 100")
     })?;
-    let all_drawn = percent == 100.0;
+    let all_drawn = percents == [100.0; 2];
     let random = stream.pattern == Pattern::Random;
     require(
         all_drawn || (random && !stream.permuted && !stream.verify),

@@ -105,6 +105,9 @@ pub struct Stream {
     /// the last one of its direction in the thread ended.
     #[serde(default = "default_percent")]
     pub random_percent: f64,
+    /// That of its writes and discards, where it differs.
+    #[serde(default)]
+    pub write_random_percent: Option<f64>,
     #[serde(default)]
     pub align_bytes: Option<u64>,
     #[serde(default = "default_one")]
@@ -158,6 +161,12 @@ impl Stream {
     /// Whether the stream changes what is stored.
     pub fn modifies(&self) -> bool {
         self.writes() || self.trims()
+    }
+
+    /// How much of the random I/O is drawn, in percent: of reads, of writes and discards.
+    pub fn drawn_percents(&self) -> [f64; 2] {
+        let reads = self.random_percent;
+        [reads, self.write_random_percent.unwrap_or(reads)]
     }
 
     pub fn pauses(&self) -> bool {

@@ -211,7 +211,8 @@ pub struct Random {
 /// The I/Os of a random stream that go on from the last one.
 #[derive(Debug, Clone)]
 struct Following {
-    share: f64,
+    /// By direction.
+    shares: [f64; 3],
     start_bytes: u64,
     end_bytes: u64,
     align_bytes: u64,
@@ -224,8 +225,9 @@ impl Following {
         let natural = stream.single_size_bytes().unwrap_or(block_bytes);
         let align_bytes = stream.align_bytes.unwrap_or(natural);
         let start_bytes = region.0.next_multiple_of(align_bytes);
-        (stream.random_percent < 100.0).then_some(Self {
-            share: 1.0 - stream.random_percent / 100.0,
+        let [reads, others] = stream.drawn_percents().map(|percent| 1.0 - percent / 100.0);
+        (reads > 0.0 || others > 0.0).then_some(Self {
+            shares: [reads, others, others],
             start_bytes,
             end_bytes: region.1,
             align_bytes,
@@ -280,7 +282,7 @@ impl Random {
         rng: &mut fastrand::Rng,
     ) -> Option<Place> {
         let following = self.following.as_ref()?;
-        if self.left_bytes == Some(0) || rng.f64() >= following.share {
+        if self.left_bytes == Some(0) || rng.f64() >= following.shares[direction as usize] {
             return None;
         }
         self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(size_bytes));
@@ -515,6 +517,26 @@ mod tests {
             ends[number % 2] = place.offset_bytes + 4096;
         }
         assert!((6700..7300).contains(&went_on), "{went_on}");
+    }
+
+    #[test]
+    fn the_share_of_random_io_may_differ_by_direction() {
+        let stream = stream(r#"{"random_percent":100.0,"write_random_percent":25.0}"#);
+        let share = ThreadShare {
+            thread: 0,
+            threads: 1,
+            scatter_seed: 1,
+            cover_seed: 2,
+        };
+        let mut walk = Walk::new(&stream, 512, None, share);
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut went_on = |direction| {
+            let found = (0..20_000).filter(|_| walk.go_on(direction, 4096, &mut rng).is_some());
+            found.count()
+        };
+        assert_eq!(went_on(Direction::Read), 0);
+        assert!((14_700..15_300).contains(&went_on(Direction::Write)));
+        assert!((14_700..15_300).contains(&went_on(Direction::Trim)));
     }
 
     #[test]
