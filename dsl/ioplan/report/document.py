@@ -61,6 +61,8 @@ class Column:
 
 STATUS = Column("status", "status")
 """A frame has it where something failed; a row that is not `ok` has no `y`."""
+JUDGED = Column("judged", "expectation")
+"""A frame has it where a figure did not meet one; else it is empty."""
 FAILED = "✕"
 """Marks what failed, in charts and tables."""
 
@@ -102,6 +104,7 @@ class Picture:
     """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
 
     `overlay` is a second frame with the same text columns, drawn over the first.
+    `limits` are those of expectations: at a value of x, or from side to side.
     """
 
     kind: Kind
@@ -114,6 +117,7 @@ class Picture:
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     overlay: Frame | None = None
+    limits: Frame | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -9,6 +9,7 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import Chart, Test
 from ioplan.report.charts.defaults import charts_of
 from ioplan.report.charts.distribution import distributions
+from ioplan.report.charts.limits import with_limits
 from ioplan.report.charts.over_axis import over_axis, over_iops, over_rounds, over_two
 from ioplan.report.charts.over_time import bands_over_time, over_time
 from ioplan.report.charts.power import power_charts, without_power
@@ -71,7 +72,7 @@ def _drawn(request: Request) -> Iterator[Picture]:
         notes += meanings(_metrics(chart, picture))
         if draw not in OF_INTERVALS and (rounds := figures_of(request.points)):
             notes.append(f"of {rounds}")
-        yield replace(picture, notes=(*picture.notes, *notes))
+        yield with_limits(request, replace(picture, notes=(*picture.notes, *notes)))
     yield from largest_over_sweep(request)
 
 

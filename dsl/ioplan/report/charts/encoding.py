@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ioplan.report.charts.axis import axis_title, in_order
-from ioplan.report.document import STATUS, Channels, Column, Frame, Value
+from ioplan.report.document import JUDGED, STATUS, Channels, Column, Frame, Value
 from ioplan.report.points import Dimensions
 
 MOST_COLORS = 20
@@ -22,12 +22,14 @@ TOGETHER = "where"
 class Datum:
     """One row before it has columns: where it is, and its values.
 
-    One of a cell that failed has no value on its y axis, and says so by its status.
+    One of a cell that failed has no value on its y axis, and says so by its status;
+    `judged` tells which expectations its value does not meet.
     """
 
     dimensions: Dimensions
     values: tuple[Value, ...]
     status: str = "ok"
+    judged: str = ""
 
 
 @dataclass
@@ -77,12 +79,22 @@ def framed(
         joined = [together({n: one.dimensions[n] for n in rest}) for one in data]
         columns.append(Column(TOGETHER, "", "text", tuple(dict.fromkeys(joined))))
         heads = [(*head, text) for head, text in zip(heads, joined, strict=True)]
-    failed = any(one.status != "ok" for one in data)
-    tails = [(*one.values, one.status) if failed else one.values for one in data]
-    rows = [(*head, *tail) for head, tail in zip(heads, tails, strict=True)]
-    last = (STATUS,) if failed else ()
+    last, tails = _told(data)
+    rows = [
+        (*head, *one.values, *tail)
+        for head, one, tail in zip(heads, data, tails, strict=True)
+    ]
     frame = Frame((*columns, *values, *last), rows)
     return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
+
+
+def _told(data: Sequence[Datum]) -> tuple[tuple[Column, ...], list[tuple[str, ...]]]:
+    """The columns on what went wrong, where anything did, and their texts."""
+    failed = any(one.status != "ok" for one in data)
+    judged = any(one.judged for one in data)
+    columns = (STATUS,) * failed + (JUDGED,) * judged
+    texts = [(one.status,) * failed + (one.judged,) * judged for one in data]
+    return columns, texts
 
 
 def same_dimensions(one: Frame, other: Frame) -> bool:
@@ -130,7 +142,7 @@ def _untied(data: Sequence[Datum]) -> list[Datum]:
         joined = {n: t for n, t in one.dimensions.items() if n not in ties}
         for name, first in ties.items():
             joined[first] += f" ({axis_title(name)} {one.dimensions[name]})"
-        made.append(Datum(joined, one.values, one.status))
+        made.append(replace(one, dimensions=joined))
     return made
 
 

@@ -12,6 +12,7 @@ from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
+from ioplan.report.charts.limits import judged_of
 from ioplan.report.charts.request import Request, metrics_title, y_column
 from ioplan.report.document import FAILED, Column, Kind, Picture, Scale, Value
 from ioplan.report.points import Dimensions, Point
@@ -157,6 +158,7 @@ def over_two(request: Request) -> Iterator[Picture]:
                 _without(point.dimensions, across, down),
                 (point.dimensions[across], point.dimensions.get(down, ""), value),
                 point.status,
+                judged_of(point, metric),
             )
             for point in points
             for value in values_of(request, metric, point, missing)
@@ -243,7 +245,8 @@ def _datum(
     """A row; the metric is a dimension where there are several."""
     several = {"metric": str(metric)} if len(metrics) > 1 else {}
     said = (by, "step") if metric.step else (by,)
-    return Datum(_without(point.dimensions, *said) | several, values, point.status)
+    dimensions = _without(point.dimensions, *said) | several
+    return Datum(dimensions, values, point.status, judged_of(point, metric))
 
 
 def _without(dimensions: Dimensions, *names: str) -> Dimensions:

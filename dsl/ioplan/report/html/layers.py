@@ -7,9 +7,19 @@ but for those of `overlays`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ioplan.report.document import FAILED, Picture
+from ioplan.report.document import JUDGED, Picture
+from ioplan.report.html.marks import (
+    cursor,
+    dots,
+    failed,
+    hits,
+    limits,
+    line,
+    missed,
+    offset,
+    shape,
+)
 from ioplan.report.html.overlays import (
     OVER,
     POINTS,
@@ -27,22 +37,13 @@ FEW = 400
 FEW_OVER_TIME = 100
 """The same where one point follows the other closely."""
 MOST_LABELS = 48
-SHAPES = (
-    *("circle", "square", "triangle-up", "cross", "diamond"),
-    *("triangle-down", "triangle-right", "triangle-left"),
-)
-"""As many as there are colours."""
 OF_AREAS = ("histogram", "heatmap", "bands")
 """The page adds no rows to those of these."""
 LIT = "lit === '' || datum.series === lit"
 FAINT = 0.12
-DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
-"""One for each of MOST_DASHES; a sample of each has to fit into a legend."""
-SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
 """Areas that lie over one another instead of upon one another."""
 OK: Spec = {"filter": "!datum.status || datum.status === 'ok'"}
-NOT_OK: Spec = {"filter": "datum.status && datum.status !== 'ok'"}
 
 
 def layers(picture: Picture) -> list[Spec]:
@@ -56,7 +57,13 @@ def layers(picture: Picture) -> list[Spec]:
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
         marks = [*map(_without_failed, marks), failed(picture)]
-    return marks
+    return [*marks, *told(picture)]
+
+
+def told(picture: Picture) -> list[Spec]:
+    """Limits, and what did not keep to them."""
+    has_missed = JUDGED in picture.frame.columns
+    return [*limits(picture), *([missed(picture)] if has_missed else [])]
 
 
 def _filtered(mark: Spec, condition: Spec) -> Spec:
@@ -82,64 +89,6 @@ def _without_failed(mark: Spec) -> Spec:
     return mark if is_kept else _filtered(mark, OK)
 
 
-def failed(picture: Picture) -> Spec:
-    """A mark in its cell of a heatmap; else on the axis, where no value is read."""
-    down = {} if picture.kind == "heatmap" else {"y": {"value": "height"}}
-    baseline = "middle" if picture.kind == "heatmap" else "bottom"
-    mark = {"type": "text", "text": FAILED, "fontSize": 16, "fontWeight": "bold"}
-    return {
-        "transform": [NOT_OK],
-        "mark": {**mark, "baseline": baseline},
-        "encoding": {
-            **down,
-            "color": {"value": "#D55E00"},
-            "tooltip": TIP,
-            **_offset(picture),
-        },
-    }
-
-
-def cursor(picture: Picture) -> Spec:
-    return {
-        "transform": [{"filter": "datum.i === cursor"}],
-        "mark": {"type": "point", "size": 160, "strokeWidth": 2.5, "filled": False},
-        "encoding": {"color": {"value": "#888888"}, **_offset(picture)},
-    }
-
-
-def dash(picture: Picture) -> Spec:
-    key = picture.channels.dash
-    if not key:
-        return {}
-    column = picture.frame.column(key)
-    domain = list(column.order)
-    return {
-        "strokeDash": {
-            "field": key,
-            "type": "nominal",
-            "scale": {"domain": domain, "range": DASHES[: len(domain)]},
-            "legend": {"title": column.title, **SAMPLE},
-        }
-    }
-
-
-def _shape(picture: Picture) -> Spec:
-    """Colour alone must not carry the meaning."""
-    key = picture.channels.color
-    if not key:
-        return {}
-    column = picture.frame.column(key)
-    scale: Spec = {"domain": list(column.order)}
-    if len(column.order) > len(SHAPES):  # where colours begin again, the next shape
-        rounds = (number // len(SHAPES) for number in range(len(column.order)))
-        scale["range"] = [SHAPES[round % len(SHAPES)] for round in rounds]
-    named = key == picture.channels.panel
-    legend = None if named else {"title": column.title}
-    return {
-        "shape": {"field": key, "type": "nominal", "scale": scale, "legend": legend}
-    }
-
-
 def _few(picture: Picture) -> bool:
     over_time = picture.frame.column(picture.x).unit in ("s", "B")
     most = FEW_OVER_TIME if over_time and picture.kind == "lines" else FEW
@@ -153,21 +102,6 @@ def _shown(picture: Picture) -> float:
     return len(picture.frame.rows) / max(1, parts)
 
 
-def dots(size: int, opacity: float) -> Spec:
-    mark = {"type": "circle", "size": size, "opacity": opacity}
-    return {"mark": mark, "encoding": {"tooltip": TIP}}
-
-
-def hits(size: int = 380) -> Spec:
-    """Points too faint to see and large enough to hit."""
-    return dots(size, 0.001)
-
-
-def line(picture: Picture, **more: Any) -> Spec:
-    mark = {"type": "line", "strokeWidth": 2, "clip": True, **more}
-    return {"mark": mark, "encoding": dash(picture)}
-
-
 def _lines(picture: Picture) -> list[Spec]:
     if not _few(picture):
         return [
@@ -179,7 +113,7 @@ def _lines(picture: Picture) -> list[Spec]:
         ]
     points = {
         "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
-        "encoding": _shape(picture),
+        "encoding": shape(picture),
     }
     return [line(picture), points, hits()]
 
@@ -196,17 +130,10 @@ def _hockey(picture: Picture) -> list[Spec]:
     return [linked, *_lines(picture)[1:], *labels]
 
 
-def _offset(picture: Picture) -> Spec:
-    if picture.kind != "bars" or not picture.channels.color:
-        return {}
-    order = list(picture.frame.column(picture.channels.color).order)
-    return {"xOffset": {"field": picture.channels.color, "scale": {"domain": order}}}
-
-
 def _bars(picture: Picture) -> list[Spec]:
     bar = {
         "mark": {"type": "bar"},
-        "encoding": {"y": PLAIN, "tooltip": TIP, **_offset(picture)},
+        "encoding": {"y": PLAIN, "tooltip": TIP, **offset(picture)},
     }
     if _shown(picture) > MOST_LABELS:
         return [bar]
@@ -217,7 +144,7 @@ def _bars(picture: Picture) -> list[Spec]:
         "encoding": {
             "text": {"field": "label"},
             "color": {"value": {"expr": "ink"}},
-            **_offset(picture),
+            **offset(picture),
         },
     }
     return [bar, text]

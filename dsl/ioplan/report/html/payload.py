@@ -26,6 +26,7 @@ def picture_json(picture: Picture) -> str:
         "modes": modes(picture),
         "rows": _frame(picture.frame),
         "overlay": _frame(picture.overlay) if picture.overlay else None,
+        "limits": _frame(picture.limits) if picture.limits else None,
     }
     return safe(found)
 

@@ -114,7 +114,7 @@ const specOf = (chart, width, name) => {
   lettered(chart, spec);
   based(chart, spec);
   colored(spec, name);
-  spec.params.push({ name: "ink", value: INK[name] });
+  spec.params.push({ name: "ink", value: INK[name] }, { name: "alarm", value: ALARM[name] });
   spec.datasets = { rows: drawnRows(chart) };
   unlisted(chart, spec);
   spec.spacing = PANEL_GAP;

@@ -6,13 +6,14 @@ const known = new Map(); // by the id of their data
 const chartOf = (figure) => {
   const id = `${figure.id}-data`;
   if (known.has(id)) return known.get(id);
-  const { rows, overlay, ...rest } = read(id);
+  const { rows, overlay, limits, ...rest } = read(id);
   const color = rest.modes.together.channels.color;
   const chart = {
     ...rest, figure,
     plot: figure.querySelector(".plot"),
     columns: rows.columns,
     rows: unfold(rows).map((row) => ({ ...row, series: row[color] ?? "" })),
+    limits: limits ? unfold(limits) : [],
     overlay: overlay && { columns: overlay.columns, rows: unfold(overlay) },
     state: {}, picked: {}, pick: {}, chosen: "", lit: "",
   };

@@ -47,4 +47,14 @@ const shownOverlay = (chart) =>
   chart.overlay ? chart.overlay.rows.filter(wanted(chart.overlay.columns, chart.pick))
     .map((row) => ({ ...row, role: "over" })) : [];
 
+// Limits hold in every panel.
+const shownLimits = (chart, rows) => {
+  const { panel } = chart.channels;
+  const { x } = chart.axes;
+  const limits = chart.limits.map((row) => ({ ...row, role: "limit", across: row[x] === null }));
+  if (!panel) return limits;
+  const panels = [...new Set(rows.map((row) => row[panel]))];
+  return panels.flatMap((text) => limits.map((row) => ({ ...row, [panel]: text })));
+};
+
 const texts = (chart, key) => chart.columns.find((column) => column.key === key)?.order ?? [];

@@ -44,5 +44,5 @@ const drawnRows = (chart) => {
   const rows = shownRows(chart);
   const made = chart.mode === "spread" ? spreadRows(chart, rows)
     : [...rows, ...shownOverlay(chart), ...(chart.mode === "apart" ? medianRows(chart, rows) : [])];
-  return numbered([...made, ...endRows(chart, made)], chart);
+  return numbered([...made, ...endRows(chart, made), ...shownLimits(chart, rows)], chart);
 };

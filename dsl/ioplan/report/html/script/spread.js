@@ -84,7 +84,7 @@ const spreadRows = (chart, rows) => {
     low: quantile(group.sorted, BAND[0]), high: quantile(group.sorted, BAND[1]),
   }));
   const out = rows.filter((row) => named.has(row[key])).map((row) => ({ ...row, role: "out" }));
-  return [...spread.sort(byX(chart)), ...out, ...rows.filter(failed)];
+  return [...spread.sort(byX(chart)), ...out, ...rows.filter((row) => failed(row) || row.judged)];
 };
 
 // The median of all series, in the panel of each.

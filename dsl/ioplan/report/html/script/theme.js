@@ -8,6 +8,7 @@ const ON_DARK = {
   "#0072B2": "#7CC0FF", "#D55E00": "#FF9E57", "#009E73": "#2FCFA0", "#CC79A7": "#F0A3CF",
 };
 const INK = { light: "#16202c", dark: "#e7ecf2" };
+const ALARM = { light: "#b3261e", dark: "#ff9a90" }; // as the page marks what failed
 const SOFT = { light: "#536170", dark: "#a3afbd" };
 const GRID = { light: "#e3e7ec", dark: "#2f3845" };
 const RAMP = { light: [0.05, 0.86], dark: [0.28, 1] };
