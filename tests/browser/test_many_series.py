@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chromium import Browser, Report, drawn, figure
-from many_drives import QDS, SLOW, iops
+from many_drives import LEAST_IOPS, QDS, SLOW, iops
 
 pytestmark = pytest.mark.slow
 TITLE = "IOPS by queue depth"
@@ -55,7 +55,7 @@ def test_many_drives_are_a_median_a_band_and_named_outliers(
         ".map((text) => text.textContent)",
         id,
     )
-    assert sorted(ends) == [f"Drive {SLOW:02}", "Drive 20"]
+    assert sorted(ends) == [f"Drive {SLOW:02}", "Drive 20", f"iops > {LEAST_IOPS:_}"]
     assert chromium.said() == []
 
 
@@ -111,6 +111,7 @@ def test_names_at_ends_do_not_cover_one_another(
     chromium.run(SHOW_ONLY, 8)
     tops = chromium.run(
         "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
+        ".filter((text) => text.textContent.startsWith('Drive'))"
         ".map((text) => text.getBoundingClientRect().top).sort((a, b) => a - b)",
         id,
     )

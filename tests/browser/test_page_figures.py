@@ -174,9 +174,14 @@ def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
         for row, session in zip(rows, simulated.sessions, strict=True):
             (found,) = store.records(session, "Consistency")
             assert found.total.latency
-            assert near(row[1], found.total.iops, 0.0501)
-            assert near(row[2], found.total.latency.mean_ns / 1e3)
-            assert near(row[3], found.total.latency.max_ns / 1e3)
+            figures = [text.split()[0] for text in row[1:]]
+            assert near(figures[0], found.total.iops, 0.0501)
+            assert near(figures[1], found.total.latency.mean_ns / 1e3)
+            assert near(figures[2], found.total.latency.max_ns / 1e3)
+        first, second = rows
+        assert first[1].split()[1:] == []
+        iops = [float(row[1].split()[0].replace(",", "")) for row in rows]
+        assert second[1].split()[1] == f"×{iops[1] / iops[0]:.2f}"
 
 
 def test_the_table_of_runs_is_seen_whole(chromium: Browser, single: Report) -> None:

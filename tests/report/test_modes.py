@@ -9,7 +9,7 @@ import pytest
 
 from ioplan.report.charts.encoding import Datum, framed
 from ioplan.report.document import Column, Picture
-from ioplan.report.html.layers import SHAPES
+from ioplan.report.html.marks import SHAPES
 from ioplan.report.html.modes import MOST_TOGETHER, modes
 
 NUMBER = MOST_TOGETHER + 12

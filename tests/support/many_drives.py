@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from run_data import measurement, record, session
+from run_data import counts, latencies_ns, progress, record, result, session, stream
 
+from ioplan.measure.measurement import Measurement
 from ioplan.records.record import RunDetail, Verdict
 from ioplan.store.store import Store
 
@@ -18,7 +19,11 @@ LEAST_IOPS = 90_000
 
 @cache
 def _made() -> Any:
-    return measurement(1, 1, 40)
+    reads = stream(read=counts(latencies_ns(1, 40)))
+    made = Measurement()
+    made.add(progress(1, reads))
+    made.add(result(1, reads))
+    return made
 
 
 def iops(number: int, qd: str) -> float:

@@ -25,7 +25,17 @@ from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = (
     *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),
-    *("publish", "save", "tables", "tools", "page"),
+    *(
+        "publish",
+        "save",
+        "ratios",
+        "state",
+        "zoom",
+        "tables",
+        "tools",
+        "filter",
+        "page",
+    ),
 )
 WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
 PIVOTED = ("heatmap", "table")

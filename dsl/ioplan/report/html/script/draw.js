@@ -115,7 +115,8 @@ const specOf = (chart, width, name) => {
   based(chart, spec);
   colored(spec, name);
   spec.params.push({ name: "ink", value: INK[name] }, { name: "alarm", value: ALARM[name] });
-  spec.datasets = { rows: drawnRows(chart) };
+  spec.datasets = { rows: zoomed(chart, drawnRows(chart)) };
+  zoomedAxis(chart, spec);
   unlisted(chart, spec);
   spec.spacing = PANEL_GAP;
   if (chart.channels.panel && !spec.resolve.scale) {
@@ -164,5 +165,6 @@ const draw = (chart) => {
   chart.view.initialize(chart.plot).run();
   chart.view.signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
   listen(chart);
+  brush(chart);
   chart.figure.dataset.drawn = rows.length;
 };

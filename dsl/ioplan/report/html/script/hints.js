@@ -1,9 +1,13 @@
 // The figures of a point, beside the pointer, and to those who use the keyboard.
 
-const hint = (chart, row) =>
-  chart.columns
-    .filter(isListed)
-    .map((column) => [column.title, exact(row[column.key], column)]);
+const hint = (chart, row) => {
+  const ratio = ratios(chart.columns, chart.rows, chart.axes);
+  return chart.columns.filter(isListed).map((column) => {
+    const beside = ratio(row, column);
+    const text = exact(row[column.key], column);
+    return [column.title, beside ? `${text} (${beside} of ${compared.base})` : text];
+  });
+};
 
 const box = document.createElement("div");
 box.className = "tip";
@@ -43,7 +47,7 @@ const look = (chart, name) => {
 const keep = (chart, name) => {
   chart.lit = chart.lit === name ? "" : name;
   if (chart.mode === "spread") redraw(chart);
-  else { showTools(chart); look(chart, chart.lit); }
+  else { showTools(chart); look(chart, chart.lit); remember(); }
 };
 
 const listen = (chart) => {

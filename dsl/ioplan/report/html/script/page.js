@@ -1,7 +1,6 @@
 // Wires the page up. Charts are read and drawn when they come near.
 
 const NEAR = "700px";
-const known = new Map(); // by the id of their data
 
 const chartOf = (figure) => {
   const id = `${figure.id}-data`;
@@ -20,6 +19,7 @@ const chartOf = (figure) => {
   for (const [name, found] of Object.entries(rest.modes.together.spec?.usermeta.choices ?? {})) {
     [chart.state[name]] = Object.keys(found);
   }
+  restoreChart(chart);
   known.set(id, chart);
   settleMode(chart);
   chart.plot?.addEventListener("keydown", steer(chart));
@@ -35,6 +35,7 @@ const redraw = (chart) => {
   chart.figure.querySelector(".pivot")?.replaceChildren(...pivots(chart));
   const details = chart.figure.querySelector("details[open]");
   if (details) fillTable(details);
+  remember();
 };
 
 const figures = [...document.querySelectorAll("figure[data-kind]")]
@@ -59,6 +60,8 @@ const watcher = new IntersectionObserver((entries) => {
 figures.forEach((figure) => watcher.observe(figure));
 
 document.body.append(box);
+readAddress();
+sessionTools();
 document.querySelectorAll("details.data").forEach((details) => {
   if (details.open) fillTable(details);
   details.addEventListener("toggle", () => {
@@ -78,12 +81,13 @@ document.getElementById("theme").onclick = ({ target }) => {
 };
 prefersDark.addEventListener("change", again);
 
-document.getElementById("sessions")?.addEventListener("change", ({ target }) => {
-  if (target.checked) hidden.delete(target.value);
-  else hidden.add(target.value);
-  again();
-  document.querySelectorAll(".runs details[open]").forEach(fillTable);
+addEventListener("hashchange", () => {
+  const plainAnchor = !location.hash.includes("=");
+  if (plainAnchor) anchor = location.hash.slice(1);
+  else location.reload(); // another state: as if it had been opened
+  remember();
 });
+document.getElementById(anchor)?.scrollIntoView();
 
 let waiting = 0;
 addEventListener("resize", () => {

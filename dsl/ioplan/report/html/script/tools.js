@@ -57,6 +57,9 @@ const modeChoice = (chart) => {
   ];
 };
 
+const unzoom = (chart) =>
+  chart.zoom ? [button("whole range", "Show the whole range of x", () => zoomTo(chart))] : [];
+
 // Drawn anew with its chart; who used a control by the keyboard keeps it.
 const showTools = (chart) => {
   const tools = chart.figure.querySelector(".tools");
@@ -66,6 +69,6 @@ const showTools = (chart) => {
   const kinds = chart.spec ? ["PNG", "SVG", "CSV"] : ["CSV"];
   const saves = kinds.map((kind) =>
     button(kind, `Download as ${kind}`, () => saveAs[kind](chart)));
-  tools.replaceChildren(...picker(chart), ...modeChoice(chart), ...switches(chart), gap, ...saves);
+  tools.replaceChildren(...picker(chart), ...modeChoice(chart), ...switches(chart), ...unzoom(chart), gap, ...saves);
   if (at >= 0) tools.children[at]?.focus();
 };
