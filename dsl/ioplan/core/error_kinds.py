@@ -196,6 +196,7 @@ class CommandFault(Kind):
     BACKEND = "backend", "the backend cannot do what is asked"
     EXPORT = "export", "the results cannot be exported so"
     SYSTEM = "system", "this needs Linux"
+    BUNDLE = "bundle", "the bundle cannot be made, or is not taken"
 
 
 KINDS: tuple[type[Kind], ...] = (

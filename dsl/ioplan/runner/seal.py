@@ -34,7 +34,7 @@ def sign(session: str, backend: str, args: dict[str, Any]) -> str:
     """
     signed = [_machine(), session, backend, _unsigned(args)]
     text = json.dumps(signed, sort_keys=True)
-    return hmac.new(_key(), text.encode(), "sha256").hexdigest()
+    return hmac.new(user_key(), text.encode(), "sha256").hexdigest()
 
 
 def is_signed(session: str, backend: str, args: dict[str, Any]) -> bool:
@@ -59,7 +59,8 @@ def _machine() -> str:
     return platform.node() if id in NO_ID else id
 
 
-def _key() -> bytes:
+def user_key() -> bytes:
+    """The key that only this user has. Raises StoreError."""
     path = state_folder() / "key"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -9,10 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
+from ioplan.cli.bundles import results_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.stores import opened, results_at
+from ioplan.cli.stores import opened
 from ioplan.compare.comparison import Comparison
 from ioplan.compare.formats import github, junit, markdown, text
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
@@ -41,10 +42,23 @@ class Options(Value):
     everything: bool = False
 
 
-def compare_sessions(*, store: str | None, **others: Any) -> int:
-    """1 if anything is worse, else 0. Raises UsageError, StoreError."""
-    with results_at(store) as found:
-        return _judged(found, Options(**others), Terminal(highlight=False))
+def compare_sessions(
+    *, store: str | None, base: str, new: str | None, to: str | None, **others: Any
+) -> int:
+    """1 if anything is worse, else 0. Raises UsageError, StoreError, BundleError."""
+    if to is not None:
+        if new is not None:
+            raise UsageError("name two sides: BASE NEW, or NEW --to BASE")
+        base, new = to, base
+    with results_of(store, [base, new or "last"]) as (found, (base, new)):
+        options = Options(base=base, new=new, **others)
+        return _judged(found, options, Terminal(highlight=False))
+
+
+def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
+    """The usual figures of two sides. Raises UsageError, StoreError, BundleError."""
+    with results_of(place, [base, new]) as (found, (one, other)):
+        return _compared(found, Options(base=one, new=other, threshold=threshold))
 
 
 def _judged(store: Store, options: Options, console: Console) -> int:

@@ -58,6 +58,8 @@ from ioplan.store.session_folder import (
 )
 from ioplan.store.store import Store, default_path
 
+BUNDLE = ".ioplan-bundle"
+
 
 def run_command(
     *,
@@ -90,10 +92,14 @@ def run_command(
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
     if detach:
         raise UsageError("--detach is for groups of the lab, and for other hosts")
+    if asked.plan.suffix == BUNDLE:
+        from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415
+
+        return run_bundle(asked, run)
     return run(asked)
 
 
-def run(options: Options) -> int:
+def run(options: Options, id: str = "") -> int:
     """Run a plan; returns the exit code. Raises ExplainedError and PlanError."""
     asked = options.settings, options.scale_time, options.profile
     plan = checked_plan(options.plan, *asked, lab=options.lab)
@@ -102,7 +108,7 @@ def run(options: Options) -> int:
         print_tests(plan)
         return HELD
     with Store.open(options.store) as store:
-        return run_session(plan, options, store, SessionStart(_id(options)))
+        return run_session(plan, options, store, SessionStart(id or _id(options)))
 
 
 def _id(options: Options) -> str:

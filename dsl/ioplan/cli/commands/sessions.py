@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan import __version__
+from ioplan.cli.bundles import results_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.selection import only_tests
@@ -20,15 +21,13 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
 from ioplan.export.sessions import export_sessions
-from ioplan.language.check.check import check_recorded
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import FULL, CheckedPlan
-from ioplan.language.syntax.source import Source
+from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.report.build import document
 from ioplan.report.html.page import page
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
+from ioplan.share.recorded_plan import recorded_plan
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import is_held, session_folder
 from ioplan.store.store import Store
@@ -78,15 +77,15 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it."""
-    with results_at(store) as found:
+    with results_of(store, [session]) as (found, (key,)):
         if plan:
             with opened(output, force) as out:
-                out.write(plan_with_files(found.session(session)).encode())
+                out.write(plan_with_files(found.session(key)).encode())
         elif format:
             with opened(output, force) as out:
-                export(found, session, format, out, plan=_unfinished(found, session))
+                export(found, key, format, out, plan=_unfinished(found, key))
         else:
-            _print_session(Terminal(highlight=False), found, session, test)
+            _print_session(Terminal(highlight=False), found, key, test)
 
 
 def plan_with_files(session: Session) -> str:
@@ -113,9 +112,12 @@ def export_records(
     store: str | None,
 ) -> None:
     """Write a session's records in a format."""
-    with results_at(store) as found, opened(output, force) as out:
-        plan = _unfinished(found, session)
-        export(found, session, format, out, detail=detail, series=series, plan=plan)
+    with (
+        results_of(store, [session]) as (found, (key,)),
+        opened(output, force) as out,
+    ):
+        plan = _unfinished(found, key)
+        export(found, key, format, out, detail=detail, series=series, plan=plan)
 
 
 def _unfinished(store: Store, key: str) -> CheckedPlan | None:
@@ -159,15 +161,10 @@ def _no_test(store: Store, session: Session, title: str) -> UsageError:
 
 def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
-    args, source = session.args, Source(session.plan_file, session.plan_text)
+    plan = recorded_plan(session)
     try:
-        settings = {k: v for k, v in args.get("set", {}).items() if v}
-        scale = float(args.get("scale_time", 1.0))
-        profile = args.get("profile", FULL)
-        files = {str(k): str(v) for k, v in args.get("files", {}).items()}
-        plan = check_recorded(source, files, settings, scale, profile)
-        return only_tests(plan, args.get("tests", []))
-    except (PlanError, UsageError, AttributeError, TypeError, ValueError):
+        return only_tests(plan, session.args.get("tests", [])) if plan else None
+    except (UsageError, TypeError):
         return None  # a store that was passed on may say anything
 
 
@@ -179,14 +176,20 @@ def write_report(
     sessions: list[str], output: Path, force: bool, store: str | None
 ) -> None:
     """Write one HTML file on all sessions. Raises UsageError, StoreError."""
-    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    with results_at(store) as known, _without_garbage_collection():
-        found = _sessions(known, sessions or ["last"])
-        data = page(document(known, found, _plans(found), made)).encode()
+    with results_of(store, sessions or ["last"]) as (known, keys):
+        named = [word for key in keys for word in key.split(",")]
+        data = report_page(known, _sessions(known, named))
     with opened(output, force) as out:
         out.write(data)
     size = bytes_text(len(data))
     Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
+
+
+def report_page(known: Store, sessions: list[Session]) -> bytes:
+    """The HTML page on some sessions of a store."""
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
+    with _without_garbage_collection():
+        return page(document(known, sessions, _plans(sessions), made)).encode()
 
 
 @contextmanager

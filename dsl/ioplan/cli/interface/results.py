@@ -67,7 +67,7 @@ RESULT_COMMANDS = (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Ids, their beginnings, or 'last'.",
+                help="Ids, their beginnings, 'last', or bundles.",
                 many=True,
                 values="sessions",
             ),
@@ -94,17 +94,17 @@ RESULT_COMMANDS = (
             Argument(
                 key="base",
                 metavar="BASE",
-                help="A session, or several: ID,ID.",
+                help="A session, or several: ID,ID; or a bundle.",
                 required=True,
                 values="sessions",
             ),
             Argument(
                 key="new",
                 metavar="NEW",
-                help="The same; what is judged.",
-                default="last",
+                help="The same; what is judged. Else 'last'.",
                 values="sessions",
             ),
+            option("--to", "Compare with this instead: NEW --to BASE.", "BASE"),
             option(
                 "--threshold", "What is smaller counts as equal.", "SHARE", default="2%"
             ),
@@ -134,7 +134,54 @@ RESULT_COMMANDS = (
         ),
         examples=(
             "ioplan compare 20261120 last",
+            "ioplan compare last --to theirs.ioplan-bundle",
             "ioplan compare 20261120 last --metric p99.9 --format junit -o cmp.xml",
+        ),
+    ),
+    Command(
+        "bundle",
+        "Write sessions into one file with all that it takes to repeat them.",
+        "share.bundle:bundle_sessions",
+        (
+            Argument(
+                key="sessions",
+                metavar="SESSION",
+                help="Ids, their beginnings, or 'last'.",
+                many=True,
+                values="sessions",
+            ),
+            option("--output -o", "The bundle; else ID.ioplan-bundle.", kind="path"),
+            option("--sign", "By this SSH key, with ssh-keygen.", "KEY", kind="path"),
+            flag("--redact", "Pseudonyms for hosts, serials, paths and users."),
+            use.FORCE,
+            use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan bundle last -o x.ioplan-bundle",
+            "ioplan bundle 20261121 --redact --sign ~/.ssh/id_ed25519",
+        ),
+    ),
+    Command(
+        "unbundle",
+        "Check a bundle, and put its sessions into the store, or into files.",
+        "share.unbundle:unbundle",
+        (
+            Argument(
+                key="bundle",
+                metavar="BUNDLE",
+                help="The file.",
+                kind="path",
+                required=True,
+            ),
+            option("--signers", "One of these must have signed it.", kind="path"),
+            option("--output -o", "A new folder, instead of the store.", kind="path"),
+            flag("--check", "Only check, and tell what is in it."),
+            use.STORE,
+        ),
+        examples=(
+            "ioplan unbundle x.ioplan-bundle",
+            "ioplan unbundle x.ioplan-bundle --signers ~/.ssh/allowed_signers --check",
+            "ioplan unbundle x.ioplan-bundle -o theirs",
         ),
     ),
     Command(

@@ -1,0 +1,120 @@
+"""`ioplan bundle`: sessions in one file, with all that it takes to repeat them."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ioplan.cli.commands.sessions import report_page
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.cli.stores import opened, results_at
+from ioplan.core.units import bytes_text
+from ioplan.lab.lab import LabError
+from ioplan.lab.lab_file import read_lab
+from ioplan.records.session import Session
+from ioplan.runner.seal import user_key
+from ioplan.share.bundle import SUFFIX, bundle_bytes
+from ioplan.share.contents import Bundled, bundled, restore
+from ioplan.share.redact import redacted
+from ioplan.share.signature import sign as signature_of
+from ioplan.store.store import Store
+
+SIM = "sim"
+MOST_DRIVE_BYTES = 1 << 20
+LAB_KEYS = ("backend", "silence_s", "on_failure", "cpus")
+TARGET_KEYS = ("path", "serial", "nsid", "partition", "wwid", "model", "cpus")
+SECRET = ("pass", "secret", "token", "key", "credential")
+"""What is in the name of an option that must not be told."""
+
+
+def bundle_sessions(
+    sessions: list[str],
+    output: Path | None,
+    sign: Path | None,
+    redact: bool,
+    force: bool,
+    store: str | None,
+) -> None:
+    """Write a bundle. Raises UsageError, StoreError, BundleError."""
+    with results_at(store) as known:
+        ids = dict.fromkeys(known.session(key).id for key in sessions or ["last"])
+        found = tuple(_bundled(known, known.session(id)) for id in ids)
+    if redact:
+        found = redacted(found, user_key(), [platform.node()], _users())
+    data = bundle_bytes(found, _report(found), _signing(sign))
+    path = output or Path(f"{found[0].session.id}{SUFFIX}")
+    with opened(path, force) as out:
+        out.write(data)
+    runs = sum(len(one.runs) for one in found)
+    print_line(f"{path} ({bytes_text(len(data))}): {len(found)} sessions, {runs} runs")
+
+
+def _signing(key: Path | None) -> Callable[[bytes], bytes] | None:
+    return (lambda manifest: signature_of(manifest, key.expanduser())) if key else None
+
+
+def _bundled(store: Store, session: Session) -> Bundled:
+    if session.status == "running":
+        raise UsageError(f"session {session.id} still runs; wait for its end")
+    if not store.count(session.id):
+        raise UsageError(f"session {session.id} has no run to share")
+    return bundled(store, session, _drive(session), _lab(session))
+
+
+def _drive(session: Session) -> str:
+    """The file of the simulated drive; empty for ioplan's own, or where it is gone."""
+    named = session.args.get("options", {}).get("drive")
+    if session.backend != SIM or not isinstance(named, str):
+        return ""
+    with suppress(OSError, UnicodeDecodeError), Path(named).open("rb") as file:
+        return file.read(MOST_DRIVE_BYTES).decode()
+    return ""
+
+
+def _lab(session: Session) -> str:
+    """What of the lab and of the backend's options bears on the results.
+
+    Only what is listed here, so that no program, address or secret is among it.
+    """
+    said: dict[str, Any] = {"options": _plain(session.args.get("options", {}))}
+    path = session.args.get("lab")
+    if path:
+        with suppress(LabError):
+            lab = read_lab(Path(str(path)))
+            said |= lab.model_dump(mode="json", include=set(LAB_KEYS))
+            if entry := lab.targets.get(str(session.args.get("target"))):
+                said["target"] = entry.model_dump(mode="json", include={*TARGET_KEYS})
+    kept = {name: value for name, value in said.items() if value}
+    return json.dumps(kept, indent=1) if kept else ""
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in options.items()
+        if isinstance(value, bool | int | float | str)
+        and not any(word in name.lower() for word in SECRET)
+    }
+
+
+def _users() -> Iterable[str]:
+    """The names that the user of this process has."""
+    found = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")}
+    with suppress(KeyError, OSError):
+        found.add(getpass.getuser())
+    return found
+
+
+def _report(sessions: tuple[Bundled, ...]) -> bytes:
+    """The page on what is in the bundle, and on nothing else."""
+    with TemporaryDirectory() as folder, Store.open(Path(folder) / "all.db") as store:
+        restore(sessions, store)
+        return report_page(store, [one.session for one in sessions])

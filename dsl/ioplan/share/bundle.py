@@ -1,0 +1,72 @@
+"""A bundle: results in one file, for others to read, compare with and repeat."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ioplan import __version__
+from ioplan.core.value import Value
+from ioplan.share.container import MAGIC, MOST_FILE_BYTES, BundleError, read, written
+from ioplan.share.contents import REPORT, Bundled, members_of, sessions_of
+from ioplan.share.signature import Signer, signer_of
+
+SUFFIX = ".ioplan-bundle"
+
+
+class Bundle(Value):
+    """What was read: who signed it is None where nobody did."""
+
+    sessions: tuple[Bundled, ...]
+    signer: Signer | None
+    made_at: str
+    made_by: str
+
+
+def is_bundle(path: str | Path) -> bool:
+    """Whether it is a file that begins as a bundle does."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):
+        return False
+
+
+def bundle_bytes(
+    sessions: tuple[Bundled, ...],
+    report: bytes,
+    sign: Callable[[bytes], bytes] | None = None,
+) -> bytes:
+    """The file. Raises BundleError."""
+    about = {
+        "made_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "made_by": f"ioplan {__version__}, Python {platform.python_version()}",
+        "sessions": [one.session.id for one in sessions],
+    }
+    return written({REPORT: report, **members_of(sessions)}, about, sign)
+
+
+def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
+    """A bundle, all of it checked. Raises BundleError.
+
+    With a file of allowed signers, one of them must have signed it.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_FILE_BYTES + 1)
+    except OSError as error:
+        raise BundleError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    try:
+        found = read(data)
+        signer = signer_of(found.manifest, found.signature, signers)
+        sessions = sessions_of(found.members)
+        about = found.about
+        if about.get("sessions") != [one.session.id for one in sessions]:
+            raise BundleError("its sessions are not those of its manifest")
+    except BundleError as error:
+        raise BundleError(f"{path}: {error}") from error
+    return Bundle(
+        sessions, signer, str(about.get("made_at")), str(about.get("made_by"))
+    )

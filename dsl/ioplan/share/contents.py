@@ -1,0 +1,209 @@
+"""What is in a bundle: sessions with all that was run, and the members that hold it.
+
+report.html                  the report, for people without ioplan
+1/session.json, 1/plan.ioplan, 1/use/1.ioplan …
+1/runs.jsonl, 1/events.jsonl, 1/details/1.histograms, .series, .telemetry …
+1/drive.toml, 1/lab.json     the simulated drive, or what the lab says of the target
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ioplan.core.value import Value
+from ioplan.measure.histogram import Histogram
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.session import Session, SessionEvent
+from ioplan.share.container import BundleError
+from ioplan.share.plain_json import loaded
+from ioplan.store.codec import (
+    decode_histograms,
+    decode_series,
+    decode_telemetry,
+    encode_histograms,
+    encode_series,
+    encode_telemetry,
+)
+from ioplan.store.errors import StoreError
+from ioplan.store.store import Store
+from ioplan.store.upcast import upcast
+
+REPORT = "report.html"
+MOST_SESSIONS = 1000
+MOST_DETAIL_BYTES = 96 << 20
+"""Of one series, unpacked; a week of one-second intervals takes 77 MB."""
+MOST_BITS = 16
+LOCAL_ARGS: dict[str, Any] = {
+    "seal": "",
+    "lab": None,
+    "overwrite": [],
+    "backend_options": [],
+    "options": {},
+}
+"""What only its own host may say (programs, permissions, where things are), unsaid."""
+
+
+class Bundled(Value):
+    """A session and its runs; `drive` and `lab` are texts, empty where none is."""
+
+    session: Session
+    events: tuple[SessionEvent, ...]
+    runs: tuple[tuple[RunRecord, RunDetail], ...]
+    drive: str = ""
+    lab: str = ""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts of the files that its plan uses, by the names in `use`."""
+        files: dict[str, str] = self.session.args.get("files", {})
+        return files
+
+
+def bundled(store: Store, session: Session, drive: str = "", lab: str = "") -> Bundled:
+    """A session of a store, without what is only for its own host."""
+    runs = [
+        (one, store.detail(one.session, one.seq)) for one in store.records(session.id)
+    ]
+    kept = session.model_copy(update={"args": _portable(session.args)})
+    return Bundled(kept, tuple(store.events(session.id)), tuple(runs), drive, lab)
+
+
+def _portable(args: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: LOCAL_ARGS.get(name, value) for name, value in args.items()}
+
+
+def restore(sessions: tuple[Bundled, ...], store: Store) -> None:
+    """Put sessions into a store. Raises StoreError."""
+    for one in sessions:
+        store.begin(one.session)
+        for record, detail in one.runs:
+            store.add(record, detail)
+        for event in one.events:
+            store.add_event(one.session.id, event)
+
+
+# ---- as members
+
+
+def members_of(sessions: tuple[Bundled, ...]) -> dict[str, bytes]:
+    """The members, by name."""
+    found: dict[str, bytes] = {}
+    for number, one in enumerate(sessions, 1):
+        found |= {f"{number}/{name}": data for name, data in _members(one)}
+    return found
+
+
+def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
+    session = one.session.model_dump(mode="json", exclude={"plan_text"})
+    session["args"]["files"] = list(one.files)
+    yield "session.json", json.dumps(session, indent=1).encode()
+    yield "plan.ioplan", one.session.plan_text.encode()
+    for number, text in enumerate(one.files.values(), 1):
+        yield f"use/{number}.ioplan", text.encode()
+    yield "runs.jsonl", _lines(record.model_dump_json() for record, _ in one.runs)
+    yield "events.jsonl", _lines(event.model_dump_json() for event in one.events)
+    for record, detail in one.runs:
+        at = f"details/{record.seq}"
+        yield f"{at}.histograms", encode_histograms(detail.histograms)
+        yield f"{at}.series", encode_series(detail.series)
+        if detail.telemetry:
+            yield f"{at}.telemetry", encode_telemetry(detail.telemetry)
+    for name, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
+        if text:
+            yield name, text.encode()
+
+
+def _lines(texts: Iterator[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+# ---- out of members
+
+
+def sessions_of(members: Mapping[str, bytes]) -> tuple[Bundled, ...]:
+    """The sessions of a bundle; its report is not read. Raises BundleError."""
+    left = {name: data for name, data in members.items() if name != REPORT}
+    found: list[Bundled] = []
+    while left and len(found) < MOST_SESSIONS:
+        head = f"{len(found) + 1}/"
+        own = {n.removeprefix(head): left.pop(n) for n in [*left] if n.startswith(head)}
+        with _validated(f"session {len(found) + 1}"):
+            found.append(_bundled(own))
+            if own:
+                raise ValueError(f"{min(own)} belongs to nothing")
+    if left or not found:
+        raise BundleError("the bundle has no session, or members that belong to none")
+    if len({one.session.id for one in found}) < len(found):
+        raise BundleError("two sessions of the bundle have one id")
+    return tuple(found)
+
+
+@contextmanager
+def _validated(what: str) -> Iterator[None]:
+    """Whatever is wrong with what a stranger wrote is a BundleError."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, StoreError) as error:
+        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise BundleError(f"{what} of the bundle cannot be read: {why}") from error
+
+
+def _bundled(own: dict[str, bytes]) -> Bundled:
+    """Takes out of `own` what it reads."""
+    raw = loaded(own.pop("session.json"))
+    names = raw["args"]["files"]
+    texts = [own.pop(f"use/{n}.ioplan").decode() for n in range(1, len(names) + 1)]
+    raw["args"] = _portable(raw["args"]) | {
+        "files": dict(zip(names, texts, strict=True))
+    }
+    if len({*names}) < len(names):
+        raise ValueError("two files have one name")
+    plan = own.pop("plan.ioplan").decode()
+    session = Session.model_validate(raw | {"plan_text": plan})
+    records = [_record(line, session) for line in own.pop("runs.jsonl").splitlines()]
+    events = map(loaded, own.pop("events.jsonl").splitlines())
+    return Bundled(
+        session,
+        tuple(map(SessionEvent.model_validate, events)),
+        tuple((record, _detail(own, record.seq)) for record in records),
+        own.pop("drive.toml", b"").decode(),
+        own.pop("lab.json", b"").decode(),
+    )
+
+
+def _record(line: bytes, session: Session) -> RunRecord:
+    record = RunRecord.model_validate(upcast(loaded(line)))
+    if record.session != session.id:
+        raise ValueError(f"run {record.seq} is of another session")
+    return record
+
+
+def _detail(own: dict[str, bytes], seq: int) -> RunDetail:
+    at = f"details/{seq}"
+    telemetry = own.pop(f"{at}.telemetry", b"")
+    detail = RunDetail(
+        histograms=decode_histograms(_small(own.pop(f"{at}.histograms"))),
+        series=decode_series(_small(own.pop(f"{at}.series"))),
+        telemetry=decode_telemetry(_small(telemetry)) if telemetry else (),
+    )
+    for one in detail.histograms:
+        if not 0 < one.bits <= MOST_BITS:
+            raise ValueError(f"a histogram of {one.bits} bits")
+        Histogram.of(one.bins, one.bits)
+    return detail
+
+
+def _small(blob: bytes) -> bytes:
+    """The blob, once it is known that it does not become too large."""
+    unpacker = zlib.decompressobj()
+    try:
+        size = len(unpacker.decompress(blob[1:], MOST_DETAIL_BYTES + 1))
+    except zlib.error as error:
+        raise ValueError(f"a series is damaged: {error}") from error
+    if size > MOST_DETAIL_BYTES:
+        raise ValueError(f"a series is larger than {MOST_DETAIL_BYTES} B")
+    return blob

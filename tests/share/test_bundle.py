@@ -1,0 +1,364 @@
+"""Bundles: what goes in comes out, and what was changed or made up is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from run_data import record, run, session
+
+from ioplan.records.record import RunDetail, StoredHistogram
+from ioplan.records.session import SessionEvent
+from ioplan.share.bundle import bundle_bytes, read_bundle
+from ioplan.share.container import MANIFEST, BundleError, read, written
+from ioplan.share.contents import Bundled, members_of, sessions_of
+from ioplan.share.plain_json import loaded
+from ioplan.store.codec import VERSION, encode_histograms
+
+NOW = "2026-11-21T06:00:00Z"
+ARGS = {
+    "files": {"std/w.ioplan": "workload w = random 4KiB 100/0\n"},
+    "set": {"t": "1s"},
+}
+PLAN = 'param t = 2s\ntest "demo" { run random 4KiB 67/33 for t }\n'
+
+
+def content() -> tuple[Bundled, ...]:
+    """Two sessions with two runs each."""
+    ids = ("20261121-054512-k3f9", "20261121-064512-aaaa")
+    event = SessionEvent(at=NOW, kind="resumed", text="again")
+    return tuple(
+        Bundled(
+            session(id, args=ARGS, plan_text=PLAN, status="ok", ended_at=NOW),
+            (event,),
+            (run(1, session=id), run(2, session=id)),
+            'model = "client"\n',
+            '{"cpus": "1"}',
+        )
+        for id in ids
+    )
+
+
+CONTENT = content()
+DATA = bundle_bytes(CONTENT, b"<html>")
+
+
+def taken(data: bytes) -> tuple[Bundled, ...]:
+    """The sessions of a file's bytes. Raises BundleError."""
+    return sessions_of(read(data).members)
+
+
+def test_what_goes_in_comes_out() -> None:
+    assert taken(DATA) == CONTENT
+
+
+def test_other_programs_unpack_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(DATA)) as archive:
+        assert archive.testzip() is None
+        assert archive.read("1/plan.ioplan").decode() == PLAN
+        assert archive.read("1/use/1.ioplan").decode() in ARGS["files"].values()
+        assert archive.read("report.html") == b"<html>"
+
+
+# changed
+
+
+@given(st.integers(0, len(DATA) - 1), st.integers(1, 255))
+def test_any_changed_byte_is_refused(at: int, change: int) -> None:
+    changed = bytearray(DATA)
+    changed[at] ^= change
+    with pytest.raises(BundleError):
+        taken(bytes(changed))
+
+
+@given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.binary(max_size=40))
+def test_any_other_bytes_are_refused(start: int, end: int, put: bytes) -> None:
+    """Cut out, put in, appended, prepended."""
+    changed = DATA[:start] + put + DATA[max(start, end) :]
+    if changed != DATA:
+        with pytest.raises(BundleError):
+            taken(changed)
+
+
+# made up
+
+
+def archive(*members: tuple[str, bytes], **info: Any) -> bytes:
+    """A ZIP file by Python's own library, with attributes of its members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        for name, data in members:
+            one = zipfile.ZipInfo(name)
+            for key, value in info.items():
+                setattr(one, key, value)
+            made.writestr(one, data)
+    return out.getvalue()
+
+
+ALL = [(name, data) for name, data in read(DATA).members.items()]
+MANIFEST_MEMBER = (MANIFEST, read(DATA).manifest)
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "of Python": lambda: archive(MANIFEST_MEMBER, *ALL),
+    "a path up": lambda: archive(MANIFEST_MEMBER, ("../../etc/cron.d/x", b"")),
+    "a path from the root": lambda: archive(MANIFEST_MEMBER, ("/etc/cron.d/x", b"")),
+    "a drive's letter": lambda: archive(MANIFEST_MEMBER, ("C:\\x", b"")),
+    "a link": lambda: archive(MANIFEST_MEMBER, *ALL, external_attr=0o120777 << 16),
+    "a folder": lambda: archive(MANIFEST_MEMBER, ("1/", b"")),
+    "nothing": archive,
+    "no archive": lambda: b"PK\x03\x04" + bytes(100),
+    "a store": lambda: b"SQLite format 3\0" + bytes(100),
+    "bzip2": lambda: archive(*ALL, compress_type=zipfile.ZIP_BZIP2),
+    "a comment": lambda: DATA[:-2] + b"\x05\x00hello",
+}
+
+
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_not_as_ioplan_writes_it_is_refused(made: Callable[[], bytes]) -> None:
+    with pytest.raises(BundleError):
+        taken(made())
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused() -> None:
+    with pytest.raises(BundleError, match="two members of the bundle have one name"):
+        taken(archive(MANIFEST_MEMBER, ALL[0], ALL[0]))
+
+
+def relabelled(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """A bundle whose manifest says something else, its digests right otherwise."""
+    manifest = json.loads(read(DATA).manifest)
+    change(manifest)
+    about = {k: v for k, v in manifest.items() if k != "members"}
+    return written(dict(ALL), about)
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(BundleError, match="its format is 'ioplan bundle 2'"):
+        taken(relabelled(lambda one: one.update(format="ioplan bundle 2")))
+
+
+def bomb(size: int) -> bytes:
+    """Zeros, packed."""
+    packer = zlib.compressobj(9)
+    part = bytes(1 << 20)
+    return b"".join(packer.compress(part) for _ in range(size >> 20)) + packer.flush()
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ioplan.share.container.MOST_BYTES", 1 << 20)
+    with pytest.raises(BundleError, match="the most are"):
+        written({"1/x": bytes(2 << 20)}, {})
+    monkeypatch.undo()
+    large = written({"1/x": bytes(2 << 20)}, {})
+    monkeypatch.setattr("ioplan.share.container.MOST_BYTES", 1 << 20)
+    with pytest.raises(BundleError, match="the most are"):
+        read(large)
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused() -> None:
+    honest = written({"1/x": bytes(1 << 20)}, {})
+    size, small = (1 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")
+    manifest = read(honest).manifest
+    lying = honest.replace(size, small).replace(
+        manifest, manifest.replace(b"1048576", b"100    ")
+    )
+    crc = zlib.crc32(manifest.replace(b"1048576", b"100    "))
+    old = zlib.crc32(manifest).to_bytes(4, "little")
+    with pytest.raises(BundleError, match="not as large as it says"):
+        read(lying.replace(old, crc.to_bytes(4, "little")))
+
+
+def with_members(**changes: bytes | None) -> bytes:
+    """The bundle with other members; None leaves one out."""
+    members = dict(ALL)
+    for name, data in changes.items():
+        if data is None:
+            del members[name]
+        else:
+            members[name] = data
+    return written(members, {"sessions": [one.session.id for one in CONTENT]})
+
+
+def edited(name: str, old: str, new: str) -> bytes:
+    text = dict(ALL)[name].decode()
+    assert old in text
+    return with_members(**{name: text.replace(old, new, 1).encode()})
+
+
+def deep(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+ONE = "1/session.json"
+WRONG = {
+    "too many digits": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":' + "9" * 5000),
+    "more than 64 bits": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1' + "0" * 19),
+    "infinite": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":1e999'),
+    "not a number": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":NaN'),
+    "a name twice": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"seq":2'),
+    "too deep": lambda: with_members(**{"1/runs.jsonl": deep(100_000)}),
+    "an unknown field": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"x":2'),
+    "of another session": lambda: edited("1/runs.jsonl", "k3f9", "k3f8"),
+    "a newer record": lambda: edited("1/runs.jsonl", '"schema_version":1', '"schema_version":2'),
+    "an id that is a path": lambda: edited(ONE, "20261121-054512-k3f9", "../../x"),
+    "one id twice": lambda: with_members(
+        **{name.replace("1/", "2/", 1): data for name, data in ALL if name[:2] == "1/"}
+    ),
+    "files without texts": lambda: edited(ONE, '"std/w.ioplan"', '"a", "b"'),
+    "no plan": lambda: with_members(**{"1/plan.ioplan": None}),
+    "no runs": lambda: with_members(**{"1/runs.jsonl": None}),
+    "one file too many": lambda: with_members(**{"1/more": b""}),
+    "a session too many": lambda: with_members(**{"9/session.json": b"{}"}),
+    "a text that is none": lambda: with_members(**{"1/plan.ioplan": b"\xff"}),
+    "a series that is none": lambda: with_members(**{"1/details/1.series": b"\x01x"}),
+    "a series that is a bomb": lambda: with_members(
+        **{"1/details/1.series": bytes([VERSION]) + bomb(100 << 20)}
+    ),
+    "a histogram of too many bits": lambda: with_members(
+        **{"1/details/1.histograms": histogram(60, (1, 1))}
+    ),
+    "a bin outside": lambda: with_members(
+        **{"1/details/1.histograms": histogram(7, (1 << 40, 1))}
+    ),
+    "fewer than none": lambda: with_members(
+        **{"1/details/1.histograms": histogram(7, (1, -1))}
+    ),
+}  # fmt: skip
+
+
+def histogram(bits: int, bins: tuple[int, ...]) -> bytes:
+    one = StoredHistogram(stream="main", direction="read", bits=bits, bins=bins)
+    return encode_histograms((one,))
+
+
+@pytest.mark.parametrize("made", WRONG.values(), ids=WRONG)
+def test_contents_that_cannot_be_are_refused(made: Callable[[], bytes]) -> None:
+    """The archive is in order: only what it says is not."""
+    data = made()
+    with pytest.raises(BundleError) as caught:
+        taken(data)
+    assert len(str(caught.value)) < 400
+
+
+LEAVES = st.sampled_from(
+    [
+        None,
+        -1,
+        0,
+        1 << 62,
+        1e300,
+        -0.0,
+        "",
+        "\x1b[2J",
+        "a\nb",
+        "../x",
+        [],
+        {},
+        [None],
+        True,
+    ]
+)
+
+
+def mutated(value: Any, path: list[int], leaf: Any) -> Any:
+    """The value with a leaf put at the place that the numbers lead to."""
+    if not path or not isinstance(value, dict | list) or not value:
+        return leaf
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = keys[path[0] % len(keys)]
+    made = value.copy()
+    made[key] = mutated(value[key], path[1:], leaf)
+    return made
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    name=st.sampled_from([ONE, "1/runs.jsonl", "1/events.jsonl"]),
+    path=st.lists(st.integers(0, 50), min_size=1, max_size=6),
+    leaf=LEAVES,
+)
+def test_a_made_up_value_is_refused_or_does_no_harm(
+    name: str, path: list[int], leaf: Any, tmp_path: Path
+) -> None:
+    """What is taken can be shown, checked and reported; nothing else is written."""
+    lines = dict(ALL)[name].decode()
+    first, rest = (lines, "") if name == ONE else lines.split("\n", 1)
+    made = json.dumps(mutated(json.loads(first), path, leaf))
+    bundle = tmp_path / "x.ioplan-bundle"
+    bundle.write_bytes(with_members(**{name: f"{made}\n{rest}".encode()}))
+    try:
+        found = read_bundle(bundle)
+    except BundleError:
+        return
+    for key in (bundle, f"{bundle},{bundle}"):
+        shown = ioplan("compare", bundle, key)
+        assert shown.code in (0, 1, 2), shown.err
+    assert found.sessions
+    done = ioplan("report", bundle, "-o", tmp_path / "r.html", "--force")
+    assert done.code in (0, 2), done.err
+    assert "\x1b" not in done.out + done.err
+    assert {one.name for one in tmp_path.iterdir()} <= {"x.ioplan-bundle", "r.html"}
+
+
+@settings(max_examples=40)
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**63), 2**63 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_plain_json_is_json(value: Any) -> None:
+    assert loaded(json.dumps(value).encode()) == value
+
+
+# what is not shared
+
+
+def test_what_only_its_host_may_say_is_not_shared() -> None:
+    """Nor believed, where somebody puts it in."""
+    one = CONTENT[0]
+    own = {"seal": "s", "overwrite": ["x"], "lab": "/l", "options": {"program": "/x"}}
+    told = one.session.model_copy(update={"args": {**one.session.args, **own}})
+    sent = Bundled(told, one.events, one.runs)
+    (found,) = sessions_of(members_of((sent,)))
+    assert [found.session.args[name] for name in own] == ["", [], None, {}]
+
+
+def test_a_stream_without_a_name_is_kept() -> None:
+    id = CONTENT[0].session.id
+    detail = RunDetail()
+    sent = (Bundled(CONTENT[0].session, (), ((record(1, session=id), detail),)),)
+    assert sessions_of(members_of(sent)) == sent
+
+
+def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 10ms }')
+    assert ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q").code == 0
+    out = tmp_path / "x.ioplan-bundle"
+    out.write_bytes(b"somebody's")
+    refused = ioplan("bundle", "last", "-o", out)
+    assert refused.code == 2 and "--force" in refused.err
+    assert out.read_bytes() == b"somebody's"
+    assert ioplan("bundle", "last", "-o", store_path, "--force").code == 2
+    assert ioplan("bundle", "last", "-o", out, "--force").code == 0
+    assert len(read_bundle(out).sessions[0].runs) == 1
