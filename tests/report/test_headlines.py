@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import ioplan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_data import measurement, record, session, workload
@@ -19,6 +21,7 @@ from ioplan.records.record import Asked, RunDetail, RunRecord, Steady
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import contests, league, overall
+from ioplan.report.headlines.summary import summary, summary_text
 from ioplan.report.headlines.wording import together
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
@@ -262,6 +265,27 @@ def _exported(one: Headline, made: Made) -> list[float]:
     column = COLUMNS.get(name, f"{name}_ns")
     totals = (next(run_rows(record, counted)) for record, _ in made)
     return [row[column] for row in totals]
+
+
+def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
+    """The newest of them; one that cannot be read is listed all the same."""
+    path, cells = tmp_path / "s.db", sweep(qd=("1", "8"))
+    rate, mean, _ = headlines_of(path, runs_of(cells))
+    assert (rate.where, mean.where) == ("QD 8", "QD 1")
+    with Store.open(path) as store:
+        assert summary_text(store, session().id) == f"{rate.figure} IOPS, {mean.figure}"
+    told = " ".join(ioplan("ls", "--store", path).out.split())
+    assert f"{rate.figure} IOPS, {mean.figure}" in told
+    with sqlite3.connect(path) as damaged:
+        damaged.execute("UPDATE run SET record = '{}'")
+    done = ioplan("ls", "--store", path)
+    assert done.code == 0 and session().id in done.out and "IOPS" not in done.out
+
+
+def test_what_is_worst_is_not_what_a_session_is_told_by(tmp_path: Path) -> None:
+    cells = sweep(qd=("1",), region=("0%..50%", "50%..100%"))
+    lowest, highest, _ = headlines_of(tmp_path / "s.db", runs_of(cells))
+    assert summary([lowest, highest]) == [lowest]
 
 
 # ---- several sessions
