@@ -14,9 +14,11 @@ import pytest
 from calm import in_a_calm_moment
 from command import Done, ioplan, plan_file
 from run_data import measurement, record, session
+from synthetic_sessions import DEPTHS, store_session
 
 from ioplan.compare.formats import github, junit, markdown
-from ioplan.compare.judge import MORE_IS_BETTER, Question, compare
+from ioplan.compare.judge import Question, compare
+from ioplan.compare.rows import MORE_IS_BETTER
 from ioplan.compare.side import side_of
 from ioplan.language.metric import METRICS
 from ioplan.report.reader import Reader
@@ -33,6 +35,8 @@ PLAN = f"param shift = 1s\n{BEFORE}{READS}"
 SLOWER = '[host]\noverhead = "13us"\n'
 
 Ran = Callable[..., str]
+
+SLOWER_BY_HALF = dict.fromkeys(DEPTHS, -0.5)
 
 
 @pytest.fixture
@@ -97,15 +101,25 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
 
 
 def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
-    """A/B: 3 us more a command, which a short queue feels and a full one does not."""
-    base, new = ran(), ran(drive=SLOWER, shift="1100ms")
+    """3 us more a command, which a short queue feels and a full one does not.
+
+    Another configuration is another drive, so what is shown are ratios.
+    """
+    ids = [ran(drive=SLOWER if at % 2 else "", shift=f"{at}00ms") for at in range(1, 7)]
+    new, base = ",".join(ids[::2]), ",".join(ids[1::2])
     done = compared(base, new)
     assert done.code == 1
-    by_cell = {(row["cell"].get("qd"), row["metric"]): row for row in rows(done)}
-    assert by_cell["1", "iops"]["verdict"] == by_cell["1", "mean"]["verdict"] == "worse"
-    assert by_cell["1", "iops"]["ratio"] < 0.9
-    assert by_cell["1", "mean"]["ratio"] > 1.1
-    assert by_cell["1", "iops"]["high"] < 0.98
+    found = json.loads(done.out)
+    by_cell = {(row["cell"].get("qd"), row["metric"]): row for row in found["rows"]}
+    for metric, most in (("iops", 0.9), ("mean", 1.3)):
+        row = by_cell["1", metric]
+        assert row["verdict"] == "worse" and row["low"] < row["ratio"] < most
+        assert row["base_sessions"] == 3 and row["base_runs"] == 9
+    assert {by_cell["16", metric]["verdict"] for metric in ("iops", "mean")} == {
+        "equal"
+    }
+    assert found["subject"] == "drives"
+    assert {one["verdict"] for one in found["all_cells"]} == {"worse"}
     back = compared(new, base)
     assert back.code == 0 and "better" in words(back) and "worse" not in words(back)
     large = compared(base, new, "--threshold", "60%")
@@ -118,16 +132,6 @@ def test_more_is_better_of_all_that_is_per_something() -> None:
         name for name, (unit, _) in METRICS.items() if unit.startswith(("1/s", "B/s"))
     }
     assert more == {*MORE_IS_BETTER}
-
-
-def test_several_sessions_a_side(ran: Ran) -> None:
-    base = ",".join(ran(shift=f"{n}00ms") for n in (2, 3, 4))
-    new = ",".join(ran(drive=SLOWER, shift=f"{n}00ms") for n in (5, 6, 7))
-    done = compared(base, new)
-    assert done.code == 1
-    found = [row for row in rows(done) if row["cell"].get("qd") == "1"]
-    assert {row["verdict"] for row in found if row["metric"] != "p99"} == {"worse"}
-    assert {row["base_units"] for row in found} == {3}
 
 
 @pytest.mark.slow
@@ -158,32 +162,79 @@ def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 # what nothing can tell
 
 
-def test_one_run_of_one_cell_tells_nothing(ran: Ran) -> None:
-    text = 'param t = 1s\ntest "T" { run random 4KiB 100/0 for t }'
-    base, new = ran(text), ran(text, drive='[host]\noverhead = "90us"\n')
+def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
+    """However far apart, and however even the repeats; the answer says what would."""
+    with Store.open(store_path) as store:
+        base, new = store_session(store, 1), store_session(store, 2, SLOWER_BY_HALF)
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"undecided"}
-    assert all("--noise" in row["why"] for row in rows(done))
+    for row in rows(done):
+        assert "nothing tells how much sessions differ" in row["why"]
+        assert row["low"] is None and row["sessions_needed"] == 3
+    text = ioplan("compare", base, new).out
+    assert "3 sessions a side, ABABAB, would decide" in text.replace("\n", " ")
     told = compared(base, new, "--noise", "1%")
-    assert told.code == 1 and words(told) == {"worse"}
-    assert {row["noise_from"] for row in rows(told)} == {"given"}
+    assert told.code == 1 and {*words(told)} == {"worse"}
+    assert {one["source"] for one in json.loads(told.out)["noise"]} == {"given"}
 
 
-def test_single_runs_take_the_noise_of_other_cells(ran: Ran) -> None:
-    text = f'{PLAN}\ntest "Once" {{ run random 8KiB 100/0 for 1s\n vary qd in 2, 8 }}'
-    found = rows(compared(ran(text), ran(text, shift="1100ms")))
-    sources = {row["test"]: row["noise_from"] for row in found}
-    assert sources["Reads"] == "own repeats"
-    assert sources["Once"] == "repeats of other cells"
+def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
+    """Earlier sessions of the same runs, and of no other drive's where they are enough."""
+    with Store.open(store_path) as store:
+        earlier = [store_session(store, number) for number in range(1, 7)]
+        new = store_session(store, 8, {qd: -0.12 for qd in DEPTHS})
+    found = json.loads(compared(earlier[-1], new).out)
+    source = "5 others that did the same runs"
+    assert {one["source"] for one in found["noise"]} == {source}
+    assert {one["verdict"] for one in found["all_cells"]} == {"worse"}
+    text = ioplan("compare", earlier[-1], new).out
+    assert re.search(
+        r"worse: iops 1\d\.\d % lower over 4 cells, ± \d\.\d \(4 of 4", text
+    )
+    assert source in text.replace("\n", " ")
+    same = compared(earlier[0], earlier[1])
+    assert same.code == 0 and "worse" not in words(same)
 
 
-def test_single_runs_take_the_scatter_of_the_cells(ran: Ran) -> None:
-    text = """param shift = 1s
-test "B" { run random 16KiB 100/0 for shift }
-test "T" { run random 4KiB 100/0 for 1s vary qd in 1..64 doubling }"""
-    found = rows(compared(ran(text), ran(text, shift="900ms")))
-    assert {row["noise_from"] for row in found} == {"scatter of cells"}
-    assert not {row["verdict"] for row in found} & {"better", "worse"}
+def test_two_drives_have_ratios(store_path: Path) -> None:
+    """One session each: nobody knows the noise, and the ratio stands all the same."""
+    drives = [{"identity": {"model": "m", "serial": name}} for name in "ab"]
+    with Store.open(store_path) as store:
+        base = store_session(store, 1, target=drives[0])
+        new = store_session(store, 2, {qd: 0.79 for qd in DEPTHS}, target=drives[1])
+    done = compared(base, new)
+    assert done.code == 0 and words(done) == {"ratio"}
+    assert json.loads(done.out)["subject"] == "drives"
+    text = ioplan("compare", base, new).out
+    assert re.search(r"ratio +qd=1 +iops .* 1\.\d+x ", text)
+    assert "12 ratio: nothing tells how much sessions differ" in text
+
+
+def test_identical_figures_are_equal(store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        made, ids = measurement(ios=400), []
+        for number in (1, 2):
+            ids.append(f"2026010{number}-000000-aaaa")
+            store.begin(session(ids[-1], status="ok"))
+            one = record(1, session=ids[-1], made=made)
+            store.add(one, made.detail)
+    found = rows(compared(*ids))
+    assert {row["verdict"] for row in found} == {"equal"}
+    assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
+
+
+def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
+    """A drift would look the same; alternating sides are called."""
+    change = {qd: -0.1 for qd in DEPTHS}
+    with Store.open(store_path) as store:
+        base = [store_session(store, number) for number in (1, 2, 3, 5)]
+        new = [store_session(store, number, change) for number in (4, 6, 7, 8)]
+    row = compared(",".join(base[:3]), ",".join(new[2:]))
+    assert {one["base_sessions"] for one in rows(row)} == {1}
+    text = ioplan("compare", ",".join(base[:3]), ",".join(new[2:])).out
+    assert "3 + 2 sessions count as 1 + 1" in text
+    mixed = compared(",".join(base[2:]), ",".join(new[:2]))
+    assert {one["base_sessions"] for one in rows(mixed)} == {2}
 
 
 def test_a_percentile_of_too_few_is_undecided(ran: Ran) -> None:
@@ -223,7 +274,7 @@ def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
     found = rows(compared(ran(text), ran(text)))
     assert len(found) == 21
     assert sum(row["test"] == "Again" for row in found) == 9
-    assert {row["base_units"] for row in found if row["test"] != "Before"} == {3}
+    assert {row["base_runs"] for row in found if row["test"] != "Before"} == {3}
 
 
 def test_of_rounds_the_window_counts(ran: Ran) -> None:
@@ -233,7 +284,7 @@ def test_of_rounds_the_window_counts(ran: Ran) -> None:
   rounds until steady iops when qd == 1, at most 9
 }"""
     found = rows(compared(ran(text), ran(text)))
-    assert {row["base_units"] for row in found} == {5}
+    assert {row["base_runs"] for row in found} == {5}
 
 
 def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
@@ -256,8 +307,13 @@ def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
 
 
 @pytest.fixture
-def pair(ran: Ran) -> tuple[str, str]:
-    return ran(), ran(drive=SLOWER, shift="1100ms")
+def pair(store_path: Path) -> tuple[str, str]:
+    """Three sessions a side, alternating: slower at queue depth 1, faster at 2."""
+    with Store.open(store_path) as store:
+        base = [store_session(store, number) for number in (1, 3, 5)]
+        change = {"1": -0.2, "2": 0.3, "4": -0.03}
+        new = [store_session(store, number, change) for number in (2, 4, 6)]
+    return ",".join(base), ",".join(new)
 
 
 def test_text_fits_80_columns_and_is_plain(pair: tuple[str, str]) -> None:
@@ -267,11 +323,12 @@ def test_text_fits_80_columns_and_is_plain(pair: tuple[str, str]) -> None:
     assert re.search(r"worse +qd=1 +iops .* -\d\d\.\d % +-\d+\.\d … -\d+\.\d", done.out)
     short = ioplan("compare", *pair)
     assert "\n equal " in done.out and "\n equal " not in short.out
-    assert re.search(r"\d+ worse, 0 better, \d+ equal", short.out)
+    assert re.search(r"\d+ worse, 3 better, \d+ equal", short.out)
 
 
 def test_new_is_the_last_session_by_itself(pair: tuple[str, str]) -> None:
-    assert ioplan("compare", pair[0]).out == ioplan("compare", *pair).out
+    base, last = pair[0], pair[1].split(",")[-1]
+    assert ioplan("compare", base).out == ioplan("compare", base, last).out
 
 
 def test_a_file_is_written(pair: tuple[str, str], tmp_path: Path) -> None:
@@ -285,12 +342,13 @@ def test_junit(pair: tuple[str, str]) -> None:
     assert done.code == 1
     root = ElementTree.fromstring(done.out)
     found = rows(compared(*pair))
-    assert len(root.findall(".//testcase")) == len(found)
+    found += json.loads(compared(*pair).out)["all_cells"]
+    assert len(root.findall(".//testcase")) == len(found) == 15
     for verdict, tag in (("worse", "failure"), ("undecided", "skipped")):
         count = sum(row["verdict"] == verdict for row in found)
         assert len(root.findall(f".//{tag}")) == count
     suite = root.find("testsuite[@name='Reads']")
-    assert suite is not None and int(suite.get("tests", 0)) == 9
+    assert suite is not None and int(suite.get("tests", 0)) == 12
     assert int(suite.get("failures", 0)) == len(suite.findall(".//failure")) > 0
 
 

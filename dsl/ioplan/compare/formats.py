@@ -11,9 +11,11 @@ from rich import box
 from rich.console import RenderableType
 from rich.rule import Rule
 from rich.table import Table
+from rich.text import Text
 
 from ioplan.compare.comparison import Comparison, Row, RowVerdict
 from ioplan.compare.wording import (
+    all_cells_text,
     base_text,
     cell_text,
     change_text,
@@ -37,11 +39,16 @@ def github(found: Comparison) -> str:
 
 
 def _annotations(found: Comparison) -> Iterator[str]:
+    drives = found.subject == "drives"
+    for one in found.all_cells:
+        if one.verdict in LEVELS:
+            message = f"{one.verdict}: {all_cells_text(one, drives)}"
+            yield _command(LEVELS[one.verdict], "all cells", message)
     for word, level in LEVELS.items():
         rows = [row for row in found.rows if row.verdict == word]
         most = MAX_SHOWN - 1 if word == "better" else MAX_SHOWN
         for row in rows[:most]:
-            yield _command(level, _title(row), row_text(row))
+            yield _command(level, _title(row), row_text(row, drives))
     for note in notes(found):
         yield _command("warning", "ioplan compare", note)
     yield _command("notice", "ioplan compare", summary_text(found))
@@ -64,36 +71,45 @@ def _escaped(text: str) -> str:
 def junit(found: Comparison) -> bytes:
     """Worse is a failure, undecided is skipped."""
     root = Element("testsuites", name="ioplan compare")
+    drives = found.subject == "drives"
+    if found.all_cells:
+        words = [one.verdict for one in found.all_cells]
+        suite = _suite(root, "all cells", words)
+        for one in found.all_cells:
+            said = f"{one.verdict}: {all_cells_text(one, drives)}"
+            _case(suite, "all cells", one.metric, one.verdict, said)
     for title, group in groupby(found.rows, key=lambda row: row.test):
-        _suite(root, title, list(group))
+        rows = list(group)
+        suite = _suite(root, title, [row.verdict for row in rows])
+        for row in rows:
+            name = f"{cell_text(row)} {row.metric}".strip()
+            _case(suite, row.test, name, row.verdict, row_text(row, drives))
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _suite(root: Element, title: str, rows: list[Row]) -> None:
-    words = [row.verdict for row in rows]
-    suite = SubElement(
+def _suite(root: Element, title: str, words: Sequence[RowVerdict]) -> Element:
+    return SubElement(
         root,
         "testsuite",
         name=printable(title),
-        tests=str(len(rows)),
+        tests=str(len(words)),
         failures=str(words.count("worse")),
         errors="0",
         skipped=str(words.count("undecided")),
     )
-    for row in rows:
-        _case(suite, row)
 
 
-def _case(suite: Element, row: Row) -> None:
-    name = f"{cell_text(row)} {row.metric}".strip()
+def _case(
+    suite: Element, class_: str, name: str, verdict: RowVerdict, text: str
+) -> None:
     case = SubElement(
-        suite, "testcase", classname=printable(row.test), name=printable(name)
+        suite, "testcase", classname=printable(class_), name=printable(name)
     )
-    message = printable(row_text(row))
-    if row.verdict == "worse":
+    message = printable(text)
+    if verdict == "worse":
         SubElement(case, "failure", message=message)
-    elif row.verdict == "undecided":
+    elif verdict == "undecided":
         SubElement(case, "skipped", message=message)
     else:
         SubElement(case, "system-out").text = message
@@ -122,18 +138,21 @@ def _rows(found: Comparison) -> Iterator[str]:
     yield ""
     yield f"- {_shown(side_text('BASE', found.base))}"
     yield f"- {_shown(side_text('NEW', found.new))}"
+    drives = found.subject == "drives"
+    for one in found.all_cells:
+        yield f"- **{one.verdict}**: {_shown(all_cells_text(one, drives))}"
     rows = [row for row in found.rows if row.verdict != "equal"]
     if rows:
         yield ""
         yield _joined(HEADINGS)
         yield _joined(("---",) * 4 + ("--:",) * 4)
-        yield from (_joined(map(_shown, _cells(row))) for row in rows)
+        yield from (_joined(map(_shown, _cells(row, drives))) for row in rows)
     for number, note in enumerate(notes(found)):
         yield from ("",) if number == 0 else ()
         yield f"- {_shown(note)}"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, drives: bool) -> tuple[str, ...]:
     return (
         row.verdict,
         row.test,
@@ -141,8 +160,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.metric,
         base_text(row),
         new_text(row),
-        change_text(row.ratio),
-        interval_text(row),
+        change_text(row.ratio, drives),
+        interval_text(row, drives),
     )
 
 
@@ -160,6 +179,7 @@ STYLES: dict[RowVerdict, str] = {
     "better": "green",
     "equal": "dim",
     "undecided": "yellow",
+    "ratio": "cyan",
 }
 
 
@@ -167,22 +187,26 @@ def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
     """Each test with its rows; the equal ones only if asked for."""
     yield line(side_text("BASE", found.base))
     yield line(side_text("NEW ", found.new))
+    drives = found.subject == "drives"
+    for one in found.all_cells:
+        said = Text(f"{one.verdict}: ", style=STYLES[one.verdict])
+        yield said.append_text(line(all_cells_text(one, drives), style="default"))
     for title, rows in groupby(found.rows, key=lambda row: row.test):
         shown = [row for row in rows if everything or row.verdict != "equal"]
         if shown:
             yield Rule(line(title, style="bold"), align="left", characters="─")
-            yield _table(shown)
+            yield _table(shown, drives)
     yield line(summary_text(found), style="bold")
     for note in notes(found):
         yield line(note)
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], drives: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("")
     table.add_column("cell", overflow="fold")
     table.add_column("metric")
-    for heading in ("base", "new", "change", "95 % interval"):
+    for heading in ("base", "new", "ratio" if drives else "change", "95 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -191,7 +215,7 @@ def _table(rows: Sequence[Row]) -> Table:
             line(row.metric),
             base_text(row),
             new_text(row),
-            change_text(row.ratio),
-            interval_text(row),
+            change_text(row.ratio, drives),
+            interval_text(row, drives),
         )
     return table

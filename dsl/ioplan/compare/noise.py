@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import expm1, inf, sqrt
-from statistics import fmean, variance
+from statistics import fmean
 
 from ioplan.core.shared_variance import Variance, common, moderated
 
@@ -59,10 +59,18 @@ class MetricNoise:
     source: str = ""
 
     def session(self, key: Key) -> Variance | None:
-        """Of a cell's figure from one session to the next; None if nothing tells it."""
-        if self.shared is None or key not in self.own:
-            return None
-        return added(self.shared, self.own[key])
+        """Of a cell's figure from one session to the next; None if too little is known.
+
+        Two sessions, once, are too little: any difference could be theirs.
+        """
+        own = self.own.get(key)
+        known = own is not None and own.degrees >= MIN_DEGREES
+        return self.guess(key) if known else None
+
+    def guess(self, key: Key) -> Variance | None:
+        """The same, however little it is known by."""
+        own = self.own.get(key)
+        return None if self.shared is None or own is None else added(self.shared, own)
 
 
 def added(*parts: Variance) -> Variance:
@@ -100,18 +108,18 @@ def learned(
 class _Sums:
     """Sums of squares and their degrees of freedom."""
 
-    squares: dict[Key, float] = field(default_factory=dict)
+    sums: dict[Key, float] = field(default_factory=dict)
     degrees: dict[Key, float] = field(default_factory=dict)
 
-    def add(self, key: Key, squares: float, degrees: float) -> None:
-        self.squares[key] = self.squares.get(key, 0.0) + squares
+    def add(self, key: Key, sum_: float, degrees: float) -> None:
+        self.sums[key] = self.sums.get(key, 0.0) + sum_
         self.degrees[key] = self.degrees.get(key, 0.0) + degrees
 
     def variance(self, key: Key, floor: float) -> Variance | None:
         degrees = self.degrees.get(key, 0.0)
         if not degrees:
             return None
-        return Variance(max(self.squares[key] / degrees, floor), degrees)
+        return Variance(max(self.sums[key] / degrees, floor), degrees)
 
 
 def _add_group(group: Group, keys: Sequence[Key], own: _Sums, shared: _Sums) -> None:
@@ -130,13 +138,9 @@ def _add_group(group: Group, keys: Sequence[Key], own: _Sums, shared: _Sums) -> 
 
 
 def _add_cell(own: _Sums, key: Key, left: Sequence[float], cells: int) -> None:
-    """Beside the mean of so many cells, a cell has (1 - 1 / cells) of its variance.
-
-    The sum of squares stays as it is: with `shared`, which has the rest, it is
-    the whole.
-    """
+    """Of its own variance, a cell has (1 - 1 / cells) beside the mean of so many."""
     part = 1 - 1 / cells if cells >= FEWEST_CELLS else 1.0
-    own.add(key, sum(one**2 for one in left) * part, (len(left) - 1) * part)
+    own.add(key, sum(one**2 for one in left), (len(left) - 1) * part)
 
 
 def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]:
@@ -164,9 +168,14 @@ def _runs(groups: Sequence[Group], keys: Sequence[Key]) -> _Sums:
             for key in keys:
                 logs = session.get(key, ())
                 if len(logs) > 1:
-                    degrees = len(logs) - 1
-                    sums.add(key, variance(logs) * degrees, degrees)
+                    sums.add(key, squares(logs), len(logs) - 1)
     return sums
+
+
+def squares(values: Sequence[float]) -> float:
+    """The sum of the squared deviations from the mean."""
+    middle = fmean(values)
+    return sum((value - middle) ** 2 for value in values)
 
 
 def _drawn_together(
@@ -174,17 +183,18 @@ def _drawn_together(
 ) -> dict[Key, Variance]:
     """Each cell's variance, helped by the others; one without has theirs alone.
 
-    All of them together are no surer than all that was seen.
+    Others raise it and do not lower it: among many cells, the noisiest would else be
+    taken for changed. And all of them are no surer than all that was seen.
     """
     known = {key: one for key in keys if (one := sums.variance(key, floor))}
     drawn = dict(zip(known, moderated(list(known.values())), strict=True))
     others = common(list(known.values()))
     seen = sum(sums.degrees.values())
+    least = {key: one.value for key, one in known.items()}
     found = {key: one for key in keys if (one := drawn.get(key, others))}
     return {
-        key: Variance(one.value, min(one.degrees, seen))
+        key: Variance(max(one.value, least.get(key, 0.0)), min(one.degrees, seen))
         for key, one in found.items()
-        if one.degrees >= MIN_DEGREES
     }
 
 
@@ -196,7 +206,7 @@ def _drives(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
         both = [key for key in keys if all(key in one for one in drives)]
         if len(drives) > 1 and both:
             means = [fmean(one[key] for key in both) for one in drives]
-            sums.add(None, variance(means) * (len(drives) - 1), len(drives) - 1)
+            sums.add(None, squares(means), len(drives) - 1)
     return sums.variance(None, 0.0)
 
 
@@ -222,5 +232,5 @@ def _source(repeated: Sequence[Group]) -> str:
     drives = len({one.drive for one in repeated if not one.compared})
     on = f" on {drives} drives" if drives > 1 else ""
     parts = [f"the {compared} sessions compared"] if compared else []
-    parts += [f"{earlier} other sessions of the same runs{on}"] if earlier else []
+    parts += [f"{earlier} others that did the same runs{on}"] if earlier else []
     return " and ".join(parts)

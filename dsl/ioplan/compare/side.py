@@ -34,6 +34,13 @@ class CellRuns:
         """One of the runs, for what all have in common."""
         return (self.runs or self.failed)[-1]
 
+    def by_session(self) -> dict[str, list[RunRecord]]:
+        """Its runs by the session that did them."""
+        found: dict[str, list[RunRecord]] = {}
+        for run in self.runs:
+            found.setdefault(run.session, []).append(run)
+        return found
+
     @property
     def workload(self) -> str:
         """What it asks of the target, as text."""

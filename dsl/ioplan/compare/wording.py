@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from ioplan.compare.comparison import VERDICTS, Comparison, Row, SideSummary
+from ioplan.compare.call import NOTHING_TO_LEARN_FROM
+from ioplan.compare.comparison import (
+    VERDICTS,
+    AllCells,
+    Comparison,
+    Judged,
+    NoiseSummary,
+    Row,
+    RowVerdict,
+    SideSummary,
+)
+from ioplan.compare.needed import ASSUMED_PERCENT, MOST
+from ioplan.compare.order import alternating
 from ioplan.core.units import digits, metric_text
 
 MAX_NAMED = 8
@@ -16,16 +28,23 @@ def cell_text(row: Row) -> str:
     return " ".join(f"{axis}={value}" for axis, value in row.cell.items())
 
 
-def change_text(ratio: float | None) -> str:
-    """A ratio as a change: +12.3 %."""
-    return "–" if ratio is None else f"{_signed(ratio)} %"
+def change_text(ratio: float | None, drives: bool) -> str:
+    """A ratio as a change: +12.3 %; of two drives as what it is: 1.12x."""
+    if ratio is None:
+        return "–"
+    return _times(ratio) if drives else f"{_signed(ratio)} %"
 
 
-def interval_text(row: Row) -> str:
-    """The interval of the change, both ends in percent."""
+def interval_text(row: Judged, drives: bool) -> str:
+    """The interval of the change, both ends in percent, or of the ratio."""
     if row.low is None or row.high is None:
         return "–"
-    return f"{_signed(row.low)} … {_signed(row.high)}"
+    shown = _times if drives else _signed
+    return f"{shown(row.low)} … {shown(row.high)}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g}x" if ratio < 100 else f"{digits(ratio)}x"
 
 
 def _signed(ratio: float) -> str:
@@ -46,12 +65,29 @@ def new_text(row: Row) -> str:
     return metric_text(row.new, row.unit)
 
 
-def row_text(row: Row) -> str:
+def row_text(row: Row, drives: bool) -> str:
     """A row as one line."""
     figures = f"{row.metric} {base_text(row)} -> {new_text(row)}"
-    change = f", {change_text(row.ratio)} ({interval_text(row)})" if row.ratio else ""
+    change = f", {change_text(row.ratio, drives)}" if row.ratio else ""
+    interval = f" ({interval_text(row, drives)})" if row.low else ""
     why = f"; {row.why}" if row.why else ""
-    return f"{row.verdict}: {figures}{change}{why}"
+    return f"{row.verdict}: {figures}{change}{interval}{why}"
+
+
+def all_cells_text(one: AllCells, drives: bool) -> str:
+    """What all cells have in common: `iops 9.8 % lower over 20 cells, ± 1.1`."""
+    if one.ratio is None or one.low is None or one.high is None:
+        return ""
+    way = "lower" if one.ratio < 1 else "higher"
+    if drives:
+        shown = f"{_times(one.ratio)} over {one.cells} cells"
+        error = f"{_times(one.low)} to {_times(one.high)}"
+    else:
+        shown = f"{abs(one.ratio - 1) * 100:.1f} % {way} over {one.cells} cells"
+        error = f"± {(one.high - one.low) * 50:.1f}"
+    agree = f"{one.same_way} of {one.cells} {way}"
+    why = f"; {one.why}" if one.why else ""
+    return f"{one.metric} {shown}, {error} ({agree}){why}"
 
 
 def side_text(name: str, side: SideSummary) -> str:
@@ -64,15 +100,17 @@ def side_text(name: str, side: SideSummary) -> str:
 
 def summary_text(found: Comparison) -> str:
     """How many rows have which verdict."""
-    counts = ", ".join(f"{found.count(word)} {word}" for word in VERDICTS)
+    known: list[RowVerdict] = [word for word in VERDICTS if word != "ratio"]
+    words = known + (["ratio"] if found.count("ratio") else [])
+    counts = ", ".join(f"{found.count(word)} {word}" for word in words)
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 
 
 def notes(found: Comparison) -> Iterator[str]:
     """What a reader has to know besides the rows, each once."""
-    whys = Counter(r.why for r in found.rows if r.why and r.verdict == "undecided")
-    for why, count in whys.items():
-        yield f"{count} undecided: {why}"
+    yield from noise_texts(found)
+    yield from _open(found)
+    yield from _stretches(found)
     for row in _failed(found):
         yield f"{row.test} {cell_text(row)}: {row.why}"
     remarks = Counter(remark for row in found.rows for remark in row.remarks)
@@ -80,6 +118,62 @@ def notes(found: Comparison) -> Iterator[str]:
         yield f"{count} rows: {remark}"
     yield from _missing("NEW has no", found.only_base)
     yield from _missing("BASE has no", found.only_new)
+
+
+def noise_texts(found: Comparison) -> Iterator[str]:
+    """What sessions differ by, and who says so; of drives, what those differ by."""
+    for source in dict.fromkeys(one.source for one in found.noise):
+        same = [one for one in found.noise if one.source == source]
+        if sizes := _sizes(same, "session_percent"):
+            yield f"sessions differ by {sizes}: {source}"
+        elif sizes := _sizes(same, "run_percent"):
+            yield f"the runs of a session differ by {sizes}, sessions by more"
+    drives = _sizes(found.noise, "drive_percent")
+    if drives and found.subject == "drives":
+        yield f"drives of one model differ by {drives}"
+
+
+def _sizes(found: Iterable[NoiseSummary], name: str) -> str:
+    known = [(one.metric, getattr(one, name)) for one in found]
+    return ", ".join(f"{size:.2g} % ({metric})" for metric, size in known if size)
+
+
+def _open(found: Comparison) -> Iterator[str]:
+    """What is not decided, why, and what would decide it."""
+    rows = [row for row in found.rows if row.verdict in ("undecided", "ratio")]
+    for why in dict.fromkeys(row.why for row in rows):
+        same = [row for row in rows if row.why == why]
+        reason = f": {why}" if why else ""
+        yield f"{len(same)} {same[0].verdict}{reason}{_deciding(same)}"
+
+
+def _deciding(rows: Sequence[Row]) -> str:
+    """How many sessions a side; for half of several rows."""
+    if not any(row.ratio for row in rows):
+        return ""
+    needed = sorted(row.sessions_needed or MOST + 1 for row in rows)
+    each = needed[(len(needed) - 1) // 2]
+    what = "it" if len(rows) == 1 else "half of them"
+    if rows[0].why == NOTHING_TO_LEARN_FROM:
+        what += f" (if sessions differ by {ASSUMED_PERCENT:g} %)"
+    if each > MOST:
+        return f"; more than {MOST} sessions a side would decide {what}"
+    return f"; {each} sessions a side, {alternating(each)}, would decide {what}"
+
+
+def _stretches(found: Comparison) -> Iterator[str]:
+    """Sides that ran one after the other count for less than they have."""
+    pairs = [(found.base, "base_sessions"), (found.new, "new_sessions")]
+    counted = [
+        max((getattr(r, name) for r in found.rows), default=0) for _, name in pairs
+    ]
+    had = [len(side.sessions) for side, _ in pairs]
+    if counted < had:
+        yield (
+            f"{had[0]} + {had[1]} sessions count as {counted[0]} + {counted[1]}: those "
+            "of one side that ran in a row may all have drifted; alternate the sides, "
+            f"{alternating(max(had))}"
+        )
 
 
 def _failed(found: Comparison) -> list[Row]:
@@ -93,7 +187,8 @@ def _failed(found: Comparison) -> list[Row]:
 
 
 def _missing(what: str, cells: tuple[str, ...]) -> Iterator[str]:
-    for cell in cells[:MAX_NAMED]:
+    named = list(dict.fromkeys(cells))
+    for cell in named[:MAX_NAMED]:
         yield f"{what} {cell}"
-    if len(cells) > MAX_NAMED:
-        yield f"{what} {len(cells) - MAX_NAMED} more"
+    if len(named) > MAX_NAMED:
+        yield f"{what} {len(named) - MAX_NAMED} more"

@@ -75,7 +75,7 @@ def _judged(store: Store, options: Options, console: Console) -> int:
     else:
         with opened(options.output, options.force) as out:
             out.write(_data(found, options))
-    return EXPECTATION_FAILED if found.count("worse") else HELD
+    return EXPECTATION_FAILED if found.anything_worse else HELD
 
 
 def _compared(store: Store, options: Options) -> Comparison:
