@@ -70,10 +70,10 @@ def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
         ("reviews/p3700", "A6", 2, 2000),
         ("pts/pts_iops", "D1", 56 * 25, 56 * 25 * 60),
         ("pts/pts_throughput", "D2", 2 * 2 * 25, 100 * 60),
-        ("pts/pts_latency", "D3", 9 * 25, 9 * 25 * 60),
+        ("pts/pts_latency", "D3", 9 * 25 + 1, 9 * 25 * 60 + 1200),
         ("pts/pts_host_idle_recovery", "D5", 5 * 361, 5 * (360 * 5 + 1800)),
         ("pts/pts_cross_stimulus", "D6", 3, 22 * 3600),
-        ("pts/pts_enterprise_composite", "D7", 25, 25 * 60),
+        ("pts/pts_enterprise_composite", "D7", 49 * 25 + 3, 49 * 25 * 60 + 3 * 600),
         (
             *("pts/pts_demand_intensity", "D8", 49 * 25 + 3 + PROBES + 4),
             49 * 25 * 60 + 3 * 600 + PROBES * 4 * 60 + 4 * 600,

@@ -32,8 +32,8 @@ CELLS = {
     **{"B5": (24,), "B6": (24,), "B7": (12,), "B8": (12,)},  # 12 sizes, 2 alignments
     **{row: (99,) for row in ("C1", "C2", "C3")},  # 11 read shares, 9 queue depths
     **{row: (9,) for row in ("C4", "C5", "C6", "C7", "C8")},
-    **{"D1": (56,), "D2": (2, 2), "D3": (9,), "D4": (1,), "D5": (5,), "D6": (1,)},
-    **{"D7": (1,), "D8": (49, 3, 1, 4)},
+    **{"D1": (56,), "D2": (2, 2), "D3": (9, 1), "D4": (1,), "D5": (5,), "D6": (1,)},
+    **{"D7": (49, 3), "D8": (49, 3, 1, 4)},
 }
 """Each row of the published methods, and the cells of its tests."""
 
