@@ -13,10 +13,12 @@ import pytest
 from ioplan.backends import TargetFacts
 from ioplan.job import Job
 from ioplan.telemetry import smart
+from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.smart import Smart
+from ioplan.telemetry.write_cache import volatile_write_cache
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +141,42 @@ def test_logs_of_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         3
     ) == pytest.approx(4.0)
     assert drive.max_state_watts(None) is None and not drive.problem
+
+
+CACHE = "get-feature:0x06 (Volatile Write Cache), Current value:0x0000000"
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "told", "state"),
+    [
+        ("nvme7n1", "write back", f"{CACHE}1", "enabled"),
+        ("nvme7n1", "write back", f"{CACHE}0", "disabled"),
+        ("nvme7n1", "write back", "NVMe status: INVALID_FIELD", None),
+        ("nvme7n1", "write through", f"{CACHE}1", "absent"),
+        ("sda", "write back", "", "enabled"),
+        ("sda", "write through", "", "disabled"),
+        ("zram0", "write back", "", None),
+    ],
+)
+def test_whether_a_volatile_write_cache_is_on(
+    name: str,
+    kernel: str,
+    told: str,
+    state: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = nvme_cli(tmp_path, monkeypatch, "true")
+    (tmp_path / "get-feature").write_text(told)
+    queue = tmp_path / name / "queue"
+    queue.mkdir(parents=True)
+    (queue / "write_cache").write_text(f"{kernel}\n")
+    smart = Smart("/dev/nvme7n1") if name.startswith("nvme") else None
+    disk = Disk(tmp_path / name, is_target=True)
+    assert volatile_write_cache(Tree(), disk, smart) == state
+    assert volatile_write_cache(Tree(), Disk(disk.folder, False), smart) is None
+    if told and state != "absent":
+        assert asked.read_text() == "get-feature /dev/nvme7n1 --feature-id=6\n"
 
 
 def test_what_is_written_during_a_run(

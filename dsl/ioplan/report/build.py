@@ -17,6 +17,7 @@ from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
 from ioplan.report.charts.probes import probe_pictures
 from ioplan.report.charts.tables import run_frame
+from ioplan.report.conformance.conformance import Conformance, conformance
 from ioplan.report.document import (
     FAILED,
     STATUS,
@@ -75,7 +76,13 @@ def document(
         ),
         absent=absent(everything),
         sources=tuple(source(p.label, p.session, p.records) for p in parts),
+        conformance=tuple(_conformance(store, parts)),
     )
+
+
+def _conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:
+    for part in parts:
+        yield from conformance(store, part.session, part.label, part.records)
 
 
 def session_sections(

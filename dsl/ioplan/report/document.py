@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ioplan.measure.histogram import DIGITS
+from ioplan.report.conformance.conformance import Conformance
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
 from ioplan.report.judgements import Judgement
@@ -178,7 +179,8 @@ class Document:
     """A whole report. `sessions` has a row for each session, under its label.
 
     `sources` has what its pictures name of each. Several sessions have a `league` of
-    the first headline of each test.
+    the first headline of each test. `conformance` is what each has done of the tests of
+    SNIA's specification that it claims.
     """
 
     title: str
@@ -189,3 +191,4 @@ class Document:
     league: League | None
     absent: tuple[str, ...]
     sources: tuple[Source, ...] = ()
+    conformance: tuple[Conformance, ...] = ()

@@ -12,6 +12,7 @@ from ioplan.telemetry.cpu_facts import cpu_facts, distortions
 from ioplan.telemetry.instruments import Instruments
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.topology import topology
+from ioplan.telemetry.write_cache import volatile_write_cache
 
 
 def host_facts(
@@ -28,6 +29,8 @@ def host_facts(
         return facts
     instruments = Instruments(target, meter)
     facts["target"] = topology(tree, target.path, instruments.disk)
+    cache = volatile_write_cache(tree, instruments.disk, instruments.smart)
+    facts["target"] |= {"volatile_write_cache": cache} if cache else {}
     facts["warnings"] = list(distortions(facts))
     facts["not_measured"] = list(instruments.unavailable())
     return facts

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ioplan.core.value import Value, fresh
 from ioplan.records.telemetry import Log
@@ -19,12 +19,14 @@ SMART = ("smart-log", "--output-format=json")
 OCP = ("ocp", "smart-add-log", "--output-format=json")
 ENDURANCE = ("endurance-log", "--group-id=1", "--output-format=json")
 POWER_STATE = ("get-feature", "--feature-id=2")
+WRITE_CACHE = ("get-feature", "--feature-id=6")
 CONTROLLER = ("id-ctrl", "--output-format=json")
 TIMEOUT_S, END_S = 5.0, 1.0
 SYSTEM_PATH = "/usr/sbin:/sbin"
 """Not in the path of ordinary users."""
 CURRENT = re.compile(r"[Cc]urrent value:\s*(?:0[xX])?([0-9a-fA-F]+)")
 STATE_BITS = 0x1F
+CACHE_BIT = 1
 
 
 class Logs(Value):
@@ -66,6 +68,13 @@ class Smart:
         """The maximum power of a power state, as the drive reports it."""
         watts = dict(_power_states(self.controller))
         return watts.get(state) if state is not None else None
+
+    def volatile_write_cache(self) -> Literal["enabled", "disabled"] | None:
+        """Whether it is on, of a drive that has one; None if it does not tell."""
+        found = CURRENT.search(self._output(WRITE_CACHE))
+        if not found:
+            return None
+        return "enabled" if int(found[1], 16) & CACHE_BIT else "disabled"
 
     @cached_property
     def controller(self) -> dict[str, Any]:

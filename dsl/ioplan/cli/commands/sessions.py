@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from ioplan import __version__
 from ioplan.cli.bundles import results_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import only_tests
 from ioplan.cli.stores import opened, results_at
 from ioplan.core.text import did_you_mean
@@ -24,9 +25,12 @@ from ioplan.export.export import export
 from ioplan.export.sessions import export_sessions
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
+from ioplan.records.superseded import current_records
 from ioplan.report.build import document
+from ioplan.report.conformance.conformance import conformance as conformance_of
 from ioplan.report.headlines.summary import summary_text
 from ioplan.report.html.page import page
+from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
 from ioplan.share.recorded_plan import recorded_plan
@@ -196,9 +200,15 @@ PLAN_ARGS = ("set", "scale_time", "profile", "files", "tests")
 
 
 def write_report(
-    sessions: list[str], output: Path, force: bool, store: str | None
-) -> None:
+    sessions: list[str],
+    output: Path,
+    force: bool,
+    conformance: bool,
+    store: str | None,
+) -> int:
     """Write one HTML file on all sessions. Raises UsageError, StoreError."""
+    if conformance:
+        return _print_conformance(sessions or ["last"], store)
     with results_of(store, sessions or ["last"]) as (known, keys):
         named = [word for key in keys for word in key.split(",")]
         data = report_page(known, _sessions(known, named))
@@ -206,6 +216,28 @@ def write_report(
         out.write(data)
     size = bytes_text(len(data))
     Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
+    return HELD
+
+
+def _print_conformance(words: list[str], store: str | None) -> int:
+    """What SNIA's specification asks; 1 if anything deviates."""
+    with results_of(store, words) as (known, keys):
+        named = [word for key in keys for word in key.split(",")]
+        each = (
+            conformance_of(
+                known, one, one.id, current_records(list(known.records(one.id)))
+            )
+            for one in _sessions(known, named)
+        )
+        found = list(chain.from_iterable(each))
+    if not found:
+        raise UsageError(
+            "no test claims SNIA's specification: a plan does by its title or a "
+            'test\'s, with the words of the test, such as plan "PTS latency"'
+        )
+    for one in found:
+        print_conformance(Terminal(highlight=False), one)
+    return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 
 
 def report_page(known: Store, sessions: list[Session]) -> bytes:

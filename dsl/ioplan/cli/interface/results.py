@@ -79,10 +79,16 @@ RESULT_COMMANDS = (
                 default="report.html",
             ),
             use.FORCE,
+            flag(
+                "--conformance",
+                "Instead, print what SNIA's PTS asks, clause by clause, and what was "
+                "done; exit with 1 if anything deviates.",
+            ),
             use.ANY_STORE,
         ),
         examples=(
             "ioplan report last -o report.html",
+            "ioplan report last --conformance",
             "ioplan report 20261120 20261121 -o both.html",
         ),
     ),

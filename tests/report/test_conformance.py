@@ -1,0 +1,210 @@
+"""SNIA's specification clause by clause, judged by what sessions did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from generated import check_part
+from ideal_drive import performed
+from paths import ROOT
+from plans import checked
+from suite_rows import PLANS
+
+from ioplan.language.check.check import check_file
+from ioplan.language.plan import CheckedPlan
+from ioplan.records.superseded import current_records
+from ioplan.report.build import document
+from ioplan.report.conformance import single
+from ioplan.report.conformance.clauses import CLAUSES, TITLES
+from ioplan.report.conformance.conformance import Conformance, conformance
+from ioplan.report.html.page import page
+from ioplan.store.store import Store
+
+CACHE = {"volatile_write_cache": "disabled"}
+
+
+def judged(plan: CheckedPlan, folder: Path, **host: Any) -> list[Conformance]:
+    store, session = performed(plan, folder, **(host or CACHE))
+    with store:
+        records = current_records(list(store.records(session.id)))
+        return list(conformance(store, session, "ideal", records))
+
+
+def suite(name: str, profile: str = "full", **settings: str) -> CheckedPlan:
+    return check_file(PLANS[f"pts/{name}"].path, settings=settings, profile=profile)
+
+
+def deviations(found: Conformance) -> dict[str, str]:
+    return {
+        row.clause.name: f"{row.finding.what}; {row.finding.why}"
+        for row in found.rows
+        if row.finding.outcome != "done"
+    }
+
+
+POINTS = {
+    "high_threads": "32",
+    "high_qd": "32",
+    "middle_threads": "6",
+    "middle_qd": "2",
+}
+"""Of the ideal drive: its highest IOPS, and about half of that."""
+FULL: dict[str, tuple[str, dict[str, str]]] = {
+    "D1": ("pts_iops", {}),
+    "D2": ("pts_throughput", {}),
+    "D3": ("pts_latency", {}),
+    "D4": ("pts_write_saturation", {}),
+    "D5": ("pts_host_idle_recovery", {"repeats": "10"}),
+    "D6": ("pts_cross_stimulus", {}),
+    "D8": ("pts_demand_intensity", POINTS),
+}
+SHORT: dict[str, tuple[str, set[str]]] = {
+    "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", "steady state"}),
+    "pts_throughput": ("short", {"run time"}),
+    "pts_latency": ("short", {"run time", "histogram"}),
+    "pts_write_saturation": ("short", {"end"}),
+    "pts_host_idle_recovery": ("short", {"steady state", "idle times", "between"}),
+    "pts_cross_stimulus": ("short", {"stimuli"}),
+    "pts_enterprise_composite": (
+        "smoke",
+        {"preconditioning", "alignment", "table", "pre-writes", "run time"}
+        | {"steady state", "settling", "histograms"},
+    ),
+}
+"""What must deviate where a profile makes tests shorter."""
+
+
+SLOW = ("D1", "D8")  # of some 250 runs each
+EACH = [pytest.param(t, marks=[pytest.mark.slow] * (t in SLOW)) for t in FULL]
+
+
+@pytest.mark.parametrize("test", EACH)
+def test_a_suite_does_what_the_specification_asks(
+    test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single, "REPEATS", 10)  # of 360, which take half a minute
+    name, settings = FULL[test]
+    (found,) = judged(without_seeks(suite(name, **settings)), tmp_path)
+    assert found.test == test and len(found.rows) == len(CLAUSES[test])
+    assert not deviations(found) and not found.deviates
+    assert found.summary == f"{len(found.rows)} done"
+
+
+def without_seeks(plan: CheckedPlan) -> CheckedPlan:
+    """Those of D8 are ours, and no clause is about them."""
+    kept = tuple(t for t in plan.tests if "highest demand" not in t.title)
+    return plan.model_copy(update={"tests": kept})
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_shortened_suite_deviates(name: str, tmp_path: Path) -> None:
+    profile, known = SHORT[name]
+    (found,) = judged(suite(name, profile), tmp_path)
+    assert set(deviations(found)) == known and found.deviates
+
+
+def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> None:
+    """The command that measures them is in the reason."""
+    (found,) = judged(without_seeks(suite("pts_demand_intensity", "smoke")), tmp_path)
+    reason = deviations(found)["histograms"]
+    assert "none of 10 min" in reason, "what was done"
+    assert "points are threads 2 by queue depth 2, threads 2 by queue depth 1" in reason
+    assert "--set high_threads=2 --set high_qd=2 --set middle_threads=2" in reason
+
+
+OWN = """plan "Our PTS latency"
+precondition filled { %s write sequential 128KiB, %s }
+test "Ours" {
+  after filled
+  run random, threads 1, qd %s %s for 1min
+  vary read in 100%%, 65%%, 0%%
+  vary size in 8KiB, 4KiB, 512B
+  rounds until steady mean when size == 4KiB and read == 0%%, at most 25,
+      over %s
+}
+test "Histogram" { run random 4KiB 0/100 %s for 20min }
+"""
+RIGHT = ("purge", "2 passes", 1, "", 5, "")
+
+
+def own(**changed: Any) -> str:
+    names = ("purge", "fill", "qd", "region", "window", "histogram")
+    return OWN % tuple(({**dict(zip(names, RIGHT, strict=True)), **changed}).values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "clause", "said"),
+    [
+        ({}, "", ""),
+        ({"purge": ""}, "purge", "no purge before the test"),
+        ({"fill": "1 pass"}, "preconditioning", "1.00 passes"),
+        ({"qd": 2}, "load", "threads 1, queue depth 2"),
+        ({"window": 3}, "steady state", "a window of 5 rounds is asked for"),
+        ({"region": ", region 0%..75%", "histogram": ", region 0%..75%"}, "active range",
+         "2,048 segments"),
+        ({"region": ", data zeros"}, "data pattern", "zeros"),
+        ({"histogram": ", qd 4"}, "histogram", "20 min of random 4 KiB writes"),
+    ],
+)  # fmt: skip
+def test_a_plan_of_ones_own_is_judged_by_what_it_did(
+    changed: dict[str, Any], clause: str, said: str, tmp_path: Path
+) -> None:
+    (found,) = judged(checked(own(**changed)), tmp_path)
+    assert found.test == "D3"
+    assert list(deviations(found)) == [clause] * bool(clause), deviations(found)
+    assert said in deviations(found).get(clause, "")
+
+
+@pytest.mark.parametrize(
+    ("host", "outcome"),
+    [("absent", "done"), ("enabled", "deviates"), ("", "not recorded")],
+)
+def test_the_write_cache_is_told(host: str, outcome: str, tmp_path: Path) -> None:
+    plan = checked(
+        'plan "PTS write saturation" test "T" { run random 4KiB 0/100 for 1s }'
+    )
+    (found,) = judged(plan, tmp_path, volatile_write_cache=host)
+    row = next(row for row in found.rows if row.clause.name == "write cache")
+    assert row.finding.outcome == outcome
+
+
+def test_a_plan_that_claims_nothing_is_not_judged(tmp_path: Path) -> None:
+    plan = checked('plan "IOPS" test "Latency" { run random 4KiB 0/100 for 1s }')
+    assert judged(plan, tmp_path) == []
+    (tmp_path / "other").mkdir()
+    plan = checked('plan "P" test "SNIA IOPS" { run random 4KiB 0/100 for 1s }')
+    (found,) = judged(plan, tmp_path / "other")
+    assert found.title == "SNIA PTS, IOPS (D1)"
+
+
+def manual() -> Iterator[str]:
+    for test, clauses in CLAUSES.items():
+        yield f"\n{test}, {TITLES[test]}\n\n| clause | is asked |\n| --- | --- |\n"
+        yield from (f"| {one.name} | {one.asks} |\n" for one in clauses)
+    yield "\n"
+
+
+def test_the_manual_lists_all_clauses(renew: bool) -> None:
+    check_part(ROOT / "dsl/conformance.md", "clauses", "".join(manual()), renew)
+
+
+def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> None:
+    text = 'plan "PTS <b>latency" test "T" { run random 4KiB 0/100 for 1s }'
+    plan = plan_file(tmp_path, text)
+    run = ("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
+    assert ioplan(*run).code == 0
+    done = ioplan("report", "last", "--conformance")
+    assert done.code == 1 and max(map(len, done.out.splitlines())) <= 80
+    assert "SNIA PTS, latency (D3)" in done.out and "no purge before the" in done.out
+    with Store.open(store_path) as store:
+        html = page(document(store, [store.session("last")], {}, "now"))
+    assert 'id="conformance-1"' in html and "no purge before the test" in html
+    assert "PTS <b>" not in html
+    other = plan_file(tmp_path, text.replace("PTS", "Our"))
+    assert ioplan("run", other, *run[2:]).code == 0
+    done = ioplan("report", "last", "--conformance")
+    assert done.code == 2 and "no test claims SNIA's specification" in done.err

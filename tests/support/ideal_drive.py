@@ -1,0 +1,181 @@
+"""A drive of two constants, in virtual time: a whole suite of hours in a second.
+
+I/O takes 100 us, until the bandwidth is used up. Nothing about it is ever unsteady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from run_data import session
+
+from ioplan.backends import (
+    Availability,
+    Gap,
+    ProgressCallback,
+    TargetFacts,
+    TargetRequest,
+    ignore_progress,
+)
+from ioplan.core.context import Closing
+from ioplan.job import (
+    SECOND_NS,
+    Counts,
+    Event,
+    Job,
+    JobStream,
+    Progress,
+    Result,
+    Started,
+    StreamCounts,
+)
+from ioplan.language.plan import CheckedPlan
+from ioplan.language.spoken import VOCABULARY
+from ioplan.measure.histogram import bucket_index
+from ioplan.planner.summary import summary_of
+from ioplan.records.session import Session
+from ioplan.runner.context import SessionContext
+from ioplan.runner.session import SessionRunner
+from ioplan.store.store import Store
+from ioplan.workload import Direction, SizeShare
+
+LATENCY_S, BYTES_PER_S, CAPACITY_BYTES = 100e-6, 2e9, 256 << 30
+LONGEST_NS = 60 * SECOND_NS
+"""Of an interval."""
+
+
+class IdealExecution(Closing):
+    """A run, in intervals of a minute at most."""
+
+    never_waits = True
+
+    def __init__(self, job: Job) -> None:
+        (self.stream,), self.job, self.stopped = job.streams, job, False
+        oio = self.stream.qd * self.stream.threads
+        self.iops = min(oio / LATENCY_S, BYTES_PER_S / _mean(self.stream.write_sizes))
+        self.latency_ns = round(oio / self.iops * SECOND_NS)
+
+    def __iter__(self) -> Iterator[Event]:
+        yield Started(mode="ideal")
+        run_ns, t_ns = self._run_ns(), 0
+        while t_ns < run_ns and not self.stopped:
+            interval_ns = min(LONGEST_NS, run_ns - t_ns)
+            t_ns += interval_ns
+            counts = (self._counts(interval_ns),)
+            yield Progress(t_ns=t_ns, interval_ns=interval_ns, streams=counts)
+        yield Result(
+            run_ns=t_ns, stopped=self.stopped, streams=(self._counts(t_ns, t_ns),)
+        )
+
+    def _run_ns(self) -> int:
+        """The first of the limits."""
+        job, size = self.job, _mean(self.stream.write_sizes)
+        most = [job.limit_bytes] if job.limit_bytes else []
+        most += [round(job.passes * _region_bytes(self.stream))] if job.passes else []
+        limits = [job.run_ns] if job.run_ns else []
+        limits += [-int(-one / size / self.iops * SECOND_NS // 1) for one in most]
+        return min(limits)
+
+    def _counts(self, length_ns: int, until_ns: int = 0) -> StreamCounts:
+        """Whole I/Os; those of a run are the sum of its intervals."""
+        whole, rest = divmod(until_ns, LONGEST_NS)
+        parts = [LONGEST_NS] * whole + [rest] if until_ns else [length_ns]
+        ios = sum(self._ios(part) for part in parts)
+        reads = round(ios * self.stream.read_percent / 100)
+        if until_ns:
+            reads = sum(
+                round(self._ios(part) * self.stream.read_percent / 100)
+                for part in parts
+            )
+        by: dict[Direction, int] = {"read": reads, "write": ios - reads}
+        made = {name: self._made(count) for name, count in by.items() if count}
+        return StreamCounts(name=self.stream.name, directions=made)
+
+    def _ios(self, length_ns: int) -> int:
+        return round(self.iops * length_ns / SECOND_NS)
+
+    def _made(self, ios: int) -> Counts:
+        at = self.latency_ns
+        return Counts(
+            ios=ios,
+            bytes=round(ios * _mean(self.stream.write_sizes)),
+            min_ns=at,
+            max_ns=at,
+            sum_ns=ios * at,
+            sum_sq_ns2=float(ios) * at * at,
+            bins=(bucket_index(at), ios),
+        )
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    kill = close = stop
+
+
+def _mean(sizes: tuple[SizeShare, ...]) -> float:
+    return sum(share.size_bytes * share.percent for share in sizes) / 100
+
+
+def _region_bytes(stream: JobStream) -> int:
+    return stream.region_end_bytes - stream.region_start_bytes
+
+
+class IdealDrive:
+    """Nothing is held."""
+
+    facts = TargetFacts(
+        path="ideal", kind="simulated", capacity_bytes=CAPACITY_BYTES, block_bytes=512
+    )
+
+    def start(self, job: Job) -> IdealExecution:
+        return IdealExecution(job)
+
+    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
+        return "every block erased"
+
+    def idle(self, pause_ns: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class IdealBackend:
+    """Speaks all words."""
+
+    name = "ideal"
+    virtual_time = True
+    speaks = VOCABULARY
+
+    def availability(self, options: dict[str, Any]) -> Availability:
+        return Availability(usable=True, version="1")
+
+    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+        return []
+
+    def native(self, job: Job, options: dict[str, Any]) -> str:
+        return ""
+
+    def open(self, request: TargetRequest) -> IdealDrive:
+        return IdealDrive()
+
+
+def performed(
+    plan: CheckedPlan, folder: Path, id: str = "s1", **host: Any
+) -> tuple[Store, Session]:
+    """A store with a session of all of a plan; `host` are facts of the target."""
+    store = Store.open(folder / f"{id}.db")
+    made = session(id, plan=plan.title, plan_text=plan.text, host={"target": {**host}})
+    context = SessionContext(
+        plan=plan,
+        backend=IdealBackend(),
+        drive=IdealDrive(),
+        store=store,
+        session=made,
+        summary=summary_of(plan),
+    )
+    outcome = SessionRunner(context).run()
+    assert not outcome.failures, outcome.failures
+    return store, store.session(id)
