@@ -38,6 +38,7 @@ def show_plan(
     only_exact: bool,
     native: bool,
     rehearse: bool,
+    detect: str | None,
     json: bool,
     everything: bool,
 ) -> None:
@@ -50,6 +51,11 @@ def show_plan(
     planned = only_tests(planned, tests)
     if listed:
         print_tests(planned)
+        return
+    if detect:
+        from ioplan.cli.commands.detect import print_detection  # noqa: PLC0415
+
+        print_detection(Terminal(highlight=False), planned, detect, store, json)
         return
     capacity_bytes = size(capacity, "--capacity")
     backend, options = simulated(sim, backend, options)

@@ -68,6 +68,7 @@ PLAN_COMMANDS = (
             use.STORE,
             flag("--show-native", "What the backend would be told.", key="native"),
             flag("--rehearse", "Run it all on the simulated drive."),
+            option("--detect", "How many sessions find a change of so much.", "SHARE"),
             use.JSON,
             flag("--all", "Every step.", key="everything"),
         ),
@@ -75,6 +76,7 @@ PLAN_COMMANDS = (
             "ioplan plan review.ioplan --capacity 1.6TB",
             "ioplan plan review.ioplan --backend fio --target /dev/nvme1n1",
             "ioplan plan review.ioplan --test 'Random*' --rehearse",
+            "ioplan plan review.ioplan --detect 5%",
         ),
     ),
     Command(

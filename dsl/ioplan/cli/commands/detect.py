@@ -1,0 +1,94 @@
+"""`ioplan plan --detect`: how many sessions find a change of a given size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.cli.stores import results_at
+from ioplan.compare.detect import Detection, detection
+from ioplan.compare.judge import Question
+from ioplan.compare.needed import MOST
+from ioplan.core.text import counted, line
+from ioplan.language.plan import CheckedPlan
+from ioplan.language.quantity import QuantityError, parse
+from ioplan.planner.places import places_of
+from ioplan.store.errors import StoreError
+
+
+def print_detection(
+    console: Console, plan: CheckedPlan, change: str, store: Path | None, json: bool
+) -> None:
+    """The sessions a side that `compare` needs. Raises UsageError."""
+    percent = _percent(change)
+    ids = list(dict.fromkeys(run.run_id for run in places_of(plan).values()))
+    if not ids:
+        raise UsageError("--detect: the plan has no run to compare")
+    found = _detected(ids, percent, store)
+    if json:
+        print_line(found.model_dump_json())
+        return
+    console.print(line(_heading(found)))
+    console.print(_table(found))
+    console.print(line(f"Alternate the sides: {found.order}"))
+    for source in dict.fromkeys(one.source for one in found.metrics):
+        console.print(line(f"Noise: {source}"))
+
+
+def _heading(found: Detection) -> str:
+    often, least = found.found_percent, found.threshold_percent
+    return (
+        f"So many sessions a side find a change of {found.change_percent:g} % in "
+        f"{often:g} of 100 comparisons; smaller than {least:g} % counts as equal."
+    )
+
+
+def _detected(ids: list[str], percent: float, store: Path | None) -> Detection:
+    """Without a store, noise is assumed."""
+    try:
+        with results_at(str(store) if store else None) as results:
+            return detection(results, ids, percent)
+    except StoreError:
+        if store:
+            raise
+        return detection(None, ids, percent)
+
+
+def _table(found: Detection) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("metric")
+    headings = (
+        "sessions differ by",
+        f"in all {counted(found.cells, 'cell')}",
+        "in one cell",
+        "in the noisiest",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for one in found.metrics:
+        counts = one.all_cells, one.one_cell, one.noisiest_cell
+        table.add_row(one.metric, f"{one.session_percent:.2g} %", *map(_count, counts))
+    return table
+
+
+def _count(each: int | None) -> str:
+    return f"over {MOST}" if each is None else str(each)
+
+
+def _percent(text: str) -> float:
+    least = Question().threshold_percent
+    try:
+        quantity = parse(text)
+    except QuantityError as error:
+        raise UsageError(f"--detect: {error}") from None
+    if quantity.kind != "share" or not least < quantity.value < 100:
+        raise UsageError(
+            f"--detect takes a share above {least:g}%, as `compare` counts smaller "
+            f"changes as equal, for example 5%, not {text!r}"
+        )
+    return float(quantity.value)

@@ -1,0 +1,103 @@
+"""How many sessions a plan needs, so that `compare` finds a change of a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log1p
+from statistics import median
+
+from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
+from ioplan.compare.earlier import noise_of, others
+from ioplan.compare.judge import DEFAULT_METRICS, Question
+from ioplan.compare.needed import (
+    ASSUMED,
+    ASSUMED_PERCENT,
+    FOUND,
+    Aim,
+    sessions_needed,
+)
+from ioplan.compare.noise import FEWEST_CELLS, MetricNoise, percent
+from ioplan.compare.order import alternating
+from ioplan.core.model import Figures, described
+from ioplan.core.shared_variance import Variance
+from ioplan.language.metric import Metric
+from ioplan.report.reader import Reader
+from ioplan.store.store import Store
+
+ASSUMED_SOURCE = (
+    f"{NOTHING_TO_LEARN_FROM}; assumed are {ASSUMED_PERCENT:g} %, "
+    "in each cell by itself"
+)
+
+
+class MetricNeeds(Figures):
+    """The sessions a side that one metric needs; none of more than 50."""
+
+    metric: str
+    all_cells: int | None = described("for a change that all cells share")
+    one_cell: int | None = described("for a change in one cell alone, the median one")
+    noisiest_cell: int | None
+    session_percent: float = described("what sessions differ by, in the median cell")
+    source: str
+
+
+class Detection(Figures):
+    """What a plan needs for a change to be found."""
+
+    change_percent: float
+    threshold_percent: float
+    found_percent: float = described("so many of 100 comparisons find it")
+    cells: int
+    metrics: tuple[MetricNeeds, ...]
+
+    @property
+    def order(self) -> str:
+        """In which the sessions are run, as far as the most of them need."""
+        counts = [n for one in self.metrics for n in (one.all_cells, one.one_cell) if n]
+        return alternating(max(counts, default=3))
+
+
+def detection(
+    store: Store | None, run_ids: Sequence[str], change_percent: float
+) -> Detection:
+    """Of a loss of so much, by what the store knows of these runs.
+
+    Without a store, or where it has nothing to learn from, noise is assumed. Raises
+    StoreError.
+    """
+    peers = others(store, run_ids) if store else []
+    needs = []
+    for metric in DEFAULT_METRICS:
+        noise = noise_of(Reader(store), metric, peers) if store else MetricNoise()
+        needs.append(_needs(metric, noise, run_ids, change_percent / 100))
+    return Detection(
+        change_percent=change_percent,
+        threshold_percent=Question().threshold_percent,
+        found_percent=100 * FOUND,
+        cells=len(run_ids),
+        metrics=tuple(needs),
+    )
+
+
+def _needs(
+    metric: Metric, noise: MetricNoise, run_ids: Sequence[str], change: float
+) -> MetricNeeds:
+    cells = len(run_ids)
+    known = [one for key in noise.own if (one := noise.session(key))]
+    sizes = sorted(known or [ASSUMED], key=lambda one: one.value)
+    assumed = Variance(ASSUMED.value / cells, ASSUMED.degrees)
+    shared = noise.shared if known else assumed
+    aim = Aim(-log1p(-change), log1p(Question().threshold_percent / 100), LEVEL)
+    pooled = shared is not None and cells >= FEWEST_CELLS
+    share = FOR_CELLS if pooled else FOR_CELLS + FOR_ALL
+    each = replace(aim, level=LEVEL * share / (cells * len(DEFAULT_METRICS)))
+    every = replace(aim, level=LEVEL * FOR_ALL)
+    return MetricNeeds(
+        metric=str(metric),
+        all_cells=sessions_needed(shared, every) if pooled and shared else None,
+        one_cell=sessions_needed(sizes[len(sizes) // 2], each),
+        noisiest_cell=sessions_needed(sizes[-1], each),
+        session_percent=median(map(percent, sizes)),
+        source=noise.source if known else ASSUMED_SOURCE,
+    )

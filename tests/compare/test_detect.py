@@ -1,0 +1,75 @@
+"""`ioplan plan --detect`: how many sessions a side find a change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import Done, ioplan, plan_file
+from synthetic_sessions import World, alternating, judged
+
+from ioplan.compare.detect import detection
+from ioplan.store.store import Store
+
+PLAN = """test "Reads" {
+  repeat 3 { run random 4KiB 100/0 for 1s }
+  vary qd in 1, 2, 4, 8, 16, 32
+}"""
+
+
+def asked(tmp_path: Path, change: str, *options: str) -> Done:
+    return ioplan("plan", plan_file(tmp_path, PLAN), "--detect", change, *options)
+
+
+def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> None:
+    done = asked(tmp_path, "5%", "--json")
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["cells"] == 6
+    for one in found["metrics"]:
+        assert "assumed are 2 %" in one["source"]
+        assert 3 <= one["all_cells"] < one["one_cell"] == one["noisiest_cell"]
+    text = asked(tmp_path, "5%").out
+    assert "in all 6 cells" in text and "Alternate the sides: ABAB" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
+    """The simulated drive is far quieter than what is assumed."""
+    path = plan_file(tmp_path, PLAN)
+    options = ("--backend", "sim", "--create", "256MiB", "--quiet")
+    for shift in ("100ms", "200ms", "300ms"):
+        text = f'test "Before" {{ run random 16KiB 100/0 for {shift} }}\n{PLAN}'
+        assert ioplan("run", plan_file(tmp_path, text), *options).code == 0
+    path.write_text(PLAN)
+    found = json.loads(asked(tmp_path, "5%", "--json").out)
+    for one in found["metrics"]:
+        assert one["source"] == "3 others that did the same runs"
+        assert one["session_percent"] < 1 and one["all_cells"] == one["one_cell"] == 3
+
+
+@pytest.mark.parametrize("change", ["2%", "100%", "5ms", "five"])
+def test_what_is_no_change_to_find(tmp_path: Path, change: str) -> None:
+    done = asked(tmp_path, change)
+    assert done.code == 2 and "--detect" in done.err
+
+
+def test_so_many_sessions_do_find_it() -> None:
+    """Of the noise that is assumed: a loss of 5 % in all of ten cells."""
+    cells = 10
+    needs = detection(None, [f"run-{at}" for at in range(cells)], 5.0).metrics[0]
+    assert needs.all_cells
+    loss = dict.fromkeys(range(cells), -0.05)
+    world = World(cells=cells)
+    found = [
+        judged(world, alternating(needs.all_cells), seed, loss)[0].all
+        for seed in range(60)
+    ]
+    assert sum(one is not None and one.word == "different" for one in found) >= 54
+
+
+def test_a_database_without_these_runs_tells_nothing(store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        (one, *_) = detection(store, ["never"], 10.0).metrics
+    assert "assumed" in one.source and one.all_cells is None
