@@ -18,6 +18,7 @@ from ioplan.host.wanted import Wanted, wanted_settings
 from ioplan.lab.cross_references import for_host
 from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.lab_file import read_lab
+from ioplan.records.prepared import prepared_texts
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.procfs import Tree
 
@@ -88,6 +89,10 @@ def test_all_is_set_recorded_and_put_back(tree: Tree) -> None:
             "irq_affinity": {"before": "4, 0,1,2,3", "set": "2,3"},
         }
     assert now(tree) == BEFORE | {"proc/irq/40/smp_affinity_list": "0,1,2,3"}
+    first, _, third, *_ = prepared_texts({"prepared": record})
+    assert first == "governor performance (was powersave, schedutil)"
+    assert third == "idle_latency_us of C6 1 (was 0)"
+    assert not list(prepared_texts({"prepared": {"governor": 3}}))
 
 
 def test_what_was_there_is_on_the_disk_before_anything_is_set(

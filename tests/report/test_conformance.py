@@ -204,6 +204,10 @@ def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> N
         html = page(document(store, [store.session("last")], {}, "now"))
     assert 'id="conformance-1"' in html and "no purge before the test" in html
     assert "PTS <b>" not in html
+    whole = ("run", "pts/pts_write_saturation", "--backend", "sim", "--create", "1GiB")
+    assert ioplan(*whole, "--quiet").code == 0
+    done = ioplan("report", "last", "--conformance")
+    assert done.code == 0 and ": 1 not recorded, 9 done" in done.out
     other = plan_file(tmp_path, text.replace("PTS", "Our"))
     assert ioplan("run", other, *run[2:]).code == 0
     done = ioplan("report", "last", "--conformance")

@@ -9,6 +9,7 @@ from ioplan.core.units import bytes_text, metric_text, time_text
 from ioplan.language.check.clause_values import region_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
+from ioplan.records.prepared import prepared_texts
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.window import window_of
@@ -73,6 +74,7 @@ def _host(host: dict[str, Any]) -> Pairs:
         "System",
         _joined(str(host.get("os", "")), f"Linux {kernel}" if kernel else ""),
     )
+    yield "Prepared", "; ".join(prepared_texts(host))
 
 
 def _joined(first: str, second: str) -> str:

@@ -19,6 +19,7 @@ from ioplan.planner.steps import (
     Step,
 )
 from ioplan.planner.unfold import unfold
+from ioplan.records.prepared import prepared_texts
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
@@ -93,8 +94,8 @@ class SessionRunner:
     def _report_host(self) -> None:
         """Once a session, what distorts figures and what nothing here can measure."""
         host = self.context.session.host
-        for key, one in host.get("prepared", {}).items():
-            self.observer.note(f"prepared: {_prepared(key, one)}")
+        for text in prepared_texts(host):
+            self.observer.note(f"prepared: {text}")
         for text in host.get("warnings", ()):
             self.observer.note(f"warning: {text}")
         if unavailable := host.get("not_measured"):
@@ -355,11 +356,3 @@ class SessionRunner:
     def _reduce_eta(self, estimated_s: float) -> None:
         self.left_s = max(0.0, self.left_s - estimated_s)
         self.observer.eta(self.left_s)
-
-
-def _prepared(key: str, one: dict[str, str]) -> str:
-    """What was set on the host, such as `governor performance (was powersave)`."""
-    if why := one.get("not_set"):
-        return f"{key} is not set: {why}"
-    of = f" of {one['of']}" if "of" in one else ""
-    return f"{key}{of} {one['set']} (was {one['before']})"

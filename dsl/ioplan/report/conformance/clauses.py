@@ -85,6 +85,11 @@ CLAUSES: dict[str, tuple[Clause, ...]] = {
             "Random; 8 block sizes by 7 read shares",
             general.matrix(SIZES, READS, "random"),
         ),
+        Clause(
+            "order",
+            "Mixes from reads to writes; in each, sizes from large to small",
+            general.order(SIZES, READS),
+        ),
         MINUTE,
         Clause(
             "steady state",

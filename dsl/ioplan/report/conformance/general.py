@@ -128,8 +128,8 @@ def active_range(tested: Tested) -> Finding:
 
 def write_cache(tested: Tested) -> Finding:
     """Disabled for enterprise drives, enabled for client drives."""
-    target = tested.session.host.get("target", {})
-    state = target.get("volatile_write_cache")
+    target = tested.session.host.get("target")
+    state = target.get("volatile_write_cache") if isinstance(target, dict) else None
     if not state:
         why = "the drive does not say; nvme-cli and root can read it from NVMe drives"
         return Finding("not recorded", "its state is not known", why)
@@ -137,7 +137,7 @@ def write_cache(tested: Tested) -> Finding:
         "right for a client drive; for an enterprise drive disable it first: "
         "nvme set-feature -f 6 -V 0, or hdparm -W 0"
     )
-    return held(state in WITHOUT, state, why)
+    return held(state in WITHOUT, str(state), why)
 
 
 def data_pattern(tested: Tested) -> Finding:
@@ -201,6 +201,22 @@ def matrix(sizes: Iterable[int], reads: Iterable[float], pattern: str) -> Check:
         text = f"{len(wanted & found)} of {len(wanted)} cells in every round, {pattern}"
         without = (f"{size_text(s)} {r:g}/{100 - r:g}" for s, r in sorted(missing))
         return held(not missing, text, f"without {several(without)}")
+
+    return check
+
+
+def order(sizes: Sequence[int], reads: Sequence[float]) -> Check:
+    """Read shares outside, block sizes inside, as they are given."""
+    wanted = [(read, size) for read in reads for size in sizes]
+
+    def check(tested: Tested) -> Finding:
+        rounds: dict[tuple[str, int], list[tuple[float, int]]] = {}
+        for run in tested.rounds:
+            cell = stream_of(run).read_percent, size_bytes(run)
+            rounds.setdefault((run.asked.test, run.asked.round), []).append(cell)
+        in_order = [c for c in rounds.values() if c == [w for w in wanted if w in c]]
+        text = f"{len(in_order)} of {counted(len(rounds), 'round')} in this order"
+        return held(len(in_order) == len(rounds), text, "another order")
 
     return check
 
