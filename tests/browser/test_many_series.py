@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from chromium import Browser, Report, drawn, figure
 from many_drives import LEAST_IOPS, QDS, SLOW, iops
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 pytestmark = pytest.mark.slow
 TITLE = "IOPS by queue depth"
@@ -117,3 +119,56 @@ def test_names_at_ends_do_not_cover_one_another(
     )
     assert len(tops) == 8
     assert all(after - before > 11 for before, after in itertools.pairwise(tops))
+
+
+def test_arrows_go_along_a_series_and_to_the_next(
+    chromium: Browser, drives: Report
+) -> None:
+    """What is told is the point; a series that is not drawn yet is drawn then."""
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
+    chromium.run("arguments[0].focus()", plot)
+
+    def pressed(*keys: str) -> str:
+        for key in keys:
+            plot.send_keys(key)
+        return plot.find_element(By.XPATH, "../p[@class='hint']").text
+
+    assert pressed(Keys.ARROW_RIGHT).startswith("session Drive 00, queue depth 1,")
+    text = pressed(Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert text.startswith("session Drive 02, queue depth 2,")
+    assert "Drive 02" in shown(chromium, id)["named"]
+    assert pressed(Keys.ARROW_UP, Keys.END).startswith(
+        "session Drive 01, queue depth 8"
+    )
+    ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
+    assert len(chromium.driver.find_elements(By.CSS_SELECTOR, ring)) == 1
+    pressed("+")
+    assert chromium.run(
+        "return chartOf(document.getElementById(arguments[0])).zoom[0] > 2", id
+    )
+    pressed(Keys.ESCAPE)
+    state = "const c = chartOf(document.getElementById(arguments[0])); return [c.lit, c.zoom]"
+    assert chromium.run(state, id) == ["", None]
+    assert chromium.said() == []
+
+
+def test_a_screen_reader_gets_a_summary_and_not_the_drawing(
+    chromium: Browser, drives: Report
+) -> None:
+    drawn(chromium, drives.page)
+    id = figure(chromium, TITLE)
+    chromium.run(SHOW_ONLY, SLOW + 1)
+    told = chromium.run(
+        "return document.getElementById(`${arguments[0]}-told`).innerText", id
+    )
+    first, *parts = told.rstrip(".").split("; ")
+    assert first == "8 series. Drive 00: 4 points, 100,000 1/s to 800,000 1/s"
+    assert parts[-1].startswith(f"Drive {SLOW:02}: 4 points, ")
+    assert parts[-1].endswith(", 3 failed")
+    tree = chromium.tell("Accessibility.getFullAXTree")["nodes"]
+    said = [n["name"]["value"] for n in tree if not n["ignored"] and n.get("name")]
+    assert any(text.startswith(f"{TITLE}. Left and right") for text in said)
+    roles = {node["role"]["value"] for node in tree if not node["ignored"]}
+    assert "graphics-document" not in roles

@@ -25,6 +25,7 @@ from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = (
     *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),
+    "keyboard",
     *(
         "publish",
         "save",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ioplan.report.document import Picture
 from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers, told
-from ioplan.report.html.marks import dash, dots, failed, hits, line
+from ioplan.report.html.marks import cursor, dash, dots, failed, hits, line
 from ioplan.report.html.overlays import Spec, role
 
 PALE: Spec = {"color": {"value": "#888888"}}
@@ -31,7 +31,7 @@ def spread_layers(picture: Picture) -> list[Spec]:
     """Band, median, outliers, and what failed."""
     ranges = _ranges if picture.x_scale == "names" else _areas
     marks = [*ranges(picture), *_outliers(picture), *ends(picture, "out")]
-    marks += told(picture)
+    marks += [*told(picture), cursor(picture)]
     return [*marks, failed(picture)] if picture.frame.marks_failures else marks
 
 

@@ -162,7 +162,10 @@ const draw = (chart) => {
     hover: true,
     tooltip: tip(chart),
   });
-  chart.view.initialize(chart.plot).run();
+  const canvas = document.createElement("div");
+  canvas.setAttribute("aria-hidden", "true"); // `keyboard` tells what is in it
+  chart.plot.append(canvas);
+  chart.view.initialize(canvas).run();
   chart.view.signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
   listen(chart);
   brush(chart);

@@ -58,24 +58,3 @@ const listen = (chart) => {
   chart.view.addEventListener("mouseout", (_, item) => { if (series(item)) look(chart, chart.lit); });
   chart.view.addEventListener("click", (_, item) => { if (series(item)) keep(chart, series(item)); });
 };
-
-const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-
-const goTo = (chart, place) => {
-  const rows = shownRows(chart);
-  if (!rows.length) return;
-  chart.place = Math.max(0, Math.min(rows.length - 1, place));
-  const row = rows[chart.place];
-  chart.view?.signal("cursor", row.i).run();
-  const text = hint(chart, row).map(([name, value]) => `${name} ${value}`).join(", ");
-  chart.figure.querySelector(".hint").textContent = text;
-};
-
-const steer = (chart) => (event) => {
-  const last = shownRows(chart).length - 1;
-  if (event.key in STEPS) goTo(chart, (chart.place ?? -1) + STEPS[event.key]);
-  else if (event.key === "Home") goTo(chart, 0);
-  else if (event.key === "End") goTo(chart, last);
-  else return;
-  event.preventDefault();
-};

@@ -32,6 +32,8 @@ const redraw = (chart) => {
   if (chart.plot) draw(chart);
   const note = chart.figure.querySelector(".made");
   if (note) note.textContent = spreadNote(chart);
+  const told = chart.figure.querySelector(".told");
+  if (told) told.textContent = summary(chart);
   chart.figure.querySelector(".pivot")?.replaceChildren(...pivots(chart));
   const details = chart.figure.querySelector("details[open]");
   if (details) fillTable(details);
