@@ -9,6 +9,9 @@ from ioplan.language.plan import Chart, Seek, Test
 from ioplan.report.charts.axis import numbers
 from ioplan.report.points import Point, only_trims
 
+FEW, WIDE = 4, 40
+"""A matrix of two axes is wide from so many cells on, where neither axis is short."""
+
 
 def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
     """The charts to draw."""
@@ -33,7 +36,8 @@ def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
 
 
 def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
-    """IOPS and latency over the last axis, a line for each value of the one before.
+    """IOPS and latency over the last axis, a line for each value of the one before; of
+    a wide matrix, heatmaps over both.
 
     Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
     is what is looked at.
@@ -51,15 +55,27 @@ def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
             chart("percentiles", (p99,), ()),
         )
     by, per = axes[-1:], axes[-2:-1]
+    if per and _is_wide(points, by[0], per[0]):
+        both = (*by, *per)
+        return (chart("heatmap", (rate,), both), chart("heatmap", (mean, p99), both))
     kind = _kind(points, by[0])
     return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
 
 
+def _is_wide(points: Sequence[Point], by: str, per: str) -> bool:
+    """Whether lines would be too many to tell one from the other."""
+    sizes = [len(_texts(points, name)) for name in (by, per)]
+    return min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE
+
+
 def _kind(points: Sequence[Point], axis: str) -> str:
     """Lines over numbers, bars over names."""
+    return "lines" if numbers(_texts(points, axis)) else "bars"
+
+
+def _texts(points: Sequence[Point], axis: str) -> set[str]:
     found = (point.dimensions for point in points)
-    texts = {dimensions[axis] for dimensions in found if axis in dimensions}
-    return "lines" if numbers(texts) else "bars"
+    return {dimensions[axis] for dimensions in found if axis in dimensions}
 
 
 def chart(
