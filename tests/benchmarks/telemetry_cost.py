@@ -69,6 +69,18 @@ def cost_of_a_sample(instruments: Instruments) -> tuple[float, float]:
     return 1e6 * cpu_s / SAMPLES, 1e6 * wall_s / SAMPLES
 
 
+def cost_of_other_programs(instruments: Instruments) -> tuple[int, float]:
+    """How many there are, and the CPU time of reading all of them, in microseconds."""
+    others, count = instruments.sensors.others, SAMPLES // 10
+    others.times(is_start=True)
+    listed = [name for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
+    cpu_s = time.process_time()
+    for _ in range(count):
+        others.times(is_start=True)
+    cpu_s = time.process_time() - cpu_s
+    return len(listed) - len(others.kernel_threads), 1e6 * cpu_s / count
+
+
 def interval_95(ratios: list[float]) -> tuple[float, float]:
     """Of the median, by drawing pairs again and again."""
     draw = random.Random(1)
@@ -107,6 +119,8 @@ def compare(asked: argparse.Namespace) -> None:
     print(
         f"a sample: {cpu_us:.0f} us of CPU, {wall_us:.0f} us in all; {os.cpu_count()} CPUs"
     )
+    programs, cpu_us = cost_of_other_programs(instruments)
+    print(f"{programs} other programs: {cpu_us:.0f} us of CPU, when they are read")
     job = job_of(drive.facts, asked.seconds, asked.interval)
     pairs = [one_round(drive, job, instruments, n) for n in range(asked.rounds)]
     drive.close()

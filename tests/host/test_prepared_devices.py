@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from command import ioplan, plan_file
 from killing import Forked, real_time_s
 from labs import MIB, loop_device, needs_root
 
-from ioplan.host.prepared import prepared_host
+from ioplan.host.prepared import prepared_host, restore
 from ioplan.host.sysfs import HostError
 from ioplan.lab.host_settings import HostSettings
 from ioplan.store.store import Store
@@ -136,7 +137,27 @@ def test_zram_merges(tmp_path: Path) -> None:
             assert found == {"nomerges": {"before": "1", "set": "2"}}
             assert merges.read_text() == "2\n"
         assert merges.read_text() == "1\n"
+        _check_that_another_is_killed(disk, merges)
         with pytest.raises(HostError, match=r"no /sys/block/.*/scheduler"):
             prepared_host("z", HostSettings(scheduler="none"), disk, print).__enter__()
     finally:
         (control / "hot_remove").write_text(number)
+
+
+def _check_that_another_is_killed(disk: Disk, merges: Path) -> None:
+    """A session that goes on keeps its settings, and puts back what was before both."""
+    settings, (reader, writer) = HostSettings(nomerges=2), os.pipe()
+    if not (pid := os.fork()):
+        with prepared_host("killed", settings, disk, print):
+            os.write(writer, b"x")
+            signal.pause()
+    assert os.read(reader, 1) == b"x" and merges.read_text() == "2\n"
+    with prepared_host("lives", settings, disk, pytest.fail) as found:
+        assert found == {"nomerges": {"before": "1", "set": "2"}}
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        restore(pytest.fail)
+        assert merges.read_text() == "2\n", "the other one wants it"
+    assert merges.read_text() == "1\n"
+    os.close(reader)
+    os.close(writer)

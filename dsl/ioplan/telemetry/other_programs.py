@@ -21,7 +21,7 @@ KERNEL_THREAD = 0x00200000
 FLAGS, TIMES = 6, slice(11, 15)
 """Places behind the name: user, kernel, and both of children that were waited for."""
 MOST_OF_TIME = 1 / 200
-"""A reading, 1 ms for 90 processes, takes at most so much of a CPU."""
+"""Readings, of some 20 us for each process, take at most so much of a CPU."""
 
 
 class OtherPrograms:
