@@ -68,12 +68,40 @@ Distribution = Annotated[
 ]
 
 
+class RatePhase(ValidatedModel):
+    """So long at so many I/Os or bytes per second, whichever the rate is in."""
+
+    length_ns: Annotated[int, Limits(gt=0)]
+    per_s: Annotated[float, Limits(ge=0)]
+
+
 class Rate(ValidatedModel):
-    """An open-loop rate of a whole stream, in I/Os or in bytes per second."""
+    """An open-loop rate of a whole stream, in I/Os or in bytes per second.
+
+    Where it changes, that is its mean: `phases` are repeated, the first one from the
+    start of the stream's measured time on; or it goes evenly from `first_per_s` to
+    `last_per_s` over that time, and is the first before.
+    """
 
     iops: Annotated[float, Limits(gt=0)] | None = None
     bytes_per_s: Annotated[float, Limits(gt=0)] | None = None
     arrivals: Literal["fixed", "poisson"] = "fixed"
+    phases: tuple[RatePhase, ...] = ()
+    first_per_s: Annotated[float, Limits(ge=0)] | None = None
+    last_per_s: Annotated[float, Limits(ge=0)] | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is another at other times."""
+        return bool(self.phases) or self.first_per_s is not None
+
+    @property
+    def all_per_s(self) -> tuple[float, ...]:
+        """The rates that it has, or between which it goes."""
+        if self.first_per_s is not None and self.last_per_s is not None:
+            return self.first_per_s, self.last_per_s
+        mean = self.iops or self.bytes_per_s or 0.0
+        return tuple(phase.per_s for phase in self.phases) or (mean,)
 
 
 class Data(ValidatedModel):
@@ -182,7 +210,15 @@ AnyStream = TypeVar("AnyStream", bound=Stream)
 def scaled_times(stream: AnyStream, time_scale: float) -> AnyStream:
     """The stream, with its times within a run multiplied."""
     times = {"starts_ns": stream.starts_ns, "ends_ns": stream.ends_ns}
-    changed = {name: round(ns * time_scale) for name, ns in times.items() if ns}
+    changed: dict[str, Any] = {
+        name: round(ns * time_scale) for name, ns in times.items() if ns
+    }
+    if stream.rate and stream.rate.phases:
+        phases = tuple(
+            one.model_copy(update={"length_ns": round(one.length_ns * time_scale)})
+            for one in stream.rate.phases
+        )
+        changed["rate"] = stream.rate.model_copy(update={"phases": phases})
     return stream.model_copy(update=changed) if changed else stream
 
 

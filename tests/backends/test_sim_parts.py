@@ -6,7 +6,7 @@ import pytest
 from sim_drive import SECOND_NS, filled, stream
 
 from ioplan.job import Progress
-from ioplan.workload import Rate
+from ioplan.workload import Rate, RatePhase
 
 MS_NS = SECOND_NS // 1000
 
@@ -58,3 +58,40 @@ def test_another_stream_has_the_drive_to_itself_meanwhile() -> None:
     half = len(series) // 2
     assert series[:half] == pytest.approx([each] * half, rel=0.03)
     assert max(series[half:]) < 0.9 * each
+
+
+def series(events: list[Progress]) -> list[int]:
+    return [
+        event.streams[0].directions["read"].ios if event.streams[0].directions else 0
+        for event in events
+        if not event.warmup
+    ]
+
+
+def test_a_burst_has_the_ios_of_its_phases() -> None:
+    """Also where one ends within an interval, and with a warm-up before the first."""
+    lengths = ((1500, 2000.0), (500, 0.0), (1000, 300.0))
+    phases = tuple(
+        RatePhase(length_ns=ms * MS_NS, per_s=per_s) for ms, per_s in lengths
+    )
+    rate = Rate(iops=1100.0, phases=phases)
+    times = {"run_ns": 6 * SECOND_NS, "warmup_ns": 700 * MS_NS}
+    result, events = filled("datacentre").run(stream(qd=8, rate=rate), **times)
+    assert series(events) == pytest.approx([2000, 1000, 300] * 2, abs=8)
+    assert result.streams[0].directions["read"].ios == pytest.approx(6600, abs=8)
+
+
+def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> None:
+    """Latencies count from the intended start, and so grow where the drive is behind."""
+    bench = filled("datacentre")
+    rate = Rate(iops=5_000.0, first_per_s=0.0, last_per_s=10_000.0)
+    _, events = bench.run(stream(qd=8, rate=rate), run_ns=10 * SECOND_NS)
+    assert series(events) == pytest.approx([500 + 1000 * n for n in range(10)], abs=40)
+    able = bench.iops(stream(qd=1))
+    steep = Rate(iops=1.5 * able, first_per_s=0.0, last_per_s=3 * able)
+    _, events = bench.run(stream(qd=1, rate=steep), run_ns=9 * SECOND_NS)
+    seen = series(events)
+    assert seen[:2] == pytest.approx([able / 6, able / 2], rel=0.03)
+    assert seen[-4:] == pytest.approx([able] * 4, rel=0.03)
+    first, *_, last = (e.streams[0].directions["read"] for e in events)
+    assert last.sum_ns / last.ios > 1000 * first.sum_ns / first.ios

@@ -74,6 +74,17 @@ def test_a_stream_writes_in_its_part_of_the_run() -> None:
     assert tenth.written_bytes == pytest.approx(found.written_bytes / 10)
 
 
+def test_a_rate_that_changes_writes_its_mean() -> None:
+    burst = "burst 2s of 1_000 iops, then 3s of 500 iops"
+    found = cost_of(f"run random 4KiB 0/100, qd 32, {burst} for 10s")
+    assert found.written_bytes == pytest.approx(2 * 3_500 * 4096)
+    assert cost_of(
+        f"run random 4KiB 0/100, qd 32, {burst} for 10s", "", 0.1
+    ).written_bytes == (pytest.approx(found.written_bytes / 10))
+    ramp = cost_of("run random 4KiB 0/100, qd 32, ramp 100 iops..900 iops for 10s")
+    assert ramp.written_bytes == pytest.approx(5_000 * 4096)
+
+
 def test_until_steady_is_counted_as_if_it_never_were() -> None:
     state = "precondition p {{ write random 4KiB, until steady iops every 1min, at most {} }}"
     body = "after p\n run random 4KiB 100/0 for 1s"

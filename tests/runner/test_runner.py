@@ -44,7 +44,7 @@ from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 from ioplan.testing.subject import job as one_job
 from ioplan.testing.subject import stream as one_stream
-from ioplan.workload import Rate
+from ioplan.workload import Rate, RatePhase
 
 Log = list[tuple[Any, ...]]
 CAPACITY = 1 << 20
@@ -907,6 +907,16 @@ def test_a_rest_between_two_streams_is_no_hang() -> None:
         second.model_copy(update={"starts_ns": 70 * SECOND_NS}),
     )
     asked = {"streams": parts, "run_ns": 99 * SECOND_NS, "warmup_ns": 20 * SECOND_NS}
+    quiet = Rate(
+        iops=10,
+        phases=(
+            RatePhase(length_ns=SECOND_NS, per_s=20),
+            RatePhase(length_ns=SECOND_NS, per_s=0),
+        ),
+    )
+    assert least_silence_s(job_of(rate=quiet)) == 5 + 1
+    ramp = Rate(iops=1, first_per_s=0, last_per_s=2)
+    assert least_silence_s(job_of(rate=ramp)) == 10
     before_s = least_silence_s(job)
     assert least_silence_s(job.model_copy(update=asked)) == before_s + 40
 

@@ -222,6 +222,36 @@ CLAUSES: tuple[Clause, ...] = (
         fio={"rate_iops": "rate 1_000 iops"},
     ),
     Clause(
+        word="burst",
+        forms={"burst": "burst 5s of 50_000 iops, then 5s of 5_000 iops"},
+        sets={"burst": ("rate.phases",)},
+        reference=(
+            "`burst 5s of 50_000 iops, then 5s of 5_000 iops`",
+            "a rate in phases, again and again, the first one from the start of the "
+            "stream's measured time on; latencies are those of `rate`, and so are "
+            "`each`, `total` and `poisson`. A phase may have `0 iops`",
+            "none",
+        ),
+        slot="rate",
+        is_axis=False,
+        feature="run random 4KiB 100/0, qd 8, "
+        "burst 1s of 2_000 iops, then 1s of 500 iops for 4s",
+    ),
+    Clause(
+        word="ramp",
+        forms={"ramp": "ramp 1_000 iops..100_000 iops"},
+        sets={"ramp": ("rate.first_per_s", "rate.last_per_s")},
+        reference=(
+            "`ramp 1_000 iops..100_000 iops`",
+            "a rate that goes evenly from the one to the other over the stream's "
+            "measured time",
+            "none",
+        ),
+        slot="rate",
+        is_axis=False,
+        feature="run random 4KiB 100/0, qd 8, ramp 500 iops..2_000 iops for 4s",
+    ),
+    Clause(
         word="pause",
         forms={"pause": "pause 5ms", "pause every": "pause 5ms every 128"},
         sets={"pause": ("pause_ns",), "pause every": ("pause_every",)},

@@ -162,6 +162,20 @@ def rate(quantity: Quantity) -> Attributes:
     return {"rate": (quantity.kind, float(quantity.value))}
 
 
+def phase_rate(quantity: Quantity) -> tuple[Kind, float]:
+    """The rate of a phase, which may be none, and its kind. Raises QuantityError."""
+    of_kind(quantity, "a rate", "iops", "bandwidth")
+    return quantity.kind, float(quantity.value)
+
+
+def phase_length(quantity: Quantity) -> int:
+    """How long a phase is, in ns. Raises QuantityError."""
+    length_ns = round(of_kind(quantity, "a phase", "time").value)
+    if not length_ns:
+        raise QuantityError("a phase is longer than 0", "for example 5s of 1_000 iops")
+    return length_ns
+
+
 def zipf(quantity: Quantity) -> Attributes:
     """A Zipf distribution of offsets."""
     theta = float(of_kind(quantity, "zipf", "number").value)

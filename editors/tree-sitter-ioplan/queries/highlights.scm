@@ -3,6 +3,7 @@
 [
 "align"
 "at"
+"burst"
 "data"
 "dedup"
 "ends"
@@ -16,6 +17,7 @@
 "pause"
 (permuted)
 "qd"
+"ramp"
 (random)
 "range"
 "rate"

@@ -200,6 +200,8 @@ def _qd(context: GapContext, stream: JobStream) -> Found:
 def _rate(context: GapContext, stream: JobStream) -> Found:
     if stream.rate is None:
         return None
+    if stream.rate.changes:
+        return "rate", "fio keeps one rate all the time", ""
     reason = (
         "fio counts a latency from the issue, and its logs do not tell the intended "
         "start either, so that a stalled target hides the I/Os that had to wait"

@@ -38,7 +38,7 @@ SPEAKS = frozenset(
             "sync",
             "verify",
         ),
-        *("random share", "random by direction", "permuted"),
+        *("random share", "random by direction", "permuted", "burst", "ramp"),
         *("for", "bytes", "passes", "warmup"),
     )
 )

@@ -98,7 +98,9 @@ class SimExecution(Closing):
         job, ssd = self.job, self.ssd
         self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
         self._loads = [
-            StreamLoad(stream, ssd.placement(stream, self._rng))
+            StreamLoad(
+                stream, ssd.placement(stream, self._rng), stream.own_ns(job.run_ns or 0)
+            )
             for stream in job.streams
         ]
         self._parts = [StreamPart.of(stream, job) for stream in job.streams]
@@ -181,7 +183,8 @@ class SimExecution(Closing):
         pairs = list(self._active(parts))
         loads = [load for load, _ in pairs]
         changes_ns = (part.next_change_ns(self._now_ns) for part in self._parts)
-        longest_ns = int(min(longest_ns, *changes_ns))
+        rates_ns = (load.unchanged_ns for load in loads)
+        longest_ns = ceil(min(longest_ns, *changes_ns, *rates_ns))
         if not loads:
             self.ssd.rest(longest_ns)
             return longest_ns
@@ -204,6 +207,7 @@ class SimExecution(Closing):
         warming_up = self._now_ns < self.job.warmup_ns
         for load, counts, part in zip(self._loads, parts, self._parts, strict=True):
             if load.left_bytes > 0 and part.is_active(self._now_ns):
+                load.set_time(self._now_ns - part.measured_from_ns)
                 counted = warming_up or part.is_measured(self._now_ns)
                 yield load, counts if counted else StreamCountsBuilder(counts.name)
 

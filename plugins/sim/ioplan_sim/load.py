@@ -12,6 +12,7 @@ from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 from ioplan_sim.latency import Pace
 from ioplan_sim.placement import Placement
+from ioplan_sim.rate_course import course_of
 from ioplan_sim.spec import MAP_BYTES
 
 
@@ -64,7 +65,10 @@ class StreamLoad:
     what it does, in I/Os per ns. Means are over all kinds of I/O.
     """
 
-    def __init__(self, stream: JobStream, placement: Placement) -> None:
+    def __init__(
+        self, stream: JobStream, placement: Placement, own_ns: float = inf
+    ) -> None:
+        """`own_ns` is how long the stream is measured."""
         self.stream, self.placement = stream, placement
         self.kinds = tuple(kinds(stream))
         self.shares = [kind.share for kind in self.kinds]
@@ -74,6 +78,8 @@ class StreamLoad:
         self.read_share = sum(k.share for k in self.kinds if k.direction == "read")
         self.outstanding = stream.qd * stream.threads
         self.rate_per_ns = rate_per_ns(stream, self.mean_bytes)
+        self.course = course_of(stream, self.mean_bytes, own_ns)
+        self.since_ns = 0.0
         self.left_bytes = inf
         self.backlog_ios = self.carry_ios = 0.0
         self.max_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
@@ -88,6 +94,22 @@ class StreamLoad:
     def cover(self, passes: float) -> None:
         """Set how often the region is to be covered."""
         self.left_bytes = passes * self.stream.region_bytes
+
+    def set_time(self, since_ns: float) -> None:
+        """It is so long after the start of the stream's measured part."""
+        self.since_ns = since_ns
+        if self.course:
+            self.rate_per_ns = self.course.level(since_ns)
+
+    @property
+    def unchanged_ns(self) -> float:
+        """How long its rate stays as it is."""
+        return self.course.next_change_ns(self.since_ns) if self.course else inf
+
+    def _arrivals(self, time_ns: int) -> float:
+        if self.course:
+            return self.course.arrivals(self.since_ns, time_ns)
+        return self.rate_per_ns * time_ns
 
     @property
     def behind(self) -> bool:
@@ -122,7 +144,7 @@ class StreamLoad:
         self.carry_ios = able % 1
         if self.stream.rate is None:
             return int(able), 0.0
-        arrived, before = self.rate_per_ns * time_ns, int(self.backlog_ios)
+        arrived, before = self._arrivals(time_ns), int(self.backlog_ios)
         if self.stream.rate.arrivals == "poisson":
             arrived = float(rng.poisson(arrived))
         ios = min(int(able), int(self.backlog_ios + arrived + 1e-6))

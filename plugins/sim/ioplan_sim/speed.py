@@ -33,7 +33,9 @@ PIECES = 4
 
 Paces = tuple[Pace, ...]
 Stored = tuple[tuple[float, float], ...]
-Key = tuple[int, bool, Stored, tuple[tuple[str, bool], ...]]
+Backlog = bool | tuple[bool, float]
+"""Whether a stream has one, and its rate where that changes."""
+Key = tuple[int, bool, Stored, tuple[tuple[str, Backlog], ...]]
 """A state of the drive as far as it is told apart: see `Speeds.at`."""
 
 
@@ -86,7 +88,7 @@ class Speeds:
         """The paces in a state of the drive, between those at the next two steps."""
         place = round(log(1 + condition.copies) / LOG_STEP * PARTS)
         stored = tuple(map(_rounded, condition.stored))
-        behind = tuple((load.stream.name, load.behind) for load in loads)
+        behind = tuple((load.stream.name, _backlog(load)) for load in loads)
         key = (place, condition.cached, stored, behind)
         if key not in self.known:
             self.known[key] = self._between(loads, condition, key)
@@ -141,7 +143,8 @@ class Speeds:
     def _batch(
         self, loads: list[StreamLoad], condition: Condition, is_open: list[bool]
     ) -> Paces:
-        seeded_by = (tuple(map(_Text, self.streams)), condition, is_open)
+        rates = [load.rate_per_ns for load in loads if load.course]
+        seeded_by = (tuple(map(_Text, self.streams)), condition, is_open, *rates)
         rng = np.random.default_rng(crc32(repr(seeded_by).encode()))
         parts = zip(loads, is_open, condition.stored, strict=True)
         sources = [self._sources(*part, rng) for part in parts]
@@ -162,6 +165,10 @@ class Speeds:
             PausingSource(load, thread, stored, self.spec, rng)
             for thread in range(load.stream.threads)
         ]
+
+
+def _backlog(load: StreamLoad) -> Backlog:
+    return (load.behind, load.rate_per_ns) if load.course else load.behind
 
 
 def _keeps_rate(load: StreamLoad, saturated_ns: float) -> bool:

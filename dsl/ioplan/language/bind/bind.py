@@ -17,7 +17,7 @@ from ioplan.language.plan import (
     WorkloadTemplate,
 )
 from ioplan.language.quantity import Quantity
-from ioplan.workload import STREAM_DEFAULTS, Rate, Stream, Workload
+from ioplan.workload import STREAM_DEFAULTS, Rate, RatePhase, Stream, Workload
 
 Cell = Mapping[str, CellValue]
 
@@ -84,9 +84,10 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
     if "read_random" in made or "write_random" in made:
         _share_random(made)
     if made["rate"]:
-        kind, rate = made["rate"]
+        kind, rate, *shape = made["rate"]
         times = made["threads"] if rate_each else 1
-        made["rate"] = _rate(kind, rate * times, arrivals)
+        whole = _rate(kind, rate * times, arrivals)
+        made["rate"] = _shaped(whole, shape[0], times) if shape else whole
     return Stream.complete(made)
 
 
@@ -109,6 +110,19 @@ def _rate(kind: str, value: float, arrivals: Any) -> Rate:
     if kind == "iops":
         return Rate.model_construct(iops=value, arrivals=arrivals)
     return Rate.model_construct(bytes_per_s=value, arrivals=arrivals)
+
+
+def _shaped(rate: Rate, shape: tuple[str, tuple[Any, ...]], times: int) -> Rate:
+    """A rate in phases, or one that goes from its first to its last."""
+    kind, parts = shape
+    if kind == "ramp":
+        first, last = (per_s * times for per_s in parts)
+        return rate.model_copy(update={"first_per_s": first, "last_per_s": last})
+    phases = tuple(
+        RatePhase.model_construct(length_ns=length_ns, per_s=per_s * times)
+        for length_ns, per_s in parts
+    )
+    return rate.model_copy(update={"phases": phases})
 
 
 def amount_of(amount: Amount, cell: Cell) -> Quantity:

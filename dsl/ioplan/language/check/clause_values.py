@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from ioplan.language.check.scope import Scope
 from ioplan.language.fields import (
     WHOLE_PERCENT,
     Attributes,
     data_of,
     percent,
+    phase_length,
+    phase_rate,
     region_edge,
 )
-from ioplan.language.quantity import make
+from ioplan.language.quantity import Kind, Quantity, make
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Data, Region
 
+Made = TypeVar("Made")
 Edge = tuple[float, int]
 """A share of the target in percent, and bytes beyond it."""
 
@@ -88,3 +94,68 @@ def data_from(
 def compressible_text(data: Data) -> str:
     """What is written, in the plan's words: `compressible 50%`."""
     return f"compressible {make('share', data.percent).text}"
+
+
+RateShape = tuple[str, tuple[Any, ...]]
+"""How a rate changes: in phases of ns and per second, or from the first to the last."""
+
+
+def phases_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
+    """`burst 5s of 50_000 iops, then 5s of 5_000 iops`: the mean, and the phases."""
+    lengths = [_judged(a, "a phase", phase_length, scope) for a, _ in clause.pairs]
+    rates = [_judged(a, "a rate", phase_rate, scope) for _, a in clause.pairs]
+    found = [(ns, rate) for ns, rate in zip(lengths, rates, strict=True) if ns and rate]
+    if len(found) < len(clause.pairs):
+        return None
+    phases = tuple((length_ns, per_s) for length_ns, (_, per_s) in found)
+    if len(phases) < 2:
+        scope.findings.error(
+            "a burst has two phases or more",
+            clause.span,
+            "for example burst 5s of 50_000 iops, then 5s of 5_000 iops",
+        )
+        return None
+    whole_ns = sum(length_ns for length_ns, _ in phases)
+    mean = sum(length_ns * per_s for length_ns, per_s in phases) / whole_ns
+    kinds = {kind for _, (kind, _) in found}
+    return _changing(kinds, mean, ("phases", phases), clause.span, scope)
+
+
+def ramp_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
+    """`ramp 1_000 iops..100_000 iops`: the mean, and both ends."""
+    ends = [_judged(atom, "a rate", phase_rate, scope) for atom in clause.atoms]
+    known = [end for end in ends if end]
+    if len(known) < len(ends):
+        return None
+    (kind, first), (other, last) = known
+    if kind == other and first == last:
+        scope.findings.error(
+            "a ramp goes from one rate to another",
+            clause.span,
+            f"or: rate {clause.atoms[0].span.one_line}",
+        )
+        return None
+    shape = ("ramp", (first, last))
+    return _changing({kind, other}, (first + last) / 2, shape, clause.span, scope)
+
+
+def _judged(
+    atom: tree.Atom, what: str, judge: Callable[[Quantity], Made], scope: Scope
+) -> Made | None:
+    found = scope.quantity(atom, what)
+    return None if found is None else scope.judged(found, atom, judge)
+
+
+def _changing(
+    kinds: set[Kind], mean: float, shape: RateShape, span: Span, scope: Scope
+) -> Attributes | None:
+    """A rate with its mean, in I/Os or in bytes all the time."""
+    if len(kinds) > 1:
+        scope.findings.error(
+            "its rates are in I/Os and in bytes", span, "write all of them in one unit"
+        )
+        return None
+    if not mean:
+        scope.findings.error("its rates are all 0", span, "or write: idle 5s")
+        return None
+    return {"rate": (kinds.pop(), mean, shape)}

@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 from ioplan.core.value import replace
-from ioplan.language.check.clause_values import data_from, region_of
+from ioplan.language.check.clause_values import (
+    data_from,
+    phases_from,
+    ramp_from,
+    region_of,
+)
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.stream_draft import Draft
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
@@ -288,6 +293,22 @@ def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
 def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     """Whose rate it is and how I/Os arrive go with it: an override gives both again."""
     _one("rate")(clause, scope, draft)
+    _arrive(clause, draft)
+
+
+def _burst(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    if made := phases_from(clause, scope):
+        draft.put("burst", made, clause.span)
+    _arrive(clause, draft)
+
+
+def _ramp(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    if made := ramp_from(clause, scope):
+        draft.put("ramp", made, clause.span)
+    _arrive(clause, draft)
+
+
+def _arrive(clause: tree.Clause, draft: Draft) -> None:
     words = {word.text for word in clause.words}
     draft.attributes["arrivals"] = "poisson" if "poisson" in words else "fixed"
     draft.attributes["rate_scope"] = next(iter(words - {"poisson"}), None)
@@ -379,6 +400,8 @@ CLAUSES: dict[str, Apply] = {
     "write random": _one("write random"),
     "qd": _qd,
     "rate": _rate,
+    "burst": _burst,
+    "ramp": _ramp,
     "pause": _pause,
     "starts": _when("starts"),
     "ends": _when("ends"),

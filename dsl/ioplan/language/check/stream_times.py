@@ -25,7 +25,7 @@ def check_times(
         shortest = _shortest(run, scope)
         if shortest is None:
             scope.findings.error(
-                "a stream has a part of a run only where time ends the run",
+                "a stream has a part of a run, or a ramp, only where time ends the run",
                 _place(timed[0], run.span),
                 "for example: for 1min",
             )
@@ -43,18 +43,21 @@ def check_untimed(
         if is_timed(stream):
             place = _place(stream, where)
             scope.findings.error(
-                f"{what}: its streams run all the time", place, "leave this out"
+                f"{what}: its streams run alike all the time", place, "leave this out"
             )
             return
 
 
 def is_timed(stream: StreamTemplate) -> bool:
-    """Whether the stream runs for a part of the run only."""
-    return STARTS in stream.spans or ENDS in stream.spans
+    """Whether the stream runs for a part of the run only, or with a ramp."""
+    _, _, *shape = stream.attributes.get("rate") or (None, None)
+    is_ramp = bool(shape) and shape[0][0] == "ramp"
+    return STARTS in stream.spans or ENDS in stream.spans or is_ramp
 
 
 def _place(stream: StreamTemplate, where: Span) -> Span:
-    return stream.spans.get(STARTS) or stream.spans.get(ENDS) or where
+    found = (stream.spans.get(name) for name in (STARTS, ENDS, "rate"))
+    return next((span for span in found if span), where)
 
 
 def _shortest(run: RunTemplate, scope: Scope) -> Quantity | None:

@@ -108,9 +108,9 @@ def _most_per_s(stream: Stream) -> float:
 
 def _rate_per_s(rate: Rate, stream: Stream) -> float:
     if rate.bytes_per_s is None:
-        return rate.iops or float("inf")
+        return max(rate.all_per_s)
     sizes: tuple[SizeShare, ...] = (*stream.read_sizes, *stream.write_sizes)
-    return rate.bytes_per_s / min(share.size_bytes for share in sizes)
+    return max(rate.all_per_s) / min(share.size_bytes for share in sizes)
 
 
 class Sweep(Value):

@@ -219,7 +219,8 @@ def _asked_iops(stream: Stream) -> float:
         return 0.0
     sizes = (*stream.read_sizes, *stream.write_sizes)
     largest = max(one.size_bytes for one in sizes)
-    return stream.rate.iops or (stream.rate.bytes_per_s or 0.0) / largest
+    most = max(stream.rate.all_per_s)
+    return most if stream.rate.iops else most / largest
 
 
 def _able_iops(stream: Stream) -> float:

@@ -275,7 +275,7 @@ class Builder:
     def share(self, meta: Extent, parts: list[Any]) -> tuple[Any, ...]:
         return tuple(parts)
 
-    spot = share
+    spot = phase = share
 
     def drawn(self, meta: Extent, parts: list[Any]) -> tree.Clause:
         kind = " ".join(str(parts[0]).split())
@@ -298,6 +298,8 @@ class Builder:
     base = _clause("base")
     qd = _clause("qd")
     rate = _clause("rate")
+    burst = _clause("burst")
+    ramp = _clause("ramp")
     pause = _clause("pause")
     starts = _clause("starts")
     ends = _clause("ends")

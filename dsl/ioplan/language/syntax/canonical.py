@@ -178,8 +178,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"sync every {atoms}"]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
-        case "starts" | "ends":
-            return [f"{node.kind} after {atoms}"]
+        case "burst" | "ramp" | "starts" | "ends":
+            return [_over_time(node, words)]
         case "hosts":
             return [f"on hosts {', '.join(map(host, node.words))}"]
         case "quoted":
@@ -188,6 +188,16 @@ def clause(node: tree.Clause) -> list[str]:
             every = f" every {atoms}" if atoms else ""
             return [f"until steady {words}{every}", *when(node.condition)]
     return [" ".join(part for part in (node.kind, atoms, words) if part)]
+
+
+def _over_time(node: tree.Clause, words: str) -> str:
+    """A rate that changes, or a part of a run."""
+    if node.kind == "burst":
+        phases = (" of ".join(map(atom, phase)) for phase in node.pairs)
+        return f"burst {', then '.join(phases)} {words}".rstrip()
+    if node.kind == "ramp":
+        return f"ramp {'..'.join(map(atom, node.atoms))} {words}".rstrip()
+    return f"{node.kind} after {atom(node.atoms[0])}"
 
 
 def host(node: tree.Word) -> str:

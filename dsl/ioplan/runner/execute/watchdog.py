@@ -204,12 +204,23 @@ def least_silence_s(job: Job) -> float:
 
 def longest_rest_s(job: Job) -> float:
     """How long a run may be without any stream that is to do I/O."""
+    quiet_ns = min(map(_quiet_ns, job.streams), default=0)
+    return (_between_streams_ns(job) + quiet_ns) / SECOND_NS
+
+
+def _quiet_ns(stream: JobStream) -> int:
+    """How long its rate may be 0."""
+    phases = stream.rate.phases if stream.rate else ()
+    return max((one.length_ns for one in phases if not one.per_s), default=0)
+
+
+def _between_streams_ns(job: Job) -> float:
     parts = sorted((s.starts_ns, s.ends_ns or inf) for s in job.streams)
     rest_ns, until_ns = 0.0, 0.0
     for starts_ns, ends_ns in parts:
         rest_ns = max(rest_ns, starts_ns - job.warmup_ns - until_ns)
         until_ns = max(until_ns, ends_ns)
-    return rest_ns / SECOND_NS
+    return rest_ns
 
 
 def mean_gap_s(stream: JobStream) -> float:
@@ -217,10 +228,11 @@ def mean_gap_s(stream: JobStream) -> float:
     rate = stream.rate
     if rate is None:
         return stream.pause_ns / SECOND_NS
-    if rate.iops:
-        return 1 / rate.iops
-    sizes = (*stream.read_sizes, *stream.write_sizes)
-    return max(one.size_bytes for one in sizes) / (rate.bytes_per_s or inf)
+    unit = 1
+    if not rate.iops:
+        unit = max(s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes))
+    slowest = min(one for one in rate.all_per_s if one)
+    return unit / slowest
 
 
 def had_io(progress: Progress) -> bool:

@@ -158,6 +158,9 @@ def _chance(context: GapContext) -> Found:
 def _pace(context: GapContext) -> Found:
     if not context.stream.rate:
         return
+    if context.stream.rate.changes:
+        yield "rate", "bdevperf keeps one limit all the time", ""
+        return
     if context.stream.rate.iops:
         limit = f"{ceil(context.stream.rate.iops / QOS_IOPS) * QOS_IOPS} IOPS"
     else:

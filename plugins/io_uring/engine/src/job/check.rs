@@ -77,7 +77,7 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
         })?;
     }
     check_random(stream)?;
-    check_rate(stream)?;
+    check_rate(job, stream)?;
     check_pause(stream)?;
     check_part(job, stream)?;
     check_distribution(stream)?;
@@ -108,17 +108,30 @@ fn check_random(stream: &Stream) -> Checked {
     )
 }
 
-fn check_rate(stream: &Stream) -> Checked {
-    let Some(rate) = stream.rate else {
+fn check_rate(job: &Job, stream: &Stream) -> Checked {
+    let Some(rate) = &stream.rate else {
         return Ok(());
     };
+    let name = &stream.name;
     let one = rate.iops.is_some() != rate.bytes_per_s.is_some();
     let value = rate.iops.or(rate.bytes_per_s).unwrap_or(0.0);
     require(one && value > 0.0 && value.is_finite(), || {
-        format!(
-            "stream {}: a rate has either iops or bytes_per_s, above 0",
-            stream.name
-        )
+        format!("stream {name}: a rate has either iops or bytes_per_s, above 0")
+    })?;
+    let ends = [rate.first_per_s, rate.last_per_s];
+    let all = rate.phases.iter().map(|phase| phase.per_s);
+    let valid = all
+        .chain(ends.into_iter().flatten())
+        .all(|per_s| per_s >= 0.0 && per_s.is_finite());
+    let lasting = rate.phases.iter().all(|phase| phase.length_ns > 0);
+    let working = rate.phases.is_empty() || rate.phases.iter().any(|phase| phase.per_s > 0.0);
+    require(valid && lasting && working, || {
+        format!("stream {name}: each phase lasts, and some have a rate above 0")
+    })?;
+    let ramps = ends.iter().flatten().count();
+    let rises = ramps == 2 && rate.phases.is_empty() && job.run_ns.is_some();
+    require(ramps == 0 || rises, || {
+        format!("stream {name}: a ramp has its first and its last rate, no phases, and a run_ns")
     })
 }
 

@@ -207,7 +207,8 @@ pub struct SizeShare {
     pub percent: f64,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+/// Where it changes, `iops` or `bytes_per_s` is its mean, and gives the unit of the others.
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     #[serde(default)]
@@ -216,6 +217,21 @@ pub struct Rate {
     pub bytes_per_s: Option<f64>,
     #[serde(default)]
     pub arrivals: ArrivalKind,
+    /// Repeated, the first one from the start of the stream's measured part on.
+    #[serde(default)]
+    pub phases: Vec<RatePhase>,
+    /// From the one to the other over the stream's measured part.
+    #[serde(default)]
+    pub first_per_s: Option<f64>,
+    #[serde(default)]
+    pub last_per_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatePhase {
+    pub length_ns: u64,
+    pub per_s: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -4,14 +4,21 @@
 //! arrival is at base + work * ns_per_unit, rounded to the nearest only there, so that no error
 //! adds up (whole microseconds make a Poisson stream too fast). Poisson arrivals
 //! draw the work between two arrivals from the exponential distribution.
+//! Where the rate changes, a `Pace` tells the time of the work.
 
 use crate::job::{ArrivalKind, Rate, SizeShare, Stream};
+use crate::measure::schedule::Schedule;
+use crate::pattern::pace::Pace;
 
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     base_ns: u64,
     work: f64,
     ns_per_unit: f64,
+    /// None for a rate that is the same all the time.
+    pace: Option<Pace>,
+    /// Of the next arrival, where there is a pace.
+    paced_ns: u64,
     by_bytes: bool,
     poisson: bool,
     mean_bytes: f64,
@@ -43,6 +50,8 @@ impl Arrivals {
             base_ns: 0,
             work: 0.0,
             ns_per_unit: 1e9 * threads as f64 / per_s,
+            pace: Pace::of(rate, 1.0 / threads as f64),
+            paced_ns: 0,
             by_bytes,
             poisson: rate.arrivals == ArrivalKind::Poisson,
             mean_bytes,
@@ -57,12 +66,31 @@ impl Arrivals {
         arrivals
     }
 
-    pub fn start_at(&mut self, base_ns: u64) {
-        self.base_ns = base_ns;
+    /// A rate that changes has its clock from the start of the measured part on; what
+    /// is before is the warm-up.
+    pub fn start(&mut self, schedule: &Schedule) {
+        self.base_ns = schedule.warmup_start_ns;
+        if let Some(pace) = &mut self.pace {
+            pace.set_length(schedule.end_ns - schedule.start_ns);
+            self.base_ns = schedule.start_ns;
+            let warmup_ns = schedule.start_ns - schedule.warmup_start_ns;
+            self.work += pace.work_at(-(warmup_ns as f64));
+            self.set_paced();
+        }
+    }
+
+    fn set_paced(&mut self) {
+        if let Some(pace) = &self.pace {
+            let at_ns = self.base_ns as f64 + pace.time_of(self.work);
+            self.paced_ns = at_ns.max(0.0).round() as u64;
+        }
     }
 
     #[inline]
     pub fn next_ns(&self) -> u64 {
+        if self.pace.is_some() {
+            return self.paced_ns;
+        }
         self.base_ns + (self.work * self.ns_per_unit).round() as u64
     }
 
@@ -71,6 +99,15 @@ impl Arrivals {
     pub fn advance(&mut self, bytes: u64) {
         let unit = if self.by_bytes { bytes as f64 } else { 1.0 };
         self.work += if self.poisson { self.gap(unit) } else { unit };
+        self.set_paced();
+    }
+
+    /// The work that was due from the next arrival until now.
+    fn work_since_next(&self, now_ns: u64) -> f64 {
+        match &self.pace {
+            Some(pace) => pace.work_at(now_ns as f64 - self.base_ns as f64) - self.work,
+            None => (now_ns - self.next_ns()) as f64 / self.ns_per_unit,
+        }
     }
 
     fn gap(&mut self, mean: f64) -> f64 {
@@ -84,7 +121,7 @@ impl Arrivals {
             return 0;
         }
         let unit = if self.by_bytes { self.mean_bytes } else { 1.0 };
-        let due = (now_ns - self.next_ns()) as f64 / self.ns_per_unit / unit;
+        let due = self.work_since_next(now_ns) / unit;
         if !self.poisson || due > DRAWN_BACKLOG as f64 {
             return due.ceil().max(1.0) as u64;
         }
@@ -122,8 +159,8 @@ mod tests {
     fn rate(iops: f64, arrivals: ArrivalKind) -> Rate {
         Rate {
             iops: Some(iops),
-            bytes_per_s: None,
             arrivals,
+            ..Rate::default()
         }
     }
 
@@ -176,12 +213,11 @@ mod tests {
     #[test]
     fn a_byte_rate_waits_for_large_ios() {
         let by_bytes = Rate {
-            iops: None,
             bytes_per_s: Some(4096e3),
-            arrivals: ArrivalKind::Fixed,
+            ..Rate::default()
         };
         let mut arrivals = Arrivals::new(&by_bytes, 0, 1, 4096.0, fastrand::Rng::with_seed(1));
-        arrivals.start_at(500);
+        arrivals.start(&Schedule::new(500, 0, None, 100));
         assert_eq!(arrivals.next_ns(), 500);
         arrivals.advance(8192);
         assert_eq!(arrivals.next_ns(), 2_000_500);

@@ -3,6 +3,7 @@
 mod alias;
 pub mod arrivals;
 pub mod op;
+pub mod pace;
 pub mod pause;
 mod permutation;
 mod scatter;

@@ -121,7 +121,7 @@ impl Lane {
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.start_at(self.schedule.warmup_start_ns);
+            arrivals.start(&self.schedule);
         }
     }
 

@@ -1,0 +1,96 @@
+//! Rates that change while a stream runs: in phases, or evenly.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Events, MIB, MODES, Scratch, job, run};
+use serde_json::{Value, json};
+
+const MS: u64 = 1_000_000;
+
+fn done(mode: &str, rate: &Value) -> Events {
+    run(&job(
+        Path::new("/dev/zero"),
+        MIB,
+        json!({
+        "mode": mode, "warmup_ns": 300 * MS, "run_ns": 1000 * MS, "interval_ns": 100 * MS,
+        "qd": 4, "threads": 2, "rate": rate, "read_only": true}),
+    ))
+    .successful()
+}
+
+fn series(events: &Events) -> Vec<f64> {
+    let lines = events.of("progress");
+    let lines = lines.iter().filter(|line| line["warmup"] == false);
+    lines
+        .map(|line| {
+            let read = &line["streams"][0]["directions"]["read"];
+            read["ios"].as_f64().unwrap_or(0.0)
+        })
+        .collect()
+}
+
+/// I/Os count when they complete: those of two threads at an interval's end may be next's.
+/// Other programs may take the CPU for longer, so that one of several tries must be right.
+fn check(mode: &str, rate: &Value, expected: &[f64]) {
+    let mut seen = Vec::new();
+    for _ in 0..8 {
+        seen.push(series(&done(mode, rate)));
+        let pairs = seen.last().into_iter().flatten().zip(expected);
+        if pairs
+            .map(|(found, due)| (found - due).abs())
+            .fold(0.0, f64::max)
+            <= 4.0
+        {
+            return;
+        }
+    }
+    panic!("{mode}: {expected:?} were due, not {seen:?}");
+}
+
+#[test]
+fn a_burst_has_the_ios_of_its_phases() {
+    for mode in MODES {
+        let phases = json!([{"length_ns": 200 * MS, "per_s": 2000.0},
+            {"length_ns": 100 * MS, "per_s": 0.0}, {"length_ns": 200 * MS, "per_s": 500.0}]);
+        let rate = json!({"iops": 1000.0, "phases": phases});
+        let cycle = [200.0, 200.0, 0.0, 50.0, 50.0];
+        check(mode, &rate, &cycle.repeat(2));
+    }
+}
+
+#[test]
+fn a_ramp_has_the_ios_below_its_line() {
+    for mode in MODES {
+        let rate = json!({"iops": 1100.0, "first_per_s": 200.0, "last_per_s": 2000.0});
+        let line: Vec<f64> = (0..10)
+            .map(|n| 20.0 + 18.0 * (f64::from(n) + 0.5))
+            .collect();
+        check(mode, &rate, &line);
+    }
+}
+
+#[test]
+fn a_poisson_burst_has_them_in_the_mean() {
+    let phases = json!([{"length_ns": 250 * MS, "per_s": 4000.0},
+        {"length_ns": 250 * MS, "per_s": 400.0}]);
+    let rate = json!({"iops": 2200.0, "arrivals": "poisson", "phases": phases});
+    let events = done("io_uring", &rate);
+    let off = events.ios("read") as f64 - 2200.0;
+    assert!(off.abs() < 5.0 * 2200f64.sqrt(), "{off}");
+}
+
+#[test]
+fn a_rate_without_sense_is_refused() {
+    let scratch = Scratch::new(MIB);
+    for rate in [
+        json!({"iops": 1.0, "phases": [{"length_ns": 1, "per_s": 0.0}]}),
+        json!({"iops": 1.0, "phases": [{"length_ns": 0, "per_s": 1.0}]}),
+        json!({"iops": 1.0, "first_per_s": 1.0}),
+        json!({"iops": 1.0, "first_per_s": -1.0, "last_per_s": 2.0}),
+    ] {
+        let refused = scratch.job(json!({"run_ns": MS, "rate": rate}));
+        assert_eq!(run(&refused).cause(), Some("bad-job"));
+    }
+}
