@@ -1,6 +1,7 @@
 """What of other people's files can be imported, and whether it does the same.
 
     python tests/benchmarks/import_figures.py --examples FIO/examples --fiosynth FIOSYNTH
+    python tests/benchmarks/import_figures.py --fiosynth FIOSYNTH --families
     python tests/benchmarks/import_figures.py --pairs [--seconds 2] [--rounds 5]
 
 The folders are clones of fio and of FioSynth, which are no part of this repository. With
@@ -35,6 +36,8 @@ from ioplan.language.syntax.source import Source
 
 DOCUMENT = paths.ROOT / "dsl" / "import.md"
 FILE_BYTES = 256 << 20
+FAMILY_BYTES, FAMILY_SCALE = 64 << 20, 3e-5
+"""Ten hours become a second."""
 PAIRS = {
     "random reads, one at a time": "rw=randread\nbs=4k",
     "random reads, 16 outstanding": "rw=randread\nbs=4k\niodepth=16",
@@ -54,6 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=Path)
     parser.add_argument("--fiosynth", type=Path)
+    parser.add_argument("--families", action="store_true")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -62,6 +66,9 @@ def main() -> int:
     if options.examples and options.fiosynth:
         table = list(file_rows(options.examples, options.fiosynth))
         show("files", table, options.write)
+    if options.fiosynth and options.families:
+        table = list(family_rows(options.fiosynth))
+        show("families", table, options.write)
     if options.pairs:
         table = list(pair_rows(options.seconds, options.rounds))
         show("pairs", table, options.write)
@@ -97,6 +104,42 @@ def file_rows(examples: Path, fiosynth: Path) -> Iterator[str]:
             counts[outcome(path, whole)] += 1
         yield f"| {name} | {counts['whole']} | {counts['losses']} | {counts['refused']} |"
     yield from ("", proven([(s, m) for s, m in whole if s.name.endswith(".fio")]))
+
+
+def family_rows(fiosynth: Path) -> Iterator[str]:
+    """One suite of each family (the word before the first `_`), run with short times."""
+    counts: Counter[str] = Counter()
+    families: dict[str, Path] = {}
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        for path in sorted((fiosynth / "wkldsuites").iterdir()):
+            family = path.name.split("_")[0].lower()
+            plan = Path(name) / f"{path.name}.ioplan"
+            if family in families:
+                continue
+            if ioplan("import", "fiosynth", path, "-o", plan, "--force").code < 2:
+                families[family] = plan
+        for family, plan in families.items():
+            for where in ("sim", "a scratch file"):
+                counts[where] += runs_on(where, family, plan, Path(name))
+    yield "| families | run on sim | run on a scratch file |"
+    yield "|---|---|---|"
+    yield f"| {len(families)} | {counts['sim']} | {counts['a scratch file']} |"
+
+
+def runs_on(where: str, family: str, plan: Path, folder: Path) -> bool:
+    """Whether each run of the plan ends well; its expectations are those of a drive."""
+    targets = {
+        "sim": ("--backend", "sim"),
+        "a scratch file": ("--target", folder / "family.bin"),
+    }
+    store = ("--store", folder / f"{where}-{family}.db")
+    size = ("--create", f"{FAMILY_BYTES >> 20}MiB", "--scale-time", str(FAMILY_SCALE))
+    done = ioplan("run", plan, *targets[where], *size, "-q", *store)
+    runs = json.loads(ioplan("export", "--format", "json", *store).out or "{}")
+    well = bool(runs) and all(run["status"] == "ok" for run in runs["runs"])
+    if not well:
+        print(f"{family} on {where}: {done.err[-400:]}", file=sys.stderr)
+    return well
 
 
 def outcome(path: Path, whole: list[tuple[Source, ImportedPlan]]) -> str:
