@@ -85,13 +85,13 @@ def shape_of(job: FioJob, findings: Findings) -> Shape:
     threads = max(1, job.read("numjobs", whole, 1, findings))
     read_percent = _mix(job, findings) if reads is None else reads
     shares = _random_shares(job, read_percent, findings)
-    is_random = pattern == "random" and any(shares)
+    is_random, sizes = pattern == "random" and any(shares), _sizes(job, findings)
     return Shape(
         pattern="random" if is_random else "sequential",
         random_percents=shares if is_random else (100, 100),
         read_percent=read_percent,
         trims="trim" in word,
-        sizes=_sizes(job, findings),
+        sizes=_discards(job, sizes, findings) if "trim" in word else sizes,
         threads=threads,
         qd=_depth(job, findings),
     )
@@ -175,6 +175,21 @@ def _sizes(job: FioJob, findings: Findings) -> Sizes:
     one = job.read("bs", read(lambda t: ((bytes_of(t, base), 100.0),)), one, findings)
     one = job.read("bsrange", read(lambda t: equal_sizes(t, base)), one, findings)
     return job.read("bssplit", read(lambda t: size_shares(t, base)), one, findings)
+
+
+def _discards(job: FioJob, sizes: Sizes, findings: Findings) -> Sizes:
+    """Discards of more than a plan's largest I/O become several of that size."""
+    reads, trims = sizes
+    capped = tuple((min(size, MOST_IO_BYTES), share) for size, share in trims)
+    if capped != trims:
+        most = size_text(MOST_IO_BYTES)
+        findings.loss(
+            f"discards of more than {most} are left to several of {most}: no I/O of a "
+            f"plan has more",
+            job.place("bssplit", "bsrange", "bs"),
+            "a rate or a pause is by the I/O: give the stream twice the rate for 2GiB",
+        )
+    return reads, capped
 
 
 def _tell_odd_size(job: FioJob, name: str, findings: Findings) -> None:
