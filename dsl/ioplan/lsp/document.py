@@ -22,6 +22,7 @@ from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.warnings import warnings_of
 from ioplan.language.plan import FULL, CheckedPlan, Test
+from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import SearchPath
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
@@ -237,8 +238,10 @@ class Document:
 
     def used_path(self, use: tree.Use) -> Path | None:
         """The file that a `use` means, if it could be loaded."""
-        found = self.search.find(use.path.text)
-        return found if found in self.modules else None
+        with suppress(SuiteError):
+            found = self.search.find(use.path.text)
+            return found if found in self.modules else None
+        return None
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What others make of this text, kept with it."""

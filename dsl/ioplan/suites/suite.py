@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 
 from ioplan import __version__
 from ioplan.core.value import Value
 from ioplan.language.check.modules import installed_plans, read_text
+from ioplan.language.search.locked import FOLDER, Locked, locked_folder, locked_suites
 from ioplan.language.search.packages import packaged_folder, packages
-from ioplan.language.search.search_path import SearchPath, goes_down
+from ioplan.language.search.search_path import SearchPath, goes_down, project_folder
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, comments_of
@@ -22,6 +24,7 @@ OWN = "ioplan"
 class Collection(Value):
     """Plans that come together: a name, a version, and where they came from.
 
+    One that is `pinned` was added from git, and its version is a tag and a commit.
     The files of ioplan's own are called as they lie in the folder, those of others by
     the collection's name and a slash before it.
     """
@@ -30,6 +33,7 @@ class Collection(Value):
     version: str
     origin: str
     folder: Path
+    pinned: bool = False
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """All plans by their names, without the suffix."""
@@ -75,13 +79,29 @@ class Suite(Value):
 
 
 def collections() -> Iterator[Collection]:
-    """ioplan's own, then those of packages. Raises SuiteError."""
+    """ioplan's own, this project's, then those of packages. Raises SuiteError."""
     yield Collection(OWN, __version__, "comes with ioplan", installed_plans())
+    for project in here():
+        yield from map(
+            partial(pinned_collection, project), locked_suites(project).values()
+        )
     for one in packages():
         folder = packaged_folder(one.name)
         assert folder  # it is one of them, or the error is raised
         origin = f"package {one.distribution}"
         yield Collection(one.name, one.version, origin, folder)
+
+
+def here() -> tuple[Path, ...]:
+    """The folder of the project that this process is in, if it is in one."""
+    return project_folder(Path("plan.ioplan"))
+
+
+def pinned_collection(project: Path, one: Locked) -> Collection:
+    """What a project has added."""
+    version = f"{one.ref} ({one.commit[:7]})"
+    folder = project / FOLDER / one.name
+    return Collection(one.name, version, one.git, folder, pinned=True)
 
 
 def suite_files() -> dict[str, tuple[Collection, Path]]:
@@ -101,7 +121,15 @@ def suite_names() -> list[str]:
 def suite_file(name: str) -> Path | None:
     """The file of a suite, named with or without its suffix. Raises SuiteError."""
     known = f"{name.removesuffix(SUFFIX)}{SUFFIX}"
-    return SearchPath((installed_plans(),)).find(known) if goes_down(known) else None
+    if not goes_down(known):
+        return None
+    if (own := installed_plans() / known).is_file():
+        return own
+    name, *rest = PurePosixPath(known).parts
+    for project in here():
+        if rest and (folder := locked_folder(project, name)):
+            return SearchPath((folder,)).find("/".join(rest))
+    return SearchPath(()).find(known)
 
 
 def suites() -> Iterator[Suite]:

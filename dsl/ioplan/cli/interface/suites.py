@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, option
+from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 
 _FOLDER = Argument(
     key="folder",
@@ -11,6 +11,46 @@ _FOLDER = Argument(
     help="The package's, with its pyproject.toml.",
     kind="path",
     default=".",
+)
+
+PROJECT_COMMANDS = (
+    Command(
+        "add",
+        "Add a suite of a git repository to this project, pinned by its digests.",
+        "share.add:add_suite",
+        (
+            Argument(
+                key="address",
+                metavar="ADDRESS",
+                help="As git+https://host/path.git@v1.2//plans.",
+                required=True,
+            ),
+            Argument(key="word", metavar="as", help="The word 'as'.", required=True),
+            Argument(
+                key="name",
+                metavar="NAME",
+                help="What plans call it, such as acme.",
+                required=True,
+            ),
+        ),
+        examples=("ioplan add git+https://git.example/disks.git@v1.2//plans as acme",),
+    ),
+    Command(
+        "update",
+        "Show what is new in added suites, in files, runs and ids; exit 1 if any is.",
+        "share.add:update_suites",
+        (
+            Argument(
+                key="names",
+                metavar="NAME",
+                help="Of these suites; else all.",
+                many=True,
+            ),
+            option("--to", "Another tag, branch or commit.", "VERSION"),
+            flag("--take", "Take it, and pin it."),
+        ),
+        examples=("ioplan update", "ioplan update acme --to v1.3 --take"),
+    ),
 )
 
 SUITES = Group(

@@ -7,7 +7,7 @@ from ioplan.cli.interface.host import HOST_COMMANDS, LAB
 from ioplan.cli.interface.plans import PLAN_COMMANDS
 from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
-from ioplan.cli.interface.suites import SUITES
+from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 
 NEEDS_LINUX = frozenset(
     (
@@ -26,6 +26,7 @@ IOPLAN = Group(
         *RESULT_COMMANDS,
         *JOB_COMMANDS,
         *HOST_COMMANDS,
+        *PROJECT_COMMANDS,
         SUITES,
         LAB,
     ),

@@ -10,6 +10,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value, fresh
 from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.search.locked import check_pinned
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import (
     Folders,
@@ -124,6 +125,8 @@ class Loader:
         if path:
             self.loaded[path] = module
             self.under_way.append(path)
+            if not name:
+                self._check_pinned(module, path)
         self._define(module)
         for item in file.items:
             if isinstance(item, tree.Use):
@@ -131,6 +134,13 @@ class Loader:
         if path:
             self.under_way.pop()
         return module
+
+    def _check_pinned(self, module: Module, path: Path) -> None:
+        """A plan of a suite that was changed since it was taken is not used."""
+        try:
+            check_pinned(path)
+        except (SuiteError, OSError) as error:
+            self.findings.error(str(error), place(module))
 
     def _define(self, module: Module) -> None:
         for item in module.file.items:

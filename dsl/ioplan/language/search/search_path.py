@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from ioplan.core.system import HAS_USERS
+from ioplan.language.search.locked import check_pinned, locked_folder, locked_suites
 from ioplan.language.search.packages import SuiteError, packaged_folder, packages
 
 VARIABLE = "IOPLAN_PATH"
@@ -75,20 +76,31 @@ class SearchPath:
 
     def _in_suite(self, text: str) -> Path | None:
         name, *rest = PurePosixPath(text).parts
-        folder = packaged_folder(name) if rest else None
+        folder = self._suite(name) if rest else None
         return self._at(folder.resolve(), "/".join(rest)) if folder else None
+
+    def _suite(self, name: str) -> Path | None:
+        """What a project has pinned comes before what is installed."""
+        pinned = (locked_folder(root, name) for root in self.first)
+        return next(filter(None, pinned), None) or packaged_folder(name)
 
     def _below(self, roots: tuple[Path, ...], text: str) -> Path | None:
         return next((path for root in roots if (path := self._at(root, text))), None)
 
     def _at(self, root: Path, text: str) -> Path | None:
-        """The file below one root; a link counts if it leads to something below one."""
+        """The file below one root; a link counts if it leads to something below one.
+
+        Raises SuiteError for a file of a pinned suite that was changed.
+        """
         try:
             found = (root / text).resolve()
             inside = found.is_relative_to(root) or any(
                 found.is_relative_to(other) for other in self.all
             )
-            return found if found.is_file() and inside else None
+            if not (found.is_file() and inside):
+                return None
+            check_pinned(root / text)  # what the name means, link or not
+            return found
         except (OSError, RuntimeError):
             return None
 
@@ -105,7 +117,7 @@ class SearchPath:
     def known(self) -> list[str]:
         """The plans that could have been meant, a bounded number of them."""
         found = [name for root in self.all for name in _plans_below(root)]
-        return [*found, *_packaged()][:MOST_KNOWN]
+        return [*found, *_pinned(self.first), *_packaged()][:MOST_KNOWN]
 
 
 class RecordedFiles(SearchPath):
@@ -118,6 +130,13 @@ class RecordedFiles(SearchPath):
     def find(self, text: str) -> Path | None:
         """The name, as a path."""
         return Path(text) if text in self.names else None
+
+
+def _pinned(roots: tuple[Path, ...]) -> Iterator[str]:
+    for root in roots:
+        with suppress(SuiteError):
+            for one in locked_suites(root).values():
+                yield from (f"{one.name}/{name}" for name in one.files)
 
 
 def _packaged() -> Iterator[str]:

@@ -10,6 +10,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.stores import results_at
 from ioplan.core.text import did_you_mean
+from ioplan.core.value import replace
 from ioplan.language.search.packages import SuiteError
 from ioplan.suites.published import FILE, MOST_BYTES, Index, faults, index_of, known_as
 from ioplan.suites.source import PYPROJECT, cost_table, readme_of, source_of, with_table
@@ -27,6 +28,8 @@ def check_suite(
         is_source = (folder / PYPROJECT).is_file()
         found = source_of(folder) if is_source else _installed(suite)
         published = _index(index or found.folder / FILE)
+        if found.pinned:  # a commit has no version of its own
+            found = replace(found, version=published.version)
         if session:
             return _check_session(published, session, store)
         wrong = list(faults(published, found))

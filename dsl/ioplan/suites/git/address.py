@@ -1,0 +1,81 @@
+"""Where a suite is fetched from: `git+https://host/path.git@v1.2//plans`."""
+
+from __future__ import annotations
+
+import re
+
+from ioplan.core.value import Value
+from ioplan.language.search.packages import SuiteError
+from ioplan.language.search.search_path import goes_down
+
+EXAMPLE = "git+https://host/path.git@v1.2//plans"
+SCHEMES = ("https", "ssh", "file", "http")
+ADDRESS = re.compile(r"git\+(?P<scheme>\w+)://(?P<host>[^/]*)(?P<path>/.*)")
+HOST = re.compile(
+    r"([A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?", re.ASCII
+)
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1)(:[0-9]+)?")
+PATH = re.compile(r"(/[\w.~+][\w.~+ -]*)+/?", re.ASCII)
+REF = re.compile(r"[A-Za-z0-9][\w.+-]*(/[\w+][\w.+-]*)*", re.ASCII)
+FOLDER = re.compile(r"[\w.][\w. -]*(/[\w.][\w. -]*)*", re.ASCII)
+
+
+class GitAddress(Value):
+    """A repository, a tag, branch or commit of it, and a folder in it, or all of it.
+
+    None of the words can be taken for an option, by git or by ssh.
+    """
+
+    scheme: str
+    url: str
+    ref: str
+    folder: str
+
+    def at(self, ref: str) -> GitAddress:
+        """The same at another tag, branch or commit. Raises SuiteError."""
+        return GitAddress(self.scheme, self.url, checked_ref(ref), self.folder)
+
+
+def git_address(text: str) -> GitAddress:
+    """What an address says. Raises SuiteError."""
+    found = ADDRESS.fullmatch(text)
+    if not found or found["scheme"] not in SCHEMES:
+        known = ", ".join(f"git+{one}" for one in SCHEMES)
+        raise SuiteError(f"{text!r} is no address such as {EXAMPLE}; there are {known}")
+    where, _, folder = found["path"].partition("//")
+    path, at, ref = where.rpartition("@")
+    if not at:
+        raise SuiteError(
+            f"{text!r} names no version; say @TAG, @BRANCH or @COMMIT, as {EXAMPLE}"
+        )
+    return address_of(
+        f"{found['scheme']}://{found['host']}{path}", ref, folder.rstrip("/")
+    )
+
+
+def address_of(url: str, ref: str, folder: str) -> GitAddress:
+    """An address of its parts, as ioplan.toml has them. Raises SuiteError."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    right = PATH.fullmatch(f"{slash}{path}") and "/../" not in f"/{path}/"
+    if scheme not in SCHEMES or not right or not _is_host(scheme, host):
+        raise SuiteError(
+            f"{url!r} is no address of a repository; a password does not belong into "
+            f"one, and http is for this host only: an example is {EXAMPLE}"
+        )
+    if folder and not (FOLDER.fullmatch(folder) and goes_down(folder)):
+        raise SuiteError(f"{folder!r} is no folder of a repository")
+    return GitAddress(scheme, url, checked_ref(ref), folder)
+
+
+def _is_host(scheme: str, host: str) -> bool:
+    if scheme == "file":
+        return not host
+    return bool((LOOPBACK if scheme == "http" else HOST).fullmatch(host))
+
+
+def checked_ref(ref: str) -> str:
+    """The name of a tag, branch or commit. Raises SuiteError."""
+    if not REF.fullmatch(ref) or ".." in ref or ref.endswith((".lock", ".")):
+        raise SuiteError(f"{ref!r} is no tag, branch or commit")
+    return ref
