@@ -6,15 +6,16 @@ PYTHON ?= python3
 VENV := .venv
 USER_READY := $(VENV)/ready
 READY := $(VENV)/ready-dev
+DIST_READY := $(VENV)/ready-dist
 SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
-  plugins/io_uring/engine/Cargo.lock \
+  $(wildcard plugins/io_uring/engine/Cargo.* packaging/prebuilt_engine.py) \
   $(shell find plugins/io_uring/engine/src -name '*.rs')
 CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
 WORKERS := 3
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
-.PHONY: demo fast test test-engine test-python test-vm clean
+.PHONY: demo fast test test-engine test-python test-vm dist dist-test clean
 .PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
 
@@ -37,6 +38,10 @@ test-python: $(READY)
 
 test-vm: $(READY)
 	$(PYTEST) -n 2 tests/vm
+
+# All that is published, in dist/.
+dist: $(DIST_READY)
+	$(VENV)/bin/python packaging/dist.py
 
 lint: format types layers engine
 
@@ -64,6 +69,7 @@ parser: $(READY)
 
 $(USER_READY): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python packaging/prebuilt_engine.py
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
@@ -71,6 +77,10 @@ $(READY): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(USER_READY) $@
+
+$(DIST_READY): $(USER_READY)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[dist]'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) plugins/io_uring/engine/target plugins/io_uring/ioplan_io_uring/bin

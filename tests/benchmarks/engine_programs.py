@@ -86,8 +86,11 @@ def counted(command: list[str], stdin: str = "") -> tuple[int, str]:
         return int(total[1]), done.stdout
 
 
+@dataclass(frozen=True)
 class Engine:
-    """ioplan-engine."""
+    """ioplan-engine: the one that ioplan would use, or the one named."""
+
+    program: Path | None = None
 
     def job(self, cell: Cell, setting: Setting, **limits: int) -> str:
         """The cell as the engine reads it."""
@@ -107,7 +110,7 @@ class Engine:
         return json.dumps(job)
 
     def command(self) -> list[str]:
-        return [str(engine_path()), "run", "-"]
+        return [str(self.program or engine_path()), "run", "-"]
 
     def run(self, cell: Cell, setting: Setting) -> Measured:
         job = self.job(cell, setting, run_ns=int(setting.seconds * 1e9))

@@ -1,0 +1,152 @@
+"""The packages install where there is no compiler, and do the demo there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from paths import ROOT
+
+from ioplan_io_uring.engine import engine_path
+
+DEMO = ROOT / "examples/demo.ioplan"
+EXEC, INTERPRETER = 1, 3
+STATIC = (
+    ROOT / "build/engine" / f"{platform.machine()}-unknown-linux-musl"
+    / "release/ioplan-engine"
+)  # fmt: skip
+"""Of `make dist`; without it the tests' own, which runs here."""
+
+
+def module(path: str) -> ModuleType:
+    """A script of the repository that is no part of a package."""
+    spec = spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec and spec.loader
+    found = module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+HOOK = module("plugins/io_uring/engine/build_hook.py")
+STAMP = module("plugins/io_uring/engine/stamp.py")
+
+
+def program(folder: Path, machine: int, *segments: int) -> Path:
+    """An ELF file of a processor, with segments of these kinds."""
+    head = b"\x7fELF\2\1\1" + bytes(9)
+    head += struct.pack(
+        "<HHIQQQIHHH", 2, machine, 1, 0, 64, 0, 0, 64, 56, len(segments)
+    )
+    body = b"".join(struct.pack("<I52x", kind) for kind in segments)
+    path = folder / "engine"
+    path.write_bytes(head.ljust(64, b"\0") + body)
+    return path
+
+
+def test_a_static_engine_makes_a_wheel_for_all_linux_of_its_processor(
+    tmp_path: Path,
+) -> None:
+    tags = HOOK._runs_on(program(tmp_path, 183, EXEC, EXEC))
+    assert tags == "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_2_aarch64"
+    assert "x86_64" in HOOK._runs_on(program(tmp_path, 62, EXEC))
+
+
+def test_another_engine_makes_a_wheel_for_this_machine(tmp_path: Path) -> None:
+    dynamic = program(tmp_path, 62, EXEC, INTERPRETER)
+    assert HOOK._runs_on(dynamic) == sysconfig.get_platform().replace("-", "_")
+    with pytest.raises(ValueError, match="is no program that ioplan is published for"):
+        HOOK._runs_on(program(tmp_path, 3, EXEC))
+
+
+def test_an_engine_fits_until_it_or_the_sources_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = program(tmp_path, 62, EXEC)
+    assert not STAMP.fits(engine)
+    STAMP.write_stamp(engine)
+    assert STAMP.fits(engine)
+    monkeypatch.setattr(STAMP, "_sources", lambda: "others")
+    assert not STAMP.fits(engine)
+    monkeypatch.undo()
+    program(tmp_path, 183, EXEC)
+    assert not STAMP.fits(engine)
+
+
+def built(folder: Path, place: Path, kind: str, engine: str) -> Path:
+    """A wheel or the source distribution, of the sources in a folder."""
+    before = set(place.iterdir())
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", place],
+        cwd=folder,
+        env=os.environ | {"IOPLAN_WHEEL": engine},
+        capture_output=True,
+        check=True,
+    )
+    (made,) = set(place.iterdir()) - before
+    return made
+
+
+def environment(folder: Path) -> list[str]:
+    """A new one; only what ioplan depends on is ours. Returns how to call in it."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    return ["env", "-i", f"PATH={folder}/bin:/usr/bin:/bin", f"HOME={folder}"]
+
+
+PIP = ("pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall")
+
+
+def said(command: list[str], *words: str | Path) -> str:
+    done = subprocess.run(
+        [*command, *map(str, words)],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_packages_install_and_work_without_a_compiler(tmp_path: Path) -> None:
+    place = tmp_path / "dist"
+    place.mkdir()
+    with tarfile.open(built(ROOT, place, "sdist", "")) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (sources,) = tmp_path.glob("ioplan-*")
+
+    pure = built(sources, place, "wheel", "pure")
+    assert pure.name.endswith("-py3-none-any.whl")
+    assert not [name for name in zipfile.ZipFile(pure).namelist() if "/bin/" in name]
+    bare = environment(tmp_path / "bare")
+    ioplan = [*bare, "ioplan"]
+    said(bare, *PIP, pure)
+    assert "rehearsed" in said(
+        ioplan, "plan", "quick/laptop", "--capacity", "64MiB", "--rehearse"
+    )
+    assert "the engine was not built" in said(
+        ioplan, "backends", "--backend", "io_uring"
+    )
+
+    engine = tmp_path / "ioplan-engine"
+    shutil.copy2(STATIC if STAMP.fits(STATIC) else engine_path(), engine)
+    STAMP.write_stamp(engine)
+    whole = built(sources, place, "wheel", str(engine))
+    assert whole.name.endswith(f"-py3-none-{HOOK._runs_on(engine)}.whl")
+    said(bare, *PIP, whole)
+    words = ("--test", "Read share", "--set", "run_time=50ms", "--create", "64MiB")
+    shown = said(ioplan, "run", DEMO, "--target", tmp_path / "scratch.bin", *words)
+    assert "7 runs kept" in shown
