@@ -23,6 +23,16 @@ HOST_COMMANDS = (
         ),
     ),
     Command(
+        "doctor",
+        "Tell what works here, what does not, and the command that mends it.",
+        "doctor:examine",
+        (use.LAB, use.JSON),
+        examples=(
+            "ioplan doctor",
+            "ioplan doctor --json",
+        ),
+    ),
+    Command(
         "targets",
         "List the block devices here, what is on each, and whether it may be written.",
         "inventory:print_targets",

@@ -1,0 +1,1 @@
+"""What works on a machine, what does not, and the command that mends it."""
