@@ -57,6 +57,11 @@ def test_what_is_exact(changes: dict[str, Any]) -> None:
 GAPS: list[tuple[str, dict[str, Any], str]] = [
     ("for", {"run_ns": HALF}, "1 s"),
     ("warmup", {"warmup_ns": 3 * HALF}, "2 s"),
+    ("pause", {"pause_ns": 1000}, ""),
+    ("ends", {"ends_ns": HALF}, ""),
+    ("random share", {"random_percent": 65}, ""),
+    ("read random", {"write_random_percent": 30}, ""),
+    ("rate", {"rate": Rate(iops=1000, first_per_s=0, last_per_s=2000)}, ""),
     ("for", {"run_ns": None, "limit_bytes": 1 << 30}, "a little more"),
     ("passes", {"run_ns": None, "passes": 2.0}, "a little more"),
     ("size", {"read_sizes": MIXED}, ""),

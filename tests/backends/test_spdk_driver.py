@@ -24,6 +24,13 @@ EXACT = {
     "a mix in memory": ("bdevperf", job(read_percent=70)),
     "random data": ("fio", job(DRIVE, read_percent=0)),
     "threads": ("fio", job(threads=4)),
+    "think time": ("fio", job(pause_ns=1_000_000, pause_every=8)),
+    "a part of the run": ("fio", job(ends_ns=SECOND_NS)),
+    "a share of random I/O": ("fio", job(random_percent=65)),
+    "shares by direction": (
+        "fio",
+        job(read_percent=50, random_percent=65, write_random_percent=30),
+    ),
     "half a second": ("fio", job(run_ns=SECOND_NS // 2)),
 }
 

@@ -26,7 +26,9 @@ SPEAKS = frozenset(
         *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
         *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
         *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
-        *("permuted", "for", "bytes", "passes", "warmup"),
+        *("random share", "random by direction", "permuted"),
+        *("pause", "pause every", "starts", "ends"),
+        *("for", "bytes", "passes", "warmup"),
     )
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""

@@ -173,6 +173,19 @@ def _pace(context: GapContext) -> Found:
     )
 
 
+def _rests(context: GapContext) -> Found:
+    stream = context.stream
+    if stream.pause_ns:
+        yield "pause", "bdevperf does not pause between I/Os", ""
+    if stream.starts_ns or stream.ends_ns is not None:
+        field = "starts" if stream.starts_ns else "ends"
+        yield field, "bdevperf runs its stream all the time", ""
+    if stream.goes_on:
+        by_direction = stream.write_random_percent is not None
+        field = "read random" if by_direction else "random share"
+        yield field, "bdevperf's I/O is all random or all sequential", ""
+
+
 def _data(context: GapContext) -> Found:
     directions, kind = directions_of(context.stream), context.stream.data.kind
     if "write" not in directions or context.target.in_memory:
@@ -200,5 +213,5 @@ def _promise(context: GapContext) -> Found:
 
 Check = Callable[[GapContext], Found]
 CHECKS: tuple[Check, ...] = (
-    _length, _size, _depth, _mix, _where, _chance, _pace, _data, _promise,
+    _length, _size, _depth, _mix, _where, _chance, _pace, _rests, _data, _promise,
 )  # fmt: skip
