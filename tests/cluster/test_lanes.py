@@ -103,6 +103,9 @@ def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) 
         sessions = store.sessions()
         assert sorted(one.target for one in sessions) == ["a", "b"]
         assert [store.count(one.id) for one in sessions] == [3, 3]
+    told_of = " ".join(done.out.split())
+    assert re.search(r"geometric mean \S+× \S+× .* highest IOPS, QD 4 \d+k", told_of)
+    assert "ratios to ioplan sim, " in told_of
     told = ioplan("status")
     assert told.out.count("3 runs") == 2
     assert all(len(line) <= 80 for line in (done.out + told.out).splitlines())

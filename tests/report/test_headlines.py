@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -13,8 +14,10 @@ import pytest
 from command import ioplan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from run_data import measurement, record, session, workload
 
+from ioplan.core.units import iops_text
 from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import Asked, RunDetail, RunRecord, Steady
@@ -25,6 +28,7 @@ from ioplan.report.headlines.summary import summary, summary_text
 from ioplan.report.headlines.wording import together
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
+from ioplan.report.terminal.league import league_table
 from ioplan.store.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -368,6 +372,28 @@ def test_ranks_follow_the_geometric_means(figures: list[list[float]]) -> None:
         assert one.geometric_mean == pytest.approx(expected, rel=1e-6)
     means = [one.geometric_mean or 0.0 for one in found.standings]
     assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_a_league_fits_a_terminal(count: int) -> None:
+    """A few sessions side by side, more below one another, the best first."""
+    labels = [f"drive {n:02}" for n in range(count)]
+    tests = {
+        f"A{test} random read of small blocks": {
+            label: [headline(1e5 * (n + test))] for n, label in enumerate(labels, 1)
+        }
+        for test in range(8)
+    }
+    found = overall(tests, labels)
+    assert found
+    console = Console(file=io.StringIO(), width=80)
+    console.print(league_table(found, console))
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert all(len(text) <= 80 for text in shown.splitlines())
+    assert iops_text(1e5 * count) in shown
+    places = [shown.index(label) for label in reversed(labels)]
+    assert places == sorted(places)
 
 
 def test_one_session_has_no_league() -> None:

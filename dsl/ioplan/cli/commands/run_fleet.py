@@ -32,10 +32,13 @@ from ioplan.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan.cluster.jobs.job import Job, Jobs
 from ioplan.cluster.jobs.lane import LaneState, LaneStatus, initial_state
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.text import line
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
+from ioplan.report.headlines.summary import league_of
+from ioplan.report.terminal.league import league_note, league_table
 from ioplan.store.errors import StoreError
-from ioplan.store.store import default_path
+from ioplan.store.store import Store, default_path
 
 LOOK_S = 0.5
 SURE_S, ENDING_S = 2, 60
@@ -245,12 +248,26 @@ def _states(job: Job, executor: Executor) -> tuple[list[LaneState], list[str]]:
 
 def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
     console.print(lane_table(states))
+    _print_league(console, job)
     for text in failure_messages(states):
         print_message(text)
     code = _exit_code(states)
     if code not in (HELD, EXPECTATION_FAILED):
         console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
     return code
+
+
+def _print_league(console: Console, job: Job) -> None:
+    """The targets of this host beside one another; those of others are elsewhere."""
+    if job.scheduler is not None or not job.calls[0].store:
+        return
+    with Store.to_read(Path(job.calls[0].store)) as store:
+        ids = {call.session for call in job.calls}
+        sessions = [one for one in store.sessions() if one.id in ids][::-1]
+        found = league_of(store, sessions)
+    if found:
+        console.print(league_table(found, console))
+        console.print(line(league_note(found), "dim"))
 
 
 def _exit_code(states: Sequence[LaneState]) -> int:

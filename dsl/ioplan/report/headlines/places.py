@@ -93,6 +93,8 @@ def _depth(streams: Sequence[Stream]) -> str:
 
 def last_alike(points: Sequence[Point]) -> list[Point]:
     """Of a cell's steps that all do the same the last: the others were to settle."""
+    if not any("step" in point.dimensions for point in points):
+        return list(points)
     cells: dict[Place, list[Point]] = {}
     for point in points:
         cell = tuple((n, t) for n, t in place(point) if n != "step")

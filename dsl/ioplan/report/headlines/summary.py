@@ -1,15 +1,18 @@
-"""A whole session in a few words: the best of what its tests are told by."""
+"""Whole sessions: one in a few words, several as a league."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
+from ioplan.report.headlines.league import League, overall
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
+from ioplan.report.session_labels import labels
 from ioplan.store.store import Store
 
 BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
@@ -31,11 +34,30 @@ def _best(found: list[Headline]) -> Iterator[Headline]:
 
 def summary_text(store: Store, session: str) -> str:
     """`451k IOPS, 3198 MB/s, 11.3 us`; empty without a figure. Raises StoreError."""
-    by_test: dict[str, list[RunRecord]] = {}
-    for record in current_records(list(store.records(session))):
-        if record.asked.kind == "run":
-            by_test.setdefault(record.asked.test, []).append(record)
-    reader = Reader(store)
-    each = (headlines(points({session: runs}), reader) for runs in by_test.values())
+    each = by_test(store, current_records(list(store.records(session)))).values()
     found = summary(one for some in each for one in some)
     return ", ".join(f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found)
+
+
+def by_test(
+    store: Store, records: Iterable[RunRecord]
+) -> dict[str, tuple[Headline, ...]]:
+    """The headlines of a session's records by test. Raises StoreError."""
+    runs: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.asked.kind == "run":
+            runs.setdefault(record.asked.test, []).append(record)
+    reader = Reader(store)
+    return {test: headlines(points({"": some}), reader) for test, some in runs.items()}
+
+
+def league_of(store: Store, sessions: Sequence[Session]) -> League | None:
+    """The league of sessions; None of one. Raises StoreError."""
+    records = [current_records(list(store.records(one.id))) for one in sessions]
+    targets = [found[0].target if found else {} for found in records]
+    names = labels(sessions, targets)
+    tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
+    for name, found in zip(names, records, strict=True):
+        for test, told in by_test(store, found).items():
+            tests.setdefault(test, {})[name] = told
+    return overall(tests, names)
