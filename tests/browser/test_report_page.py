@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import pairwise
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from chromium import Browser, Report, click, drawn, figure
+from command import ioplan
 
 from ioplan.report.document import Kind
 
@@ -202,3 +205,20 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
     )
     assert levels.count(1) == 1
     assert all(b - a <= 1 for a, b in pairwise(levels))
+
+
+def test_a_pdf_has_sheets_of_all_tests(
+    chromium: Browser, single: Report, tmp_path: Path
+) -> None:
+    """By a browser of its own; each test begins on a sheet of its own."""
+    chromium.open(single.page)
+    out = tmp_path / "report.pdf"
+    call = ("report", single.sessions[0], "--store", single.store, "--pdf", "-o", out)
+    done = ioplan(*call, "--sponsor", "ACME Labs")
+    assert done.code == 0, done.err
+    data = out.read_bytes()
+    assert data.startswith(b"%PDF")
+    sheets = max(int(found) for found in re.findall(rb"/Count (\d+)", data))
+    assert sheets >= 1 + chromium.run(
+        "return document.querySelectorAll('.test').length"
+    )

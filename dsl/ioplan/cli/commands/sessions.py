@@ -28,8 +28,12 @@ from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.build import document
 from ioplan.report.conformance.conformance import conformance as conformance_of
+from ioplan.report.document import Facts
 from ioplan.report.headlines.summary import summary_text
-from ioplan.report.html.page import page
+from ioplan.report.html.page import NO_COVER, page
+from ioplan.report.html.pdf import PdfError
+from ioplan.report.html.pdf import pdf as as_pdf
+from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.tables import session_table
@@ -38,6 +42,7 @@ from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import is_held, session_folder
 from ioplan.store.store import Store
 
+USUAL_REPORT = Path("report.html")
 MOST_RUNS = 600
 """Runs whose records `ls` reads: they take 0.2 s."""
 
@@ -204,19 +209,35 @@ def write_report(
     output: Path,
     force: bool,
     conformance: bool,
+    pdf: bool,
+    sponsor: str | None,
+    vendor: str | None,
     store: str | None,
 ) -> int:
-    """Write one HTML file on all sessions. Raises UsageError, StoreError."""
+    """Write one HTML file or PDF on all sessions. Raises UsageError, StoreError."""
     if conformance:
         return _print_conformance(sessions or ["last"], store)
     with results_of(store, sessions or ["last"]) as (known, keys):
         named = [word for key in keys for word in key.split(",")]
-        data = report_page(known, _sessions(known, named))
+        data = report_page(
+            known, _sessions(known, named), cover(sponsor or "", vendor or "")
+        )
+    if pdf:
+        data = _printed(data)
+        output = output.with_suffix(".pdf") if output == USUAL_REPORT else output
     with opened(output, force) as out:
         out.write(data)
     size = bytes_text(len(data))
     Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
     return HELD
+
+
+def _printed(page: bytes) -> bytes:
+    """A page as a PDF. Raises UsageError where nothing can print it."""
+    try:
+        return as_pdf(page.decode())
+    except PdfError as error:
+        raise UsageError(str(error)) from None
 
 
 def _print_conformance(words: list[str], store: str | None) -> int:
@@ -240,11 +261,11 @@ def _print_conformance(words: list[str], store: str | None) -> int:
     return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 
 
-def report_page(known: Store, sessions: list[Session]) -> bytes:
+def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
     """The HTML page on some sessions of a store."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
     with _without_garbage_collection():
-        return page(document(known, sessions, _plans(sessions), made)).encode()
+        return page(document(known, sessions, _plans(sessions), made), on).encode()
 
 
 @contextmanager

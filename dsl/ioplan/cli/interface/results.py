@@ -84,11 +84,17 @@ RESULT_COMMANDS = (
                 "Instead, print what SNIA's PTS asks, clause by clause, and what was "
                 "done; exit with 1 if anything deviates.",
             ),
+            flag("--pdf", "Write a PDF, printed by Chromium. [default: report.pdf]"),
+            option(
+                "--sponsor", "Who had the test done, on each sheet.", "TEXT", default=""
+            ),
+            option("--vendor", "Who made the drive.", "TEXT", default=""),
             use.ANY_STORE,
         ),
         examples=(
             "ioplan report last -o report.html",
             "ioplan report last --conformance",
+            "ioplan report last --pdf --sponsor 'ACME Labs' -o pts.pdf",
             "ioplan report 20261120 20261121 -o both.html",
         ),
     ),

@@ -14,10 +14,12 @@ from markupsafe import Markup
 
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.report.document import Document, Picture, Section
+from ioplan.report.document import Document, Facts, Picture, Section
 from ioplan.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, picture_json, runs_json
+from ioplan.report.html.sheet import sheet_style
+from ioplan.report.html.window import Window, windows
 from ioplan.report.judgements import outcomes_of, outcomes_text
 from ioplan.report.many_sessions import many_sessions
 from ioplan.report.source import workload
@@ -47,6 +49,9 @@ OPEN = ("no baseline", NOT_MEASURED)
 """Of these the mark is that of what is undecided."""
 
 
+NO_COVER = Facts("", ())
+
+
 @dataclass(frozen=True)
 class Chart:
     """A picture with its place in the page."""
@@ -62,6 +67,11 @@ class Chart:
         return self.picture.kind != "table"
 
     @property
+    def windows(self) -> list[Window]:
+        """The tables of a steady state."""
+        return windows(self.picture)
+
+    @property
     def pivoted(self) -> bool:
         """Whether a table of two axes stands below it."""
         return self.picture.kind in PIVOTED
@@ -72,13 +82,15 @@ class Chart:
         return self.picture.kind == "table" and not self.picture.y
 
 
-def page(document: Document) -> str:
-    """The whole page."""
-    style, library, script = _style(), _library(), _script()
+def page(document: Document, on: Facts = NO_COVER) -> str:
+    """The whole page; `on` is the cover of its printed sheets."""
+    style = _style() + sheet_style(document, on)
+    library, script = _library(), _script()
     environment = _environment()
     parts = environment.get_template("parts.html.j2").module
     return environment.get_template("page.html.j2").render(
         document=document,
+        cover=on,
         policy=policy((library, script), style),
         style=Markup(style),
         library=Markup(library),

@@ -1,0 +1,88 @@
+"""The measurement window in SNIA's form, and what stands on printed sheets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from command import ioplan
+from report_charts import composed
+from run_data import record, run
+
+from ioplan.records.record import Steady
+from ioplan.report.document import Facts
+from ioplan.report.html.page import page
+from ioplan.report.html.sheet import cover
+from ioplan.report.html.window import windows
+from ioplan.store.store import Store
+
+VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
+"""On a line of slope 4.5 through 110 in the middle, but for what is left."""
+
+
+def steady(store: Store) -> None:
+    """Rounds 3 to 7 are the window."""
+    for number in range(1, 8):
+        last = VALUES[: max(1, number - 2)]
+        found = Steady(
+            metric="iops",
+            unit="1/s",
+            values=VALUES if number == 7 else last,
+            mean=110.0,
+            slope=4.5,
+            range_percent=18.2,
+            slope_percent=16.4,
+            range_limit_percent=20.0,
+            slope_limit_percent=10.0,
+            window=5,
+            reached=number == 7,
+            why="" if number == 7 else "too few",
+        )
+        one = record(number)
+        asked = one.asked.model_copy(update={"round": number, "cell": {}})
+        made, detail = run(number)
+        store.add(made.model_copy(update={"asked": asked, "steady": found}), detail)
+
+
+def test_the_window_is_a_table_with_the_equation_of_its_line(store: Store) -> None:
+    steady(store)
+    pictures = composed(store).sections[0].pictures
+    (picture,) = (one for one in pictures if one.kind == "convergence")
+    (window,) = windows(picture)
+    assert window.heads == ("round", "IOPS", "fit", "from mean")
+    assert [row[0] for row in window.rows] == ["3", "4", "5", "6", "7"]
+    assert window.rows[0][2] == "101"
+    assert window.rows[-1][1:] == ("120", "119", "+9.09 %")
+    assert window.equation == "IOPS = 4.5 x round + 87.5 IOPS"
+    assert window.limits == "mean 110 IOPS; permitted range 99 to 121 IOPS"
+    assert [
+        one for other in pictures if other is not picture for one in windows(other)
+    ] == []
+
+
+def test_a_sheet_names_plan_and_sponsor_whatever_is_in_them(store: Store) -> None:
+    """No text leaves its string of CSS, or the style."""
+    steady(store)
+    on = cover('A"; } </style><script>', "V")
+    text = page(composed(store), on)
+    style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert len(style) == 1
+    (right,) = re.findall(r'@top-right \{ content: "([^"]*)"', style[0])
+    assert re.sub(r"\\([0-9a-f]+) ", lambda m: chr(int(m[1], 16)), right) == (
+        'Test sponsor: A"; } </style><script>, Vendor: V'
+    )
+    assert "<dt>Vendor</dt><dd>V</dd>" in text
+    assert cover("", "") == Facts("Report", ())
+
+
+def test_without_a_browser_it_says_what_to_install(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady(store)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    out = tmp_path / "x.pdf"
+    done = ioplan("report", "--pdf", "-o", out, "--store", tmp_path / "results.db")
+    assert done.code == 2
+    assert "apt install chromium" in " ".join(done.err.split())
+    assert not out.exists()
