@@ -260,6 +260,15 @@ def test_it_is_a_backend() -> None:
     assert isinstance(FioBackend(), Backend)
 
 
+def test_a_late_start_among_hosts_is_refused() -> None:
+    """Its threads come to the gate too late for all to go through it together."""
+    late = job(stream(), stream(name="b", starts_ns=SECOND_NS // 2))
+    (told,) = FioBackend().gaps(late, {})
+    assert told.field == "starts" and told.instead
+    (told,) = FioBackend().gaps(late.model_copy(update={"await_start": True}), {})
+    assert told.field == "starts" and not told.instead
+
+
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30))
 def test_whole_percents_add_up(weights: list[float]) -> None:
     percents = [weight / sum(weights) * 100 for weight in weights]

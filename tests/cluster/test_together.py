@@ -93,6 +93,19 @@ def test_an_interval_is_told_when_all_hosts_have_told_theirs() -> None:
     assert sum(one.interval_ns for one in told[1:]) == told[-1].t_ns
 
 
+def test_a_host_whose_streams_end_early_is_not_waited_for() -> None:
+    """Or a sound run would be silent until its end."""
+    series = IntervalMerger(job(stream("s", "a", "b")), ("a", "b"))
+    told = [
+        *series.add("a", progress(10 * MS_NS, 1)),
+        *series.add("b", progress(10 * MS_NS, 2)),
+        *series.end("a"),
+        *series.add("b", progress(20 * MS_NS, 4)),
+    ]
+    assert [one.streams[0].directions["read"].ios for one in told] == [3, 4]
+    assert list(series.rest()) == []
+
+
 def timed(one: StreamCounts, run_ns: int) -> StreamCounts:
     return one.model_copy(update={"run_ns": run_ns})
 

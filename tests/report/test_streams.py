@@ -25,6 +25,11 @@ TEXT = """workload db {
 test "Streams" { run db for 1s  vary data.qd in 4, 32 }
 test "Mixes" { run random 4KiB, qd 8 for 1s  vary read in 100%, 70%, 0% }
 test "Trims" { run random 4KiB 70/30, trim 10% for 1s }
+workload duo {
+  a = random 4KiB 100/0, rate 1_000 iops
+  b = random 4KiB 100/0, rate 1_000 iops, starts after 500ms
+}
+test "Parts" { run duo for 2s }
 test "One" { run random 4KiB 100/0 for 1s }
 """
 SCOPES = ("data read", "data write", "log write")
@@ -32,6 +37,7 @@ SECTIONS = {
     "Streams": ["all", *SCOPES, "all", *SCOPES],
     "Mixes": ["read", "all", "read", "write", "write"],
     "Trims": ["reads, writes", "read", "write", "trim"],
+    "Parts": ["all", "a read", "b read (500ms to the end)"],
     "One": [""],
 }
 
@@ -62,6 +68,8 @@ def test_the_page_has_a_row_for_each(done: str, store_path: Path) -> None:
     rows, records = rows_and_records(store_path)
     scopes = {t: [row.get("scope", "") for row in found] for t, found in rows.items()}
     assert scopes == SECTIONS
+    parts_iops = [row["iops"] for row in rows["Parts"]]
+    assert parts_iops == pytest.approx([1750, 1000, 1000], rel=0.02)
     whole, data_read, data_write, log = rows["Streams"][:4]
     parts = data_read["iops"] + data_write["iops"] + log["iops"]
     assert whole["iops"] == pytest.approx(parts)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ioplan.core.units import time_text
-from ioplan.job import SECOND_NS
+from ioplan.language.quantity import make
 from ioplan.records.record import DirectionResult, RunRecord
 from ioplan.workload import DIRECTIONS, Direction, Stream
 
@@ -34,7 +33,7 @@ def scopes_of(records: Iterable[RunRecord]) -> list[Scope]:
 
 
 def part_texts(records: Iterable[RunRecord]) -> dict[str, str]:
-    """For streams that had a part of the run only, when: ` (2 s to 6 s)`."""
+    """For streams that had a part of the run only, when: ` (2s to 6s)`."""
     streams = (one for record in records for one in record.asked.job.streams)
     parts = {one.name: _part(one) for one in streams}
     return {name: text for name, text in parts.items() if text}
@@ -43,9 +42,9 @@ def part_texts(records: Iterable[RunRecord]) -> dict[str, str]:
 def _part(stream: Stream) -> str:
     if not stream.starts_ns and stream.ends_ns is None:
         return ""
-    begin = f"{time_text(stream.starts_ns / SECOND_NS)} to "
-    end = time_text(stream.ends_ns / SECOND_NS) if stream.ends_ns else "the end"
-    return f" ({begin}{end})"
+    begin = make("time", stream.starts_ns).text if stream.starts_ns else "0s"
+    end = make("time", stream.ends_ns).text if stream.ends_ns else "the end"
+    return f" ({begin} to {end})"
 
 
 def labels_of(scopes: Iterable[Scope]) -> list[str]:

@@ -354,6 +354,8 @@ def _verify(context: GapContext, stream: JobStream) -> Found:
 def _starts(context: GapContext, stream: JobStream) -> Found:
     if not stream.starts_ns:
         return None
+    if context.job.await_start:
+        return "starts", "fio's jobs wait for all others where hosts start together", ""
     own_ns = stream.own_ns(context.job.run_ns or 0)
     reason = "fio looks every 0.1 s whether a delayed job is to start"
     instead = "it starts, and ends, up to 0.1 s late"

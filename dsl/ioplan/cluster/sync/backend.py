@@ -213,6 +213,7 @@ def _differences(one: TargetFacts, other: TargetFacts) -> str:
 
 
 def _without_hosts(part: Job) -> Job:
-    """A host's part as the backend of that host gets it: there is no other host."""
+    """A host's part as the backend of that host gets it: there is no other host, and
+    it is told when to begin."""
     streams = tuple(one.model_copy(update={"hosts": ()}) for one in part.streams)
-    return part.model_copy(update={"streams": streams})
+    return part.model_copy(update={"streams": streams, "await_start": True})

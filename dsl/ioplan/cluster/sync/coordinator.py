@@ -149,6 +149,7 @@ class CoordinatedExecution(Closing):
             case "over":
                 run.over = True
                 run.more = {k: message[k] for k in ("telemetry", "warnings")}
+                yield from self.merger.end(run.host)
             case "lost":
                 run.over = True
                 text = (

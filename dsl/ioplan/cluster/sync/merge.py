@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -106,6 +107,11 @@ class IntervalMerger:
         usual_ns = self.job.interval_ns
         middle_ns = progress.t_ns - min(progress.interval_ns, usual_ns) // 2
         return (not progress.warmup, middle_ns // usual_ns + 1)
+
+    def end(self, host: str) -> Iterator[Progress]:
+        """A host is done, whose streams may end before those of others."""
+        self.reached[host] = (True, sys.maxsize)
+        yield from self._sums(min(self.reached.values()))
 
     def rest(self) -> Iterator[Progress]:
         """The sums that are left when all hosts have ended."""

@@ -177,7 +177,7 @@ def kinds_after(entry: str, word: str) -> tuple[Kind, ...]:
 
 @cache
 def _values_after(entry: str, word: str) -> tuple[str, ...]:
-    pattern = re.compile(rf"(?:^|\W){re.escape(word)}\s*({WRITTEN})")
+    pattern = re.compile(rf"(?:^|\W|(?=,)){re.escape(word)}\s*({WRITTEN})")
     found = (hit[1] for text in _examples(entry) for hit in pattern.finditer(text))
     return tuple(dict.fromkeys(found))
 
