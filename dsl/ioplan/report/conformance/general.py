@@ -135,7 +135,7 @@ def write_cache(tested: Tested) -> Finding:
         return Finding("not recorded", "its state is not known", why)
     why = (
         "right for a client drive; for an enterprise drive disable it first: "
-        "nvme set-feature -f 6 -V 0, or hdparm -W 0"
+        "nvme set-feature /dev/nvme0 --feature-id=6 --value=0, or hdparm -W 0"
     )
     return held(state in WITHOUT, str(state), why)
 
