@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from shown import shown
 
+from ioplan.core.text import aligned
+from ioplan.core.units import latency_text
 from ioplan.records.record import Interval, RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import FAILED
@@ -178,3 +181,29 @@ def test_a_report_folds_them_alike(three: list[RunRecord]) -> None:
     }
     (line,) = remarks(many)
     assert line.text.startswith("warning in 60 of 60 runs, worst at qd=4: stream main")
+
+
+def test_points_of_a_column_stand_below_one_another() -> None:
+    """Units that are set off stand in one column, too."""
+    assert aligned(["13.3 us", "136 us", "1.31 ms", "–"]) == [
+        " 13.3  us",
+        "136    us",
+        "  1.31 ms",
+        "        –",
+    ]
+    assert aligned(["7.36k", "14.5k", "449k", "950"]) == [
+        "  7.36k",
+        " 14.5k ",
+        "449k   ",
+        "950    ",
+    ]
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=1))
+def test_aligned_figures_are_the_same_figures(values: list[float]) -> None:
+    texts = [latency_text(value) for value in values]
+    found = aligned(texts)
+    assert [" ".join(text.split()) for text in found] == texts
+    assert len(set(map(len, found))) == 1
+    wholes = {re.search(r"\d(?=\D|$)", text).start() for text in found}  # type: ignore[union-attr]
+    assert len(wholes) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,6 +62,39 @@ def line(text: str, style: str = "") -> Text:
     from rich.text import Text  # noqa: PLC0415  the language needs no terminal
 
     return Text(printable(text), style=style)
+
+
+FIGURE = re.compile(r"(-?\d+)(\.\d+)?(.*)")
+
+
+def aligned(texts: Sequence[str]) -> list[str]:
+    """Figures of one width, with their points below one another.
+
+    Blanks stand before a unit that is set off, or behind one that is not. What is no
+    figure stands at the right.
+    """
+    found = [FIGURE.fullmatch(text) for text in texts]
+    most = max((len(one[2] or "") for one in found if one), default=0)
+    units = max((len(one[3]) for one in found if one), default=0)
+    made = [
+        _figure(one, most, units) if one else text
+        for one, text in zip(found, texts, strict=True)
+    ]
+    return flush_right(made)
+
+
+def flush_right(texts: Sequence[str]) -> list[str]:
+    """All as wide as the widest of them."""
+    width = max(map(len, texts), default=0)
+    return [text.rjust(width) for text in texts]
+
+
+def _figure(one: re.Match[str], most: int, units: int) -> str:
+    """All that is behind the point, or the unit, takes as much room in each."""
+    whole, behind, unit = one[1], one[2] or "", one[3]
+    if unit.startswith(" "):
+        return whole + behind.ljust(most) + unit.ljust(units)
+    return whole + (behind + unit).ljust(most + units)
 
 
 def fits(table: RenderableType, console: Console) -> bool:

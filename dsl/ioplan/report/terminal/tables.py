@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.core.text import fits, line
+from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
@@ -70,34 +71,48 @@ def run_table(
     `axes` are the plan's names of its first columns, `sparks` the runs over time, one
     for each row that is shown.
     """
-    table = _run_table(frame, axes, sparks, len(sparks))
+    shown = len(sparks)
+    table = _run_table(frame, axes, sparks, shown)
     if any(sparks) and fits(table, console):
         return table
-    table = _run_table(frame, axes, (), len(sparks))
+    table = _run_table(frame, axes, (), shown)
     if not fits(table, console):
         table.padding = TIGHT
-    return table
+    return table if fits(table, console) else _run_table(frame, axes, (), shown, False)
 
 
 def _run_table(
-    frame: Frame, axes: Sequence[str], sparks: Sequence[str], shown: int
+    frame: Frame,
+    axes: Sequence[str],
+    sparks: Sequence[str],
+    shown: int,
+    points: bool = True,
 ) -> Table:
+    """With `points` those of a column's figures are aligned; without, it is narrow."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    if not points:
+        table.padding = TIGHT
     keys = [column.key for column in frame.columns]
     places = [*keys[: len(axes)], *(key for key in PLACES if key in keys)]
     for name in (*axes, *places[len(axes) :]):
         table.add_column(line(name), justify="right", overflow="fold")
     found = {key: frame.column(key).title for key in SOUGHT if key in keys}
     named = found | {key: name for key, name in FIGURES.items() if key in keys}
-    for name in named.values():
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = list(islice(frame.records(), shown))
+    columns = [frame.column(key) for key in named]
+    shape = aligned if points else flush_right
+    by_row = (_figures(row, columns) for row in rows)
+    figures = [shape(texts) for texts in zip(*by_row, strict=True)]
+    for name, texts in zip(named.values(), figures, strict=True):
+        width = max(map(len, texts))
+        # from the left, as blanks at the right end would be lost
+        table.add_column(name.rjust(width), no_wrap=True)
     if sparks:
         table.add_column("in time", no_wrap=True)
-    columns = [frame.column(key) for key in named]
-    for number, row in zip(range(shown), frame.records(), strict=False):
-        texts = [line(str(row[key])) for key in places]
-        figures = _figures(row, columns)
-        table.add_row(*texts, *figures, *sparks[number : number + 1])
+    for number, row in enumerate(rows):
+        place = [line(str(row[key])) for key in places]
+        some = [texts[number] for texts in figures]
+        table.add_row(*place, *some, *sparks[number : number + 1])
     return table
 
 
