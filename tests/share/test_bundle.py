@@ -28,6 +28,7 @@ NOW = "2026-11-21T06:00:00Z"
 ARGS = {
     "files": {"std/w.ioplan": "workload w = random 4KiB 100/0\n"},
     "set": {"t": "1s"},
+    "drive_file": 'model = "client"\n',
 }
 PLAN = 'param t = 2s\ntest "demo" { run random 4KiB 67/33 for t }\n'
 
@@ -41,7 +42,6 @@ def content() -> tuple[Bundled, ...]:
             session(id, args=ARGS, plan_text=PLAN, status="ok", ended_at=NOW),
             (event,),
             (run(1, session=id), run(2, session=id)),
-            'model = "client"\n',
             '{"cpus": "1"}',
         )
         for id in ids
@@ -208,6 +208,12 @@ WRONG = {
     "not a number": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":NaN'),
     "a name twice": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"seq":2'),
     "too deep": lambda: with_members(**{"1/runs.jsonl": deep(100_000)}),
+    "a capacity that is a text": lambda: edited(
+        "1/runs.jsonl", '"capacity_bytes":1073741824},"host"', '"capacity_bytes":"1G"},"host"'
+    ),
+    "less than no time": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":-3.0'),
+    "fewer than no I/Os": lambda: edited("1/runs.jsonl", '"ios":', '"ios":-'),
+    "a call that is none": lambda: edited(ONE, '"t": "1s"', '"t": [["x"]]'),
     "an unknown field": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"x":2'),
     "of another session": lambda: edited("1/runs.jsonl", "k3f9", "k3f8"),
     "a newer record": lambda: edited("1/runs.jsonl", '"schema_version":1', '"schema_version":2'),
@@ -284,7 +290,7 @@ def mutated(value: Any, path: list[int], leaf: Any) -> Any:
 
 @pytest.mark.slow
 @settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

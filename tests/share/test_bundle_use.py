@@ -34,6 +34,7 @@ def made(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     drive = plan_file(home, DRIVE, "drive.toml")
     call = ("--profile", "quick", "--test", "Depths", "--create", "1GiB", "-q")
     assert ioplan("run", plan, "--sim", drive, *call).code == 0
+    drive.write_text("edited since\n")
     bundle = tmp_path / "x.ioplan-bundle"
     assert ioplan("bundle", "-o", bundle).code == 0
     for gone in (plan, drive, home / "lib/w.ioplan", store_path):
@@ -68,7 +69,7 @@ def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     assert tests == {"Depths"} and session.plan == "review"
     assert session.args["profile"] == "quick"
     compared = ioplan("compare", "last", "--to", made)
-    assert compared.code == 0 and "6 undecided" in compared.out
+    assert compared.code == 0 and "0 worse" in compared.out
     assert ioplan("compare", made, "last").out == compared.out
     assert ioplan("resume").out.startswith("session"), "its plan is still there"
     other = ioplan("run", made, "--backend", "sim", "--create", "64MiB")
@@ -85,6 +86,23 @@ def test_it_is_written_out_as_files(made: Path) -> None:
     assert files == {"report.html", *(f"{id}/{name}" for name in own)}
     assert ioplan("check", f"out/{id}/review.ioplan").code == 0
     assert ioplan("unbundle", made, "-o", "out").code == 2
+
+
+def test_of_several_sessions_one_must_be_named(made: Path) -> None:
+    one = read_bundle(made).sessions[0].session.id
+    assert ioplan("unbundle", made).code == 0
+    assert ioplan("run", made, "-q").code == 0
+    assert ioplan("bundle", one, "last", "-o", "two.ioplan-bundle").code == 0
+    shown = ioplan("show", "two.ioplan-bundle")
+    assert shown.code == 2 and "has 2 sessions" in shown.err
+    assert ioplan("report", "two.ioplan-bundle", "-o", "two.html").code == 0
+    assert ioplan("compare", made, "two.ioplan-bundle").code == 2, (
+        "one is on both sides"
+    )
+    again = ioplan("run", "two.ioplan-bundle", "-q")
+    assert again.code == 0 and again.out.endswith("it reproduces\n")
+    missing = ioplan("show", "none.ioplan-bundle")
+    assert missing.code == 2 and "cannot read" in missing.err
 
 
 @pytest.mark.parametrize("name", ["../x.ioplan", "/tmp/x.ioplan", "a/../../x", ""])

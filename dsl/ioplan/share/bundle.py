@@ -26,7 +26,9 @@ class Bundle(Value):
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Whether it is a file that begins as a bundle does."""
+    """Whether it is called as a bundle is, or is a file that begins as one does."""
+    if str(path).endswith(SUFFIX):
+        return True
     try:
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

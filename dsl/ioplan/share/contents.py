@@ -20,6 +20,7 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.share.container import BundleError
 from ioplan.share.plain_json import loaded
+from ioplan.share.shapes import ARGS, HOST, TARGET, check_counts, check_shape
 from ioplan.store.codec import (
     decode_histograms,
     decode_series,
@@ -33,6 +34,8 @@ from ioplan.store.store import Store
 from ioplan.store.upcast import upcast
 
 REPORT = "report.html"
+TOML, DRIVE = "drive.toml", "drive_file"
+"""The simulated drive: its member, and its name in a session's call."""
 MOST_SESSIONS = 1000
 MOST_DETAIL_BYTES = 96 << 20
 """Of one series, unpacked; a week of one-second intervals takes 77 MB."""
@@ -48,13 +51,17 @@ LOCAL_ARGS: dict[str, Any] = {
 
 
 class Bundled(Value):
-    """A session and its runs; `drive` and `lab` are texts, empty where none is."""
+    """A session and its runs; `lab` is a text, empty where there is none."""
 
     session: Session
     events: tuple[SessionEvent, ...]
     runs: tuple[tuple[RunRecord, RunDetail], ...]
-    drive: str = ""
     lab: str = ""
+
+    @property
+    def drive(self) -> str:
+        """The text of the simulated drive; empty for ioplan's own, and real ones."""
+        return str(self.session.args.get(DRIVE, ""))
 
     @property
     def files(self) -> dict[str, str]:
@@ -63,13 +70,13 @@ class Bundled(Value):
         return files
 
 
-def bundled(store: Store, session: Session, drive: str = "", lab: str = "") -> Bundled:
+def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
     """A session of a store, without what is only for its own host."""
     runs = [
         (one, store.detail(one.session, one.seq)) for one in store.records(session.id)
     ]
     kept = session.model_copy(update={"args": _portable(session.args)})
-    return Bundled(kept, tuple(store.events(session.id)), tuple(runs), drive, lab)
+    return Bundled(kept, tuple(store.events(session.id)), tuple(runs), lab)
 
 
 def _portable(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,6 +107,7 @@ def members_of(sessions: tuple[Bundled, ...]) -> dict[str, bytes]:
 def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
     session = one.session.model_dump(mode="json", exclude={"plan_text"})
     session["args"]["files"] = list(one.files)
+    session["args"].pop(DRIVE, None)
     yield "session.json", json.dumps(session, indent=1).encode()
     yield "plan.ioplan", one.session.plan_text.encode()
     for number, text in enumerate(one.files.values(), 1):
@@ -112,7 +120,7 @@ def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
         yield f"{at}.series", encode_series(detail.series)
         if detail.telemetry:
             yield f"{at}.telemetry", encode_telemetry(detail.telemetry)
-    for name, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
+    for name, text in ((TOML, one.drive), ("lab.json", one.lab)):
         if text:
             yield name, text.encode()
 
@@ -157,28 +165,33 @@ def _bundled(own: dict[str, bytes]) -> Bundled:
     raw = loaded(own.pop("session.json"))
     names = raw["args"]["files"]
     texts = [own.pop(f"use/{n}.ioplan").decode() for n in range(1, len(names) + 1)]
-    raw["args"] = _portable(raw["args"]) | {
-        "files": dict(zip(names, texts, strict=True))
-    }
+    files = {"files": dict(zip(names, texts, strict=True))}
+    drive = {DRIVE: own.pop(TOML).decode()} if TOML in own else {}
+    raw["args"] = _portable(raw["args"]) | files | drive
     if len({*names}) < len(names):
         raise ValueError("two files have one name")
     plan = own.pop("plan.ioplan").decode()
     session = Session.model_validate(raw | {"plan_text": plan})
+    check_shape(session.args, ARGS, "its call")
+    check_shape(session.host, HOST, "its host")
     records = [_record(line, session) for line in own.pop("runs.jsonl").splitlines()]
     events = map(loaded, own.pop("events.jsonl").splitlines())
     return Bundled(
         session,
         tuple(map(SessionEvent.model_validate, events)),
         tuple((record, _detail(own, record.seq)) for record in records),
-        own.pop("drive.toml", b"").decode(),
         own.pop("lab.json", b"").decode(),
     )
 
 
 def _record(line: bytes, session: Session) -> RunRecord:
-    record = RunRecord.model_validate(upcast(loaded(line)))
+    raw = loaded(line)
+    record = RunRecord.model_validate(upcast(raw))
+    check_counts(raw)
     if record.session != session.id:
         raise ValueError(f"run {record.seq} is of another session")
+    check_shape(record.target, TARGET, f"the target of run {record.seq}")
+    check_shape(record.host, HOST, f"the host of run {record.seq}")
     return record
 
 

@@ -143,7 +143,6 @@ def _redacted(one: Bundled, hide: Hide) -> Bundled:
             for event in one.events
         ),
         tuple((_hidden_record(r, hide), _hidden_detail(d, hide)) for r, d in one.runs),
-        hide(one.drive),
         hide(one.lab),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
-from ioplan.cli.inputs import checked_plan, plan_path, simulated, size
+from ioplan.cli.inputs import SIM, checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
@@ -34,6 +34,7 @@ from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
+from ioplan.language.check.modules import read_text
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.session import Session, new_session_id
@@ -289,9 +290,20 @@ def _session(
         "only_exact": options.only_exact,
         "files": plan.files,
         "tests": options.tests,
+        **_drive_file(choice),
     }
     args["seal"] = _signature(id, choice, args)
     return new_session(id, plan, choice, drive.facts, args, meter)
+
+
+def _drive_file(choice: Choice) -> dict[str, str]:
+    """The text of the simulated drive, as its file may be another one tomorrow."""
+    named = choice.options.get("drive")
+    if choice.backend.name != SIM or not isinstance(named, str):
+        return {}
+    with suppress(OSError, ValueError):
+        return {"drive_file": read_text(Path(named))}
+    return {}
 
 
 def _signature(id: str, choice: Choice, args: dict[str, Any]) -> str:

@@ -109,7 +109,7 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it."""
-    with results_of(store, [session]) as (found, (key,)):
+    with results_of(store, [session], single=True) as (found, (key,)):
         if plan:
             with opened(output, force) as out:
                 out.write(plan_with_files(found.session(key)).encode())
@@ -145,7 +145,7 @@ def export_records(
 ) -> None:
     """Write a session's records in a format."""
     with (
-        results_of(store, [session]) as (found, (key,)),
+        results_of(store, [session], single=True) as (found, (key,)),
         opened(output, force) as out,
     ):
         plan = _unfinished(found, key)

@@ -27,8 +27,6 @@ from ioplan.share.redact import redacted
 from ioplan.share.signature import sign as signature_of
 from ioplan.store.store import Store
 
-SIM = "sim"
-MOST_DRIVE_BYTES = 1 << 20
 LAB_KEYS = ("backend", "silence_s", "on_failure", "cpus")
 TARGET_KEYS = ("path", "serial", "nsid", "partition", "wwid", "model", "cpus")
 SECRET = ("pass", "secret", "token", "key", "credential")
@@ -66,17 +64,7 @@ def _bundled(store: Store, session: Session) -> Bundled:
         raise UsageError(f"session {session.id} still runs; wait for its end")
     if not store.count(session.id):
         raise UsageError(f"session {session.id} has no run to share")
-    return bundled(store, session, _drive(session), _lab(session))
-
-
-def _drive(session: Session) -> str:
-    """The file of the simulated drive; empty for ioplan's own, or where it is gone."""
-    named = session.args.get("options", {}).get("drive")
-    if session.backend != SIM or not isinstance(named, str):
-        return ""
-    with suppress(OSError, UnicodeDecodeError), Path(named).open("rb") as file:
-        return file.read(MOST_DRIVE_BYTES).decode()
-    return ""
+    return bundled(store, session, _lab(session))
 
 
 def _lab(session: Session) -> str:

@@ -160,4 +160,4 @@ def _shown(row: Row) -> str:
     cell = "".join(f"{name}={value} " for name, value in row.cell.items())
     ratio = _ratio(row)
     times = f"{ratio:.3f} times" if ratio is not None else "a figure on one side only"
-    return f"{cell}{row.metric} is {row.verdict}, {times}"
+    return f"{cell}{row.metric} is {judged(row)}, {times}"
