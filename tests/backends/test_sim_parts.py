@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from sim_drive import SECOND_NS, filled, stream
 
-from ioplan.job import Progress
-from ioplan.workload import Rate, RatePhase
+from ioplan.job import Progress, job_streams
+from ioplan.workload import Rate, RatePhase, Region, Workload
+from ioplan_sim.speed import _Text
 
 MS_NS = SECOND_NS // 1000
 
@@ -95,3 +96,15 @@ def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> N
     assert seen[-4:] == pytest.approx([able] * 4, rel=0.03)
     first, *_, last = (e.streams[0].directions["read"] for e in events)
     assert last.sum_ns / last.ios > 1000 * first.sum_ns / first.ios
+
+
+def test_a_new_clause_leaves_the_figures_of_plans_without_it() -> None:
+    """What seeds a batch is what it was before there were parts, bursts and ramps."""
+    fields = {"rate": Rate(iops=5.0), "region": Region(start_percent=10.0)}
+    (one,) = job_streams(Workload(streams=(stream(**fields),)), 1 << 30, 512)
+    text = str(_Text(one))
+    assert "rate=Rate(iops=5.0, bytes_per_s=None, arrivals='fixed')," in text
+    assert "region=Region(start_percent=10.0, end_percent=100.0)," in text
+    assert not {"starts_ns", "ends_ns", "write_random_percent"} & {
+        part.partition("=")[0].strip("( ") for part in text.split(",")
+    }

@@ -11,9 +11,10 @@ from zlib import crc32
 
 import numpy as np
 
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.value import replace
 from ioplan.job import JobStream
-from ioplan.workload import STREAM_DEFAULTS, Region
+from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, Samples
 from ioplan_sim.latency import Curve, Pace
@@ -65,12 +66,21 @@ class _Text(str):
         return str(self)
 
 
+FIRST_OF = {"Region": 2, "Rate": 3}
+"""Of how many members these were when they entered a seed first."""
+
+
 def _first(value: object) -> str:
-    """A member's value, without those members of a region that came later and are 0."""
-    if not isinstance(value, Region) or value.start_bytes or value.end_bytes:
+    """A member's value, without those members of its own that came later, if all of
+    them are at their defaults."""
+    count = FIRST_OF.get(type(value).__name__)
+    if count is None or not isinstance(value, LazyModel):
         return repr(value)
-    edges = (value.start_percent, value.end_percent)
-    return "Region(start_percent={!r}, end_percent={!r})".format(*edges)
+    members = [*zip(value.fields_, value.values_, strict=True)]
+    if any(one != value.defaults_[name] for name, one in members[count:]):
+        return repr(value)
+    fields = ", ".join(f"{name}={one!r}" for name, one in members[:count])
+    return f"{type(value).__name__}({fields})"
 
 
 class Speeds:

@@ -36,11 +36,15 @@ def check_times(
 
 
 def check_untimed(
-    streams: Iterable[StreamTemplate], where: Span, what: str, scope: Scope
+    streams: Iterable[StreamTemplate],
+    where: Span,
+    what: str,
+    scope: Scope,
+    ruled_out: tuple[str, ...] = ("ramp",),
 ) -> None:
-    """`what` is no run in which streams have parts."""
+    """`what` is no run in which streams have parts, or rates of these shapes."""
     for stream in streams:
-        if is_timed(stream):
+        if _has_part(stream) or _shape_of_rate(stream) in ruled_out:
             place = _place(stream, where)
             scope.findings.error(
                 f"{what}: its streams run alike all the time", place, "leave this out"
@@ -50,9 +54,17 @@ def check_untimed(
 
 def is_timed(stream: StreamTemplate) -> bool:
     """Whether the stream runs for a part of the run only, or with a ramp."""
+    return _has_part(stream) or _shape_of_rate(stream) == "ramp"
+
+
+def _has_part(stream: StreamTemplate) -> bool:
+    return STARTS in stream.spans or ENDS in stream.spans
+
+
+def _shape_of_rate(stream: StreamTemplate) -> str:
+    """`phases` or `ramp`, where it changes."""
     _, _, *shape = stream.attributes.get("rate") or (None, None)
-    is_ramp = bool(shape) and shape[0][0] == "ramp"
-    return STARTS in stream.spans or ENDS in stream.spans or is_ramp
+    return str(shape[0][0]) if shape else ""
 
 
 def _place(stream: StreamTemplate, where: Span) -> Span:

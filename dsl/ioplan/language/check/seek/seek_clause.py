@@ -131,6 +131,7 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
             run.span,
             "a seek decides at any time when a run ends",
             sweep.scope,
+            ("phases", "ramp"),
         )
 
 
