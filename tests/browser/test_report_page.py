@@ -11,8 +11,10 @@ from typing import get_args
 import pytest
 from chromium import Browser, Report, click, drawn, figure
 from command import ioplan
+from made_history import fill
 
 from ioplan.report.document import Kind
+from ioplan.store.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -54,12 +56,28 @@ def test_every_chart_is_drawn_and_nothing_is_said_or_fetched(
     chromium.said(), chromium.asked_for()
     ids = drawn(chromium, report.page)
     kinds = chromium.run("return figures.map((f) => f.dataset.kind)")
-    assert set(kinds) == set(get_args(Kind))
+    assert set(kinds) == set(get_args(Kind)) - {"history"}
     for id in ids:
         assert chromium.run(COLORED, id) > 40, id
     assert chromium.said() == []
     assert chromium.asked_for() == []
     assert chromium.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_history_is_drawn_with_the_bands_of_its_levels(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    store, page = tmp_path / "results.db", tmp_path / "history.html"
+    with Store.open(store) as opened:
+        fill(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
+    ioplan("history", "--store", store, "--format", "html", "-o", page)
+    chromium.said(), chromium.asked_for()
+    (id,) = drawn(chromium, page)
+    assert chromium.run(f"return document.getElementById('{id}').dataset.kind") == (
+        "history"
+    )
+    assert chromium.run(COLORED, id) > 40
+    assert chromium.said() == chromium.asked_for() == []
 
 
 def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:

@@ -32,6 +32,7 @@ CALLS = {
     "parquet": ("export", "last", "--format", "parquet"),
     "show": ("show", "last", "--format", "json"),
     "ls": ("ls", "--format", "csv"),
+    "history": ("history", "--format", "html"),
 }
 
 

@@ -75,6 +75,14 @@ def side_of(store: Store, sessions: Sequence[Session]) -> Side:
     return Side(tuple(sessions), tuple(cells.values()))
 
 
+def cells_of(records: Iterable[RunRecord], kind: str = "run") -> list[CellRuns]:
+    """The cells of one session; with kind `prepare`, the steps of its preparations."""
+    cells: dict[tuple[str, int], CellRuns] = {}
+    current = current_records(list(records))
+    _add(cells, [record for record in current if record.asked.kind == kind])
+    return list(cells.values())
+
+
 def _add(cells: dict[tuple[str, int], CellRuns], records: list[RunRecord]) -> None:
     """Add a session: a run that counts finds its cell by what it does."""
     turns: dict[tuple[str, Place], int] = {}

@@ -31,6 +31,7 @@ Kind = Literal[
     "histogram",
     "hockey",
     "convergence",
+    "history",
     "probes",
 ]
 Scale = Literal["linear", "log", "names", "nines"]

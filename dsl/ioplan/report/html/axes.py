@@ -70,7 +70,7 @@ def y_choices(picture: Picture) -> dict[str, Spec]:
         return {"names": _names(column, reversed(column.order))}
     if picture.kind == "bands":  # whose columns are named after the percentiles
         column = Column(column.key, "latency", column.unit)
-    zero = picture.kind != "convergence"
+    zero = picture.kind not in ("convergence", "history")
     return _both(column, picture.y_scale, (), zero=zero)
 
 

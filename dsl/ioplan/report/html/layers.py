@@ -225,5 +225,6 @@ MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
     "histogram": _histogram,
     "hockey": _hockey,
     "convergence": _convergence,
+    "history": _scatter,
     "probes": _probes,
 }

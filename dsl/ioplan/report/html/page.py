@@ -40,7 +40,7 @@ SCRIPTS = (
         "page",
     ),
 )
-WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "probes")
+WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "history", "probes")
 PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
 PARTS = ("judged", "facts", "data", "figure", "glanced")

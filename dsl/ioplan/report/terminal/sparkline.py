@@ -25,6 +25,14 @@ def sparkline(series: Sequence[Interval]) -> str:
     return "".join(_bar(value / top) for value in means) if top else ""
 
 
+def level_line(values: Sequence[float], low: float, high: float, width: int) -> str:
+    """Values from `low` to `high` in so many characters at most."""
+    means = _means(values, min(width, len(values)))
+    reach = high - low
+    shares = ((value - low) / reach if reach else 0.5 for value in means)
+    return "".join(BARS[1 + round(share * (len(BARS) - 2))] for share in shares)
+
+
 def _means(values: Sequence[float], width: int) -> list[float]:
     """The means of so many parts, as equal as can be."""
     edges = [round(n * len(values) / width) for n in range(width + 1)]

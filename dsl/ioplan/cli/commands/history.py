@@ -1,0 +1,193 @@
+"""`ioplan history`: what a plan's cells came to in all sessions that did the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ioplan import __version__
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.stores import opened, results_at
+from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value, fresh
+from ioplan.history.conditions import BY, USUAL
+from ioplan.history.formats import FormatError, as_json, bencher, otava
+from ioplan.history.history import Question, history
+from ioplan.history.model import History
+from ioplan.history.page import document
+from ioplan.history.text import text
+from ioplan.history.visits import Cell
+from ioplan.language.metric import Metric, MetricError, parse_metric
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.report.html.page import page
+from ioplan.store.store import Store
+
+NO_RATIO = ("errors", "temperature")
+Writer = Callable[[History, bool], bytes]
+
+
+class Options(Value):
+    """What `history` was called with."""
+
+    session: str
+    test: str | None = None
+    cells: list[str] = fresh(list)
+    metrics: list[str] = fresh(list)
+    by: list[str] = fresh(list)
+    only: list[str] = fresh(list)
+    preparations: bool = False
+    format: str = "text"
+    output: Path | None = None
+    force: bool = False
+    everything: bool = False
+
+
+def show_history(*, store: str | None, **others: Any) -> None:
+    """Print it, or write it to a file. Raises UsageError, StoreError."""
+    options = Options(**others)
+    if options.format not in WRITERS:
+        raise UsageError(
+            f"there is no format {options.format!r}"
+            f"{did_you_mean(options.format, WRITERS)}; it is one of "
+            f"{', '.join(WRITERS)}"
+        )
+    with results_at(store) as known:
+        found = _found(known, options)
+    if options.format == "text" and options.output is None:
+        _print(found, options.everything, Terminal(highlight=False))
+        return
+    try:
+        data = WRITERS[options.format](found, options.everything)
+    except FormatError as error:
+        raise UsageError(str(error)) from None
+    with opened(options.output, options.force) as out:
+        out.write(data)
+
+
+def _found(store: Store, options: Options) -> History:
+    session = store.session(options.session)
+    kind = "prepare" if options.preparations else "run"
+    records = [run for run in store.records(session.id) if run.asked.kind == kind]
+    if not records:
+        what = "preparation" if options.preparations else "run"
+        raise UsageError(f"session {session.id} has no {what}: it is {session.status}")
+    question = Question(
+        metrics=tuple(_metric(name, records) for name in options.metrics)
+        or (Metric(name="bandwidth" if options.preparations else "iops"),),
+        by=tuple(_by(name) for name in options.by) or USUAL,
+        only=dict(map(_condition, options.only)),
+        wanted=_wanted(options),
+        kind=kind,
+        lowest=frozenset(
+            run.found.axis
+            for run in records
+            if run.found and run.found.goal == "lowest"
+        ),
+    )
+    found = history(store, session.plan, [run.run_id for run in records], question)
+    if not found.series:
+        raise _nothing(session, records, options, question)
+    return found
+
+
+def _nothing(
+    session: Session,
+    records: Sequence[RunRecord],
+    options: Options,
+    question: Question,
+) -> UsageError:
+    """Why there is no series."""
+    if options.test or options.cells:
+        tests = ", ".join(dict.fromkeys(run.asked.test for run in records))
+        return UsageError(
+            f"no cell of session {session.id} fits --test and --cell; its tests are "
+            f"{tests}"
+        )
+    if options.only:
+        return UsageError(f"no session fits --only {' '.join(options.only)}")
+    names = ", ".join(map(str, question.metrics))
+    return UsageError(f"{names} was not measured in any session that did the same")
+
+
+def _wanted(options: Options) -> Callable[[Cell], bool] | None:
+    if not options.test and not options.cells:
+        return None
+    pairs = [_pair(text, "--cell") for text in options.cells]
+
+    def fits(cell: Cell) -> bool:
+        glob, axes = (options.test or "*").casefold(), dict(cell.cell)
+        title = cell.test.casefold()
+        named = title == glob or fnmatchcase(title, glob)
+        return named and all(axes.get(name) == value for name, value in pairs)
+
+    return fits
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"{option} takes NAME=VALUE, for example qd=32, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _condition(text: str) -> tuple[str, str]:
+    name, value = _pair(text, "--only")
+    return _by(name, "--only"), value
+
+
+def _by(name: str, option: str = "--by") -> str:
+    if name not in BY:
+        raise UsageError(
+            f"{option}: there is no {name!r}{did_you_mean(name, BY)}; it is one of "
+            f"{', '.join(BY)}"
+        )
+    return name
+
+
+def _metric(name: str, records: Sequence[RunRecord]) -> Metric:
+    """A metric, or the axis that a seek of the session looked for."""
+    for run in records:
+        if run.found and run.found.axis == name:
+            return Metric(name=name, sought=run.found.kind)
+    streams = {one.name for run in records for one in run.asked.workload.streams}
+    try:
+        metric = parse_metric(name, streams)
+    except MetricError as error:
+        raise UsageError(f"--metric: {error}") from None
+    if metric.name in NO_RATIO:
+        raise UsageError(f"--metric: {name} has no ratio to see a change by")
+    return metric
+
+
+def _print(found: History, everything: bool, console: Console) -> None:
+    for part in text(found, everything):
+        console.print(part, highlight=False)
+
+
+def _text(found: History, everything: bool) -> bytes:
+    """As wide as a pipe: 80 columns."""
+    kept = StringIO()
+    _print(found, everything, Terminal(file=kept, width=80))
+    return kept.getvalue().encode()
+
+
+def _html(found: History, _: bool) -> bytes:
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
+    return page(document(found, made)).encode()
+
+
+WRITERS: dict[str, Writer] = {
+    "text": _text,
+    "json": lambda found, _: as_json(found),
+    "html": _html,
+    "otava": lambda found, _: otava(found),
+    "bencher": lambda found, _: bencher(found),
+}

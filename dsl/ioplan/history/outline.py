@@ -1,0 +1,113 @@
+"""Records as far as a history needs them: read three times as fast as whole ones."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ioplan.job import Wear
+from ioplan.language.metric import HOST, Metric
+from ioplan.records.record import (
+    SCHEMA_VERSION,
+    Asked,
+    BackendFacts,
+    DirectionResult,
+    Preparation,
+    RunRecord,
+    Status,
+    Steady,
+    StreamResult,
+)
+from ioplan.records.seek import Found
+from ioplan.records.telemetry import Telemetry
+from ioplan.store.connection import Row
+from ioplan.store.rows import record_of
+from ioplan.workload import Direction
+
+HOSTS = 256
+"""So many descriptions of hosts are kept; they hardly change between runs."""
+
+
+class _Part(BaseModel):
+    """Some fields of a model; the others are passed over without being made."""
+
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+
+
+class _Asked(_Part):
+    test: str
+    cell: dict[str, str]
+    kind: str
+    step: int
+    name: str = ""
+    round: int = 0
+    iteration: int = 0
+    after: Preparation | None = None
+
+
+class _Backend(_Part):
+    name: str
+    version: str
+    mode: str = ""
+
+
+class _Outline(_Part):
+    schema_version: int
+    session: str
+    seq: int
+    run_id: str
+    status: Status
+    message: str = ""
+    ioplan: str
+    asked: _Asked
+    backend: _Backend
+    target: dict[str, Any]
+    started_at: str
+    run_s: float
+    directions: dict[Direction, DirectionResult]
+    total: DirectionResult
+    cpu_percent: float | None = None
+    steady: Steady | None = None
+    found: Found | None = None
+
+
+class _WithParts(_Outline):
+    """For metrics that are not of the reads and writes of all streams alone."""
+
+    streams: tuple[StreamResult, ...]
+    telemetry: Telemetry | None = None
+    wear: Wear | None = None
+
+
+def needs_parts(metric: Metric) -> bool:
+    """Whether a metric needs the streams, the telemetry or the wear of a run."""
+    return metric.name in (*HOST, "verified") or metric.stream is not None
+
+
+def outlined(row: Row, parts: bool) -> RunRecord:
+    """A record without its job and workload. Raises StoreError for a damaged one."""
+    kind = _WithParts if parts else _Outline
+    try:
+        read = kind.model_validate_json(row["record"])
+        host = _host(row["facts"])
+    except (ValidationError, ValueError):
+        return record_of(row, [])
+    if read.schema_version != SCHEMA_VERSION:
+        return record_of(row, [])
+    known = {"streams": (), "telemetry": None, "wear": None, **read.__dict__}
+    asked = Asked.complete({"seek": None, **read.asked.__dict__})
+    backend = BackendFacts.complete(dict(read.backend.__dict__))
+    return RunRecord.complete(
+        {**known, "asked": asked, "backend": backend, "host": host, "verdicts": ()}
+    )
+
+
+@lru_cache(HOSTS)
+def _host(facts: str) -> dict[str, Any]:
+    found = json.loads(facts)
+    if not isinstance(found, dict):
+        raise ValueError("no facts of a host")
+    return found

@@ -1,0 +1,261 @@
+"""`ioplan history` on stores with many sessions of the same runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from command import ioplan
+from made_history import fill, session_id
+from run_data import record
+
+from ioplan.history.conditions import CONDITIONS, changed, conditions_of
+from ioplan.history.history import Question, history
+from ioplan.history.model import History
+from ioplan.history.outline import needs_parts, outlined
+from ioplan.language.metric import Metric, parse_metric
+from ioplan.report.reader import Reader
+from ioplan.store import pages
+from ioplan.store.store import Store
+
+SESSIONS, CELLS, AT = 24, 4, 18
+RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]
+NEW = {"identity": {"firmware": "1.1"}}
+OLD = {"identity": {"firmware": "1.0"}}
+
+
+def facts(number: int) -> dict[str, Any]:
+    """A firmware that came with the change, and a governor that changed before."""
+    governor = "powersave" if number < 5 else "performance"
+    return (NEW if number >= AT else OLD) | {"host": {"governor": governor}}
+
+
+def factor(number: int, cell: int) -> float:
+    """The last two cells lose 8 % with the new firmware."""
+    rng = np.random.default_rng((number, cell))
+    return float(np.exp(0.01 * rng.normal())) * (
+        0.92 if number >= AT and cell >= 2 else 1.0
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("history") / "results.db"
+    with Store.open(path) as store:
+        fill(store, SESSIONS, CELLS, factor, facts)
+    return path
+
+
+@pytest.fixture
+def asked(made: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setenv("IOPLAN_STORE", str(made))
+    return lambda *words: ioplan("history", *words)
+
+
+@pytest.fixture
+def found(made: Path) -> Iterator[History]:
+    with Store.open(made) as store:
+        yield history(store, "demo", RUNS, Question())
+
+
+def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
+    assert [one.name for one in found.series] == [
+        "all cells",
+        *(f"demo qd={2**cell}" for cell in range(CELLS)),
+    ]
+    assert [len(one.changes) for one in found.series] == [1, 0, 0, 1, 1]
+    for one in found.series[3:]:
+        (change,) = one.changes
+        assert (change.point, change.session) == (AT, session_id(AT))
+        assert (change.verdict, change.with_it_off) == ("worse", 0)
+        assert change.with_it == ("firmware 1.0 -> 1.1",)
+        assert change.low < 0.92 < change.high and change.ratio < 0.95
+        first, second = one.levels
+        assert (first.last, second.first, second.last) == (AT - 1, AT, SESSIONS - 1)
+        assert one.points[5].changed == ("governor powersave -> performance",)
+    assert found.series[0].changes[0].ratio == pytest.approx(0.92**0.5, rel=0.02)
+
+
+def test_latency_that_rises_is_worse(made: Path) -> None:
+    question = Question(metrics=(parse_metric("p99"),))
+    with Store.open(made) as store:
+        one = history(store, "demo", RUNS, question).series[-1]
+    (change,) = one.changes
+    assert change.verdict == "worse" and change.ratio > 1.05
+
+
+def test_series_are_parted_and_narrowed(made: Path) -> None:
+    with Store.open(made) as store:
+        by = history(store, "demo", RUNS, Question(by=("firmware",)))
+        only = history(store, "demo", RUNS, Question(only={"firmware": "1.1"}))
+    groups = [one.group for one in by.series if one.test == "all cells"]
+    assert groups == [{"firmware": "1.0"}, {"firmware": "1.1"}]
+    assert not by.changes
+    assert {len(one.points) for one in only.series} == {SESSIONS - AT}
+
+
+def test_one_query_reads_a_page_of_sessions(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    query = pages._page
+    monkeypatch.setattr(
+        pages, "_page", lambda *size: (asked.append(size[0]), query(*size))[1]
+    )
+    monkeypatch.setattr(pages, "PAGE_RUNS", 10 * CELLS)
+    with Store.open(made) as store:
+        whole = history(store, "demo", RUNS, Question())
+    assert asked == [10, 10, 4]
+    assert {len(one.points) for one in whole.series} == {SESSIONS}
+
+
+@pytest.mark.parametrize("name", ["iops", "p99", "read.mean", "mean", "stddev"])
+def test_figures_are_those_of_whole_records(made: Path, name: str) -> None:
+    metric = parse_metric(name)
+    with Store.open(made) as store:
+        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS)
+        outlines = [outlined(row, needs_parts(metric)) for row in page]
+        whole = list(store.records(session_id(3)))
+        reader = Reader(store)
+        for short, full in zip(outlines, whole, strict=True):
+            assert reader.figure(metric, [short]) == reader.figure(metric, [full])
+            assert conditions_of(short) == conditions_of(full)
+
+
+def test_metrics_of_the_host_and_of_wear_need_more_of_a_record() -> None:
+    assert all(needs_parts(Metric(name=name)) for name in ("watts", "waf", "cpu"))
+    assert needs_parts(parse_metric("a.iops", ["a"]))
+    assert not any(needs_parts(Metric(name=name)) for name in ("iops", "p99", "max"))
+
+
+def test_what_changed_is_told_once_and_only_if_it_is_known() -> None:
+    one = conditions_of(record(1))
+    two = {**one, "backend": "fio", "backend version": "fio 3.36", "governor": ""}
+    assert not changed(one, one) and not changed({**two, "governor": "x"}, two)
+    assert changed(one, two) == ("backend version sim 1 -> fio 3.36",)
+    assert set(one) == set(CONDITIONS)
+
+
+def test_the_terminal(asked: Callable[..., Any]) -> None:
+    out = asked().out
+    assert all(len(row) <= 80 for row in out.splitlines())
+    flat = " ".join(out.split())
+    assert "with it: firmware 1.0 -> 1.1" in flat
+    assert flat.endswith(f"3 changes in 5 series of {SESSIONS} sessions")
+    single = asked("--cell", "qd=8", "--metric", "p99").out
+    assert f"{session_id(AT)}" in single and "governor powersave" in single
+    assert single.count(session_id(AT)) == 2
+
+
+def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
+    made = json.loads(asked("--format", "json").out)
+    jsonschema.validate(made, History.model_json_schema(mode="serialization"))
+    assert History.model_validate(made) == found
+
+
+def test_otava_takes_a_row_a_session(asked: Callable[..., Any]) -> None:
+    rows = list(csv.DictReader(io.StringIO(asked("--format", "otava").out)))
+    assert len(rows) == SESSIONS
+    names = list(rows[0])
+    assert names[:2] == ["time", "session"] and len(names) == 2 + 1 + CELLS
+    assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
+    assert all(float(row[name]) > 0 for row in rows for name in names[2:])
+    several = asked("--format", "otava", "--by", "firmware")
+    assert several.code == 2 and "--only" in several.err
+
+
+BMF = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "required": ["value"],
+            "additionalProperties": False,
+            "properties": {
+                name: {"type": "number"}
+                for name in ("value", "lower_value", "upper_value")
+            },
+        },
+    },
+}
+"""The Bencher Metric Format, as its reference describes it."""
+
+
+def test_bencher_has_the_newest_session(
+    asked: Callable[..., Any], found: History
+) -> None:
+    made = json.loads(
+        asked("--format", "bencher", "--metric", "iops", "--metric", "p99").out
+    )
+    jsonschema.validate(made, BMF)
+    newest = found.series[-1]
+    measures = made[f"demo / {newest.name}"]
+    assert set(measures) == {"iops", "p99"}
+    assert measures["iops"]["value"] == newest.points[-1].value
+    assert measures["iops"]["lower_value"] < newest.levels[-1].value
+
+
+def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
+    page = tmp_path / "history.html"
+    done = asked("--format", "html", "-o", page)
+    text = page.read_text()
+    assert done.code == 0 and "firmware 1.0 -&gt; 1.1" in text
+    assert text.count('data-kind="history"') == 5
+    assert '"key":"low"' in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--by", "firmwere"), "did you mean"),
+        (("--cell", "qd"), "takes NAME=VALUE"),
+        (("--cell", "qd=3"), "no cell of session"),
+        (("--test", "Nothing*"), "its tests are demo"),
+        (("--only", "drive=S2"), "no session fits"),
+        (("--metric", "p99.9999999"), "--metric"),
+        (("--metric", "errors"), "no ratio"),
+        (("--metric", "waf"), "was not measured"),
+        (("--preparations",), "no preparation"),
+        (("--format", "yaml"), "there is no format"),
+    ],
+)
+def test_what_cannot_be_answered(
+    asked: Callable[..., Any], words: tuple[str, ...], said: str
+) -> None:
+    done = asked(*words)
+    assert done.code == 2 and said in done.err.replace("\n", " ")
+
+
+PLAN = """
+precondition filled { write sequential 128KiB, qd 8, 1 pass }
+test "W" {
+  after filled
+  run random 4KiB 0/100, qd 32 for 1s
+}
+"""
+
+
+def test_real_sessions_of_the_simulated_drive(
+    tmp_path: Path, store_path: Path, rough_sim: None
+) -> None:
+    """Wear of runs and of preparations; figures that are all the same."""
+    plan, target = tmp_path / "w.ioplan", tmp_path / "scratch"
+    plan.write_text(PLAN)
+    for _ in range(2):
+        sized = ("--target", target, "--create", "256MiB")
+        ioplan("run", plan, "--backend", "sim", *sized)
+    runs = json.loads(ioplan("history", "--metric", "waf", "--format", "json").out)
+    (one,) = runs["series"]
+    assert one["metric"] == "waf" and len(one["points"]) == 2
+    asked = ("--preparations", "--metric", "waf", "--format", "json")
+    (prepared,) = json.loads(ioplan("history", *asked).out)["series"]
+    assert prepared["test"] == "preparation filled"
+    assert prepared["points"][0]["value"] == pytest.approx(1.0)

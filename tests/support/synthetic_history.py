@@ -1,0 +1,81 @@
+"""Series whose truth is known: of one cell, or of a plan whose cells share noise."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ioplan.history.conditions import CONDITIONS
+from ioplan.history.history import Question, analysed_all
+from ioplan.history.model import Series
+from ioplan.history.null import correlated
+from ioplan.history.visits import Cell, Visit, Visits
+
+NOISE = 0.02
+"""The standard deviation from one session to the next, as a share."""
+SHARED = 0.3
+"""The part of its variance that all cells of a session share."""
+RESEMBLES = 0.3
+"""The correlation of a session with the next, where they resemble each other."""
+KINDS = ("independent", "heavy-tailed", "resembling")
+SAME = dict.fromkeys(CONDITIONS, "same")
+
+Values = NDArray[np.float64]
+
+
+def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
+    """Rows of variance 1; heavy tails are Student's t with three degrees of freedom."""
+    if kind == "heavy-tailed":
+        return rng.standard_t(3, size=(rows, count)) / 3**0.5
+    return correlated(rng, rows, count, RESEMBLES if kind == "resembling" else 0.0)
+
+
+def plan_values(
+    rng: np.random.Generator, kind: str, cells: int, sessions: int
+) -> Values:
+    """Logarithms: a row for each cell."""
+    own = noise(rng, kind, cells, sessions)
+    if cells == 1:
+        return NOISE * own
+    shared = noise(rng, kind, 1, sessions)
+    return NOISE * ((1 - SHARED) ** 0.5 * own + SHARED**0.5 * shared)
+
+
+def with_step(values: Values, share: float, sessions: int) -> Values:
+    """The first row, as many times as much in its last sessions."""
+    changed = values.copy()
+    changed[0, -sessions:] += np.log(1 + share)
+    return changed
+
+
+def series_of(values: Values, first: bool = False) -> list[Series]:
+    """What is said of the cells, without the summary; or of the first alone."""
+    keys = [(f"run-{row}", 0) for row in range(len(values))]
+    visits = [
+        Visit(
+            session=f"s{number:05}",
+            at=f"2026-01-01T00:00:{number:05}",
+            model="",
+            conditions=SAME,
+            figures={
+                "iops": {
+                    key: (float(value),)
+                    for key, value in zip(keys, column, strict=True)
+                }
+            },
+        )
+        for number, column in enumerate(values.T)
+    ]
+    cells = [Cell(key, key[0], "T", (("qd", key[0]),)) for key in keys]
+    chosen = cells[:1] if first else cells
+    found = analysed_all("p", Visits(tuple(visits), tuple(cells)), chosen, Question())
+    return [series for series in found.series if series.run_id]
+
+
+def is_found(values: Values, at: int, looks: tuple[int, ...]) -> bool:
+    """Whether the first cell's change is called in any look at so many sessions."""
+    return any(
+        abs(change.point - at) <= 1
+        for sessions in looks
+        for change in series_of(values[:, :sessions], first=True)[0].changes
+    )
