@@ -66,7 +66,6 @@ return [Math.floor(top), Math.ceil(bottom)];
 
 HOW = {
     "pts/pts_write_saturation": ("--profile", "full"),
-    "pts/pts_enterprise_composite": ("--profile", "full"),
     "pts/pts_cross_stimulus": ("--profile", "full"),
 }
 """What tells little in the short profile, which is that of the others."""

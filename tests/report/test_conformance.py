@@ -20,7 +20,11 @@ from ioplan.records.superseded import current_records
 from ioplan.report.build import document
 from ioplan.report.conformance import single
 from ioplan.report.conformance.clauses import CLAUSES, TITLES
-from ioplan.report.conformance.conformance import Conformance, conformance
+from ioplan.report.conformance.conformance import (
+    Conformance,
+    JudgedSession,
+    conformance,
+)
 from ioplan.report.html.page import page
 from ioplan.store.store import Store
 
@@ -31,7 +35,7 @@ def judged(plan: CheckedPlan, folder: Path, **host: Any) -> list[Conformance]:
     store, session = performed(plan, folder, **(host or CACHE))
     with store:
         records = current_records(list(store.records(session.id)))
-        return list(conformance(store, session, "ideal", records))
+        return list(conformance(store, [JudgedSession(session, "ideal", records)]))
 
 
 def suite(name: str, profile: str = "full", **settings: str) -> CheckedPlan:
@@ -114,6 +118,33 @@ def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> No
     assert "none of 10 min" in reason, "what was done"
     assert "points are threads 2 by queue depth 2, threads 2 by queue depth 1" in reason
     assert "--set high_threads=2 --set high_qd=2 --set middle_threads=2" in reason
+
+
+def test_a_session_of_histograms_continues_that_of_the_table(tmp_path: Path) -> None:
+    """Together they are one test; another drive's histograms would not count."""
+    table = without_seeks(suite("pts_enterprise_composite", "smoke"))
+    points = {"middle_threads": "2", "middle_qd": "1"}
+    highest = {"high_threads": "2", "high_qd": "2", "most": "2"}
+    later = suite("pts_enterprise_composite", **points, **highest)
+    kept = tuple(t for t in later.tests if "histograms" in t.title)
+    later = later.model_copy(update={"tests": kept})
+    store, first = performed(table, tmp_path, "s1", **CACHE)
+    with store:
+        _, second = performed(later, tmp_path, "s2", store=store, **CACHE)
+        both = [
+            JudgedSession(s, s.id, list(store.records(s.id))) for s in (first, second)
+        ]
+        (alone,) = conformance(store, both[:1])
+        (together,) = conformance(store, both)
+        changed = {"path": "another", "identity": {}}
+        other = [r.model_copy(update={"target": changed}) for r in both[1].records]
+        apart = list(conformance(store, [both[0], JudgedSession(second, "s2", other)]))
+    assert {"settling", "histograms"} <= set(deviations(alone))
+    assert set(deviations(alone)) - set(deviations(together)) == {
+        "settling",
+        "histograms",
+    }
+    assert len(apart) == 2 and "histograms" in deviations(apart[0])
 
 
 OWN = """plan "Our PTS latency"

@@ -163,10 +163,14 @@ class IdealBackend:
 
 
 def performed(
-    plan: CheckedPlan, folder: Path, id: str = "s1", **host: Any
+    plan: CheckedPlan,
+    folder: Path,
+    id: str = "s1",
+    store: Store | None = None,
+    **host: Any,
 ) -> tuple[Store, Session]:
     """A store with a session of all of a plan; `host` are facts of the target."""
-    store = Store.open(folder / f"{id}.db")
+    store = store or Store.open(folder / f"{id}.db")
     made = session(id, plan=plan.title, plan_text=plan.text, host={"target": {**host}})
     context = SessionContext(
         plan=plan,

@@ -17,7 +17,11 @@ from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
 from ioplan.report.charts.probes import probe_pictures
 from ioplan.report.charts.tables import run_frame
-from ioplan.report.conformance.conformance import Conformance, conformance
+from ioplan.report.conformance.conformance import (
+    Conformance,
+    JudgedSession,
+    conformance,
+)
 from ioplan.report.document import (
     FAILED,
     STATUS,
@@ -81,8 +85,8 @@ def document(
 
 
 def _conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:
-    for part in parts:
-        yield from conformance(store, part.session, part.label, part.records)
+    judged = [JudgedSession(part.session, part.label, part.records) for part in parts]
+    return conformance(store, judged)
 
 
 def session_sections(

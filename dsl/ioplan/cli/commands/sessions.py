@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +27,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.build import document
+from ioplan.report.conformance.conformance import JudgedSession
 from ioplan.report.conformance.conformance import conformance as conformance_of
 from ioplan.report.document import Facts
 from ioplan.report.headlines.summary import summary_text
@@ -244,13 +245,11 @@ def _print_conformance(words: list[str], store: str | None) -> int:
     """What SNIA's specification asks; 1 if anything deviates."""
     with results_of(store, words) as (known, keys):
         named = [word for key in keys for word in key.split(",")]
-        each = (
-            conformance_of(
-                known, one, one.id, current_records(list(known.records(one.id)))
-            )
+        judged = [
+            JudgedSession(one, one.id, current_records(list(known.records(one.id))))
             for one in _sessions(known, named)
-        )
-        found = list(chain.from_iterable(each))
+        ]
+        found = list(conformance_of(known, judged))
     if not found:
         raise UsageError(
             "no test claims SNIA's specification: a plan does by its title or a "

@@ -10,7 +10,7 @@ from ioplan.core.value import Value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.conformance.clauses import CLAUSES, TITLES, Clause
-from ioplan.report.conformance.tested import Finding, Outcome, claimed
+from ioplan.report.conformance.tested import Finding, Outcome, Tested, claimed
 from ioplan.store.store import Store
 
 ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
@@ -47,13 +47,37 @@ class Conformance(Value):
         return any(row.finding.outcome == "deviates" for row in self.rows)
 
 
-def conformance(
-    store: Store, session: Session, label: str, records: Sequence[RunRecord]
-) -> Iterator[Conformance]:
-    """Of each test that the session claims. Raises StoreError."""
+class JudgedSession(Value):
+    """A session that is to be judged."""
 
-    events = partial(store.events, session.id)
-    tests = claimed(session, records, events, partial(store.detail, session.id))
-    for name, tested in tests.items():
-        rows = (Row(clause, clause.check(tested)) for clause in CLAUSES[name])
-        yield Conformance(label, name, tuple(rows))
+    session: Session
+    label: str
+    records: Sequence[RunRecord]
+
+
+def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Conformance]:
+    """Of each test that a session claims. Raises StoreError.
+
+    What another one has measured of a test on the same target, without rounds, counts
+    as its continuation.
+    """
+    found = [
+        (one.label, name, tested)
+        for one in judged
+        for name, tested in _claimed(store, one).items()
+    ]
+    tables = {(name, t.target): t for _, name, t in found if t.has_rounds}
+    for _, name, tested in found:
+        table = tables.get((name, tested.target), tested)
+        if not tested.has_rounds and table is not tested:
+            table.continue_with(tested)
+    for label, name, tested in found:
+        if tested.has_rounds or (name, tested.target) not in tables:
+            rows = (Row(clause, clause.check(tested)) for clause in CLAUSES[name])
+            yield Conformance(label, name, tuple(rows))
+
+
+def _claimed(store: Store, one: JudgedSession) -> dict[str, Tested]:
+    id = one.session.id
+    events, detail = partial(store.events, id), partial(store.detail, id)
+    return claimed(one.session, one.records, events, detail)

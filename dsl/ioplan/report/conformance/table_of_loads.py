@@ -99,8 +99,8 @@ def at_points(tested: Tested) -> Finding:
         for name, (threads, qd) in zip(("high", "middle", "low"), asked, strict=True)
     )
     why = (
-        f"the table's points are {several(map(_text, asked))}; histograms of them: "
-        f"--test '*histograms' {said}"
+        f"the table's points are {several(map(_text, asked))}; measure them by "
+        f"--test '*histograms' {said}, and report both sessions"
     )
     return held(set(asked) <= done, text, why)
 
@@ -111,8 +111,7 @@ def _text(at: Load) -> str:
 
 def settled(tested: Tested) -> Finding:
     """An hour of writes with its load before each histogram."""
-    titles = {run.asked.test for run in tested.after}
-    found = [r for r in tested.prepared if r.asked.test in titles]
+    found = tested.prepared_after
     long = [r for r in found if r.run_s >= SHORT * SETTLING_S and _writes_only(r)]
     why = f"{time_text(SETTLING_S)} of writes before each of three histograms"
-    return held(len(long) >= 3 and len(long) == len(found), times(found), why)
+    return held(len(long) >= 3, times(long or found), why)

@@ -57,6 +57,22 @@ class Tested:
         self.everything = everything
         self.runs = [r for r in records if r.asked.kind == "run" and not r.found]
         self.prepared = [r for r in records if r.asked.kind == "prepare"]
+        self.continued: list[Tested] = []
+
+    def continue_with(self, other: Tested) -> None:
+        """Another session that measured on what the rounds of this one have found."""
+        self.continued.append(other)
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether anything was done in rounds."""
+        return any(run.asked.round for run in self.runs)
+
+    @property
+    def target(self) -> str:
+        """The same of two sessions on one target."""
+        target = self.runs[0].target
+        return str(target.get("identity") or target.get("path"))
 
     @cached_property
     def rounds(self) -> list[RunRecord]:
@@ -66,7 +82,15 @@ class Tested:
     @cached_property
     def after(self) -> list[RunRecord]:
         """The runs after the rounds, such as those of histograms."""
-        return [run for run in self.runs if run not in self.rounds]
+        own = [r for r in self.runs if not r.asked.round] if self.has_rounds else []
+        return [*own, *(run for one in self.continued for run in one.runs)]
+
+    @property
+    def prepared_after(self) -> list[RunRecord]:
+        """What was written before these."""
+        titles = {run.asked.test for run in self.after}
+        own = [r for r in self.prepared if r.asked.test in titles]
+        return [*own, *(r for one in self.continued for r in one.prepared)]
 
     @cached_property
     def parts(self) -> dict[str, list[RunRecord]]:
