@@ -154,6 +154,13 @@ def test_a_name_that_decides_what_is_run_is_not_taken_out() -> None:
         redacted((bundled(STREAMS),), KEY, [], [])
 
 
+def test_names_that_only_the_lab_has_are_taken_out() -> None:
+    lab = '{"target": {"wwid": "eui.0025385b71b1a2c3", "path": "/dev/my disk"}}'
+    one = Bundled(session(plan_text=PLAN, args={"files": {}}), (), (run(1),), lab)
+    (found,) = redacted((one,), KEY, [], [])
+    assert "385b71" not in found.lab and "my disk" not in found.lab
+
+
 def test_a_name_in_a_plan_that_decides_nothing_is_taken_out() -> None:
     plan = 'workload web1 = random 4KiB 100/0\ntest "T" { run web1 for 1s }\n'
     (found,) = redacted((bundled(plan),), KEY, [], [])

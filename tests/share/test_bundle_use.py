@@ -101,6 +101,11 @@ def test_of_several_sessions_one_must_be_named(made: Path) -> None:
     )
     again = ioplan("run", "two.ioplan-bundle", "-q")
     assert again.code == 0 and again.out.endswith("it reproduces\n")
+    Path("lab.toml").write_text(
+        '[targets.a]\npath = "/a"\n[targets.b]\npath = "/b"\n[groups]\nall = ["a", "b"]\n'
+    )
+    group = ioplan("run", made, "--target", "all", "--lab", "lab.toml")
+    assert group.code == 2 and "repeated on one target" in group.err
     missing = ioplan("show", "none.ioplan-bundle")
     assert missing.code == 2 and "cannot read" in missing.err
 

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import paths
 import pytest
 from command import ioplan, plan_file
 from git_servers import SSHD, Repository, http_server, ssh_server
@@ -195,6 +196,18 @@ def test_it_is_pinned_used_and_needs_no_network(
     (project / "suites/acme/more.ioplan").write_text(DEPTHS)
     refused = ioplan("check", plan_file(project, USES.replace("depths", "more")))
     assert refused.code == 2 and "was not taken" in refused.err
+
+
+@slow
+def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) -> None:
+    """Whatever it is called here."""
+    folder = paths.ROOT / "examples/acme_suite/ioplan_acme"
+    files = [*folder.glob("*.ioplan"), folder / "index.json"]
+    repository.commit({f"it/{one.name}": one.read_text() for one in files}, "v3")
+    source = f"git+file://{repository.bare}@v3//it"
+    assert ioplan("add", source, "as", "theirs").code == 0
+    done = ioplan("suites", "check", "theirs")
+    assert (done.code, done.out) == (0, "acme 0.1.0: 12 runs are as published\n")
 
 
 @slow

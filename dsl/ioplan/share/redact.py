@@ -7,6 +7,7 @@ is an HMAC of the name by a key that only the user has: nobody can try names aga
 from __future__ import annotations
 
 import hmac
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -76,6 +77,7 @@ def names_in(
     found["path"] = set()
     for one in sessions:
         _collect(one.session.model_dump(mode="json"), found)
+        _collect(json.loads(one.lab or "{}"), found)
         for record, _ in one.runs:
             _collect(record.model_dump(mode="json", include={"host", "target"}), found)
             for stream in record.asked.workload.streams:

@@ -88,6 +88,11 @@ def run_command(
         and not asked.listed
         and is_fleet(read_lab(asked.lab), asked.target)
     ):
+        if asked.plan.suffix == BUNDLE:
+            raise UsageError(
+                "a bundle is repeated on one target; for a group, write its plan out "
+                f"with ioplan unbundle {asked.plan} -o FOLDER, and run that"
+            )
         from ioplan.cli.commands.run_fleet import run_fleet  # noqa: PLC0415  of labs
 
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach)

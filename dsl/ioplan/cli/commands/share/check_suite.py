@@ -28,8 +28,8 @@ def check_suite(
         is_source = (folder / PYPROJECT).is_file()
         found = source_of(folder) if is_source else _installed(suite)
         published = _index(index or found.folder / FILE)
-        if found.pinned:  # a commit has no version of its own
-            found = replace(found, version=published.version)
+        if found.pinned:  # a commit has no version of its own, and any name
+            found = replace(found, name=published.suite, version=published.version)
         if session:
             return _check_session(published, session, store)
         wrong = list(faults(published, found))
