@@ -57,6 +57,8 @@ def test_many_drives_are_a_median_a_band_and_named_outliers(
         ".map((text) => text.textContent)",
         id,
     )
+    ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
+    assert not chromium.driver.find_elements(By.CSS_SELECTOR, ring)
     assert sorted(ends) == [f"Drive {SLOW:02}", "Drive 20", f"iops > {LEAST_IOPS:_}"]
     assert chromium.said() == []
 

@@ -60,10 +60,10 @@ def layers(picture: Picture) -> list[Spec]:
     return [*marks, *told(picture)]
 
 
-def told(picture: Picture) -> list[Spec]:
+def told(picture: Picture, **size: int) -> list[Spec]:
     """Limits, and what did not keep to them."""
     has_missed = JUDGED in picture.frame.columns
-    return [*limits(picture), *([missed(picture)] if has_missed else [])]
+    return [*limits(picture), *([missed(picture, **size)] if has_missed else [])]
 
 
 def _filtered(mark: Spec, condition: Spec) -> Spec:

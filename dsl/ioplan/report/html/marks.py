@@ -100,9 +100,9 @@ def offset(picture: Picture) -> Spec:
     return {"xOffset": {"field": picture.channels.color, "scale": {"domain": order}}}
 
 
-def missed(picture: Picture) -> Spec:
+def missed(picture: Picture, size: int = 190) -> Spec:
     """A ring around what an expectation was not met by; the frame of a cell."""
-    mark: Spec = {"type": "point", "size": 190, "filled": False, "shape": "diamond"}
+    mark: Spec = {"type": "point", "size": size, "filled": False, "shape": "diamond"}
     if picture.kind == "heatmap":
         mark = {"type": "rect", "fill": None}
     mark = {**mark, "strokeWidth": 2.5, "opacity": 1}
@@ -130,7 +130,7 @@ def limits(picture: Picture) -> list[Spec]:
         **{"type": "text", "align": "left", "baseline": "bottom"},
         **{"dx": 4, "dy": -3, "fontSize": 11},
     }
-    spot = {"type": "tick", "orient": "horizontal", "size": 30, "thickness": 2}
+    spot = {"type": "tick", "orient": "horizontal", "size": 18, "thickness": 2}
     text = {"x": {"value": 0}, "text": {"field": "limit"}, "color": WARNING}
     return [
         {"transform": [LIMIT, ACROSS], "mark": rule, "encoding": whole},

@@ -108,9 +108,8 @@ def _symbol(picture: Picture) -> Spec:
 
 def _panels(picture: Picture, view: Spec) -> Spec:
     """Panels are numbered: a sort by texts would put these into an expression."""
-    column = picture.frame.column(picture.channels.panel)
     header = {
-        "title": None if column.title in PLAIN else column.title,
+        "title": None,
         "labelLimit": 320,
         "labelPadding": 2,
         "labelExpr": "panels[datum.value]",
@@ -131,6 +130,8 @@ def _parameters(picture: Picture) -> list[Spec]:
         {"name": "shifts", "value": {}},
     ]
     if picture.channels.panel:
-        names = list(picture.frame.column(picture.channels.panel).order)
+        column = picture.frame.column(picture.channels.panel)
+        title = "" if column.title in PLAIN else f"{column.title} "
+        names = [f"{title}{text}" for text in column.order]
         found.append({"name": "panels", "value": names})
     return found

@@ -13,6 +13,8 @@ from ioplan.report.html.overlays import Spec, role
 
 PALE: Spec = {"color": {"value": "#888888"}}
 INK: Spec = {"color": {"value": {"expr": "ink"}}}
+SMALL = 50
+"""The marks of many sessions lie close to one another."""
 SPREAD, OUT, BACK = role("spread"), role("out"), role("back")
 
 
@@ -31,7 +33,7 @@ def spread_layers(picture: Picture) -> list[Spec]:
     """Band, median, outliers, and what failed."""
     ranges = _ranges if picture.x_scale == "names" else _areas
     marks = [*ranges(picture), *_outliers(picture), *ends(picture, "out")]
-    marks += [*told(picture), cursor(picture)]
+    marks += [*told(picture, size=SMALL), cursor(picture)]
     return [*marks, failed(picture)] if picture.frame.marks_failures else marks
 
 

@@ -2,7 +2,7 @@
 
 const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
 const LEAST_PANEL = 200;
-const LEAST_SMALL = 120; // of many, each with one series
+const leastSmall = (width) => (width < 480 ? 90 : 120); // of many, each with one series
 const LEAST_CELL = 44; // a heatmap's cell with its figure
 const AXIS = 76; // what the axis to the left takes
 const PANEL_GAP = 44; // between the outermost labels of two axes, too
@@ -60,13 +60,14 @@ const sized = (chart, spec, width) => {
   const shown = new Set(shownRows(chart).map((row) => row[panel])).size || 1;
   const heat = chart.kind === "heatmap";
   const small = chart.mode === "apart";
-  const least = heat ? LEAST_CELL * texts(chart, "x").length : small ? LEAST_SMALL : LEAST_PANEL;
+  const least = heat ? LEAST_CELL * texts(chart, "x").length : small ? leastSmall(width) : LEAST_PANEL;
   const legend = heat ? 90 : 0;
   const axes = (columns) => AXIS * (spec.resolve.scale ? columns : 1);
   const room = (columns) => (width - legend - axes(columns) - PANEL_GAP * (columns - 1)) / columns;
   const most = Math.max(1, (small ? [1, 2, 3, 4, 5, 6] : [1, 2, 3, 4]).findLast((columns) => room(columns) >= least) ?? 1);
   spec.columns = small ? Math.min(shown, most) : panelColumns(shown, most);
-  spec.spec.width = Math.max(110, Math.floor(room(spec.columns)));
+  spec.spec.width = Math.max(small ? 90 : 110, Math.floor(room(spec.columns)));
+  spec.facet.header.labelLimit = spec.spec.width + PANEL_GAP - 6;
 };
 
 // On a logarithmic axis a bar has no 0 to stand on: it stands on a power of ten.

@@ -23,7 +23,7 @@ const endRows = (chart, rows) => {
   const widest = Math.max(...[...last.keys()].map((name) => 12 + 6.5 * Math.min(LONGEST_END, name.length)));
   if (chart.width - AXIS - widest < LEAST_BESIDE_ENDS) return [];
   if (last.size < (spread ? 1 : 2) || last.size > MOST_ENDS) return [];
-  return [...last].map(([end, row]) => ({ ...row, i: -1, role: "end", end }));
+  return [...last].map(([end, row]) => ({ ...row, i: null, role: "end", end }));
 };
 
 // How far each name is moved, from the topmost down, so that all can be read.

@@ -87,7 +87,7 @@ const heading2 = (chart) => {
 // The chart keeps its proportions in the room between head and foot.
 const picture = async (chart) => {
   const sources = sourcesOf(chart);
-  const lines = sourceLines(sources);
+  const lines = [spreadNote(chart), ...sourceLines(sources)].filter(Boolean);
   const foot = MARGIN + LINE * lines.length;
   const room = PICTURE_WIDTH - 2 * MARGIN;
   const rest = (height) => height - HEAD - foot - 12;
@@ -122,7 +122,8 @@ const picture = async (chart) => {
   const origin = `plan ${about.plan} · ${tools.length > 1 ? `${tools[0]} and others` : tools[0] ?? ""}`;
   const side = Math.floor(room * 0.4);
   lines.forEach((words, i) => line(
-    MARGIN, full - foot + MARGIN / 2 + LINE * i + 4, 13, SOFT.light, fitting(words, 13, room - side - 16)));
+    MARGIN, full - foot + MARGIN / 2 + LINE * i + 4, 13, SOFT.light,
+    fitting(words, 13, i < lines.length - 1 ? room : room - side - 16)));
   line(PICTURE_WIDTH - MARGIN, full - MARGIN / 2 - LINE + 4, 13, SOFT.light,
     fitting(origin, 13, side), { "text-anchor": "end" });
   return made;
