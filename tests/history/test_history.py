@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from command import ioplan
 from made_history import fill, session_id
+from paths import ROOT
 from run_data import record
 
 from ioplan.history.conditions import CONDITIONS, changed, conditions_of
@@ -23,6 +24,7 @@ from ioplan.history.outline import needs_parts, outlined
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.reader import Reader
 from ioplan.store import pages
+from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
@@ -152,6 +154,19 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
     single = asked("--cell", "qd=8", "--metric", "p99").out
     assert f"{session_id(AT)}" in single and "governor powersave" in single
     assert single.count(session_id(AT)) == 2
+
+
+def test_the_document_shows_what_the_program_says(asked: Callable[..., Any]) -> None:
+    _, shown = (ROOT / "dsl/history.md").read_text("utf-8").split("```text\n")
+    rows = [row.rstrip() for row in asked().out.splitlines() if row.strip()]
+    assert shown.partition("```")[0].splitlines() == rows
+
+
+@pytest.mark.parametrize("record", ["{}", "no JSON", '{"schema_version": 99}'])
+def test_a_damaged_record_is_said_so(record: str) -> None:
+    row = {"session": "s", "seq": 1, "record": record, "facts": "{}"}
+    with pytest.raises(StoreError):
+        outlined(row, parts=False)
 
 
 def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:

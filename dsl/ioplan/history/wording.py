@@ -58,10 +58,10 @@ def outside_text(series: Series) -> str:
     """The newest sessions, as long as they are too few; empty if they fit."""
     if not series.outside:
         return ""
-    verb = "is" if series.outside == 1 else "are"
+    one = series.outside == 1
+    newest = "session is" if one else f"{series.outside} sessions are"
     return (
-        f"the newest {counted(series.outside, 'session')} {verb} outside the band: "
-        "a change is called from two or three on"
+        f"the newest {newest} outside the band; a change is called from two or three on"
     )
 
 
