@@ -15,10 +15,11 @@ from ioplan.core.student_t import quantile, tail
 CONFIDENCE = 0.95
 FEW_UNITS = 3
 """The mean of fewer sessions is off as far as one of them may be."""
-TAIL_DEGREES = 3.0
-"""Now and then a session is far off. Student's t with three degrees of
-freedom, the usual model of such tails (Lange, Little and Taylor, Journal of the
-American Statistical Association 84, 1989), is then what it is judged by."""
+TAILS_OF_ALL, TAILS_OF_CELL = 3.0, 4.0
+"""Now and then a session is far off. Student's t with few degrees of freedom, the usual
+model of such tails (Lange, Little and Taylor, Journal of the American Statistical
+Association 84, 1989), is then what it is judged by: as many as keep false alarms of
+noise with such tails below 5 % (see compare.md)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def of_cell(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
     else:
         parts += [_times(v, 1 / n) for v, n in zip(own, units, strict=True) if v]
     total = added(*parts)
-    return _estimate(pair.difference, total, units, one)
+    return _estimate(pair.difference, total, units, one, TAILS_OF_CELL)
 
 
 def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
@@ -99,7 +100,7 @@ def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
     ]
     total = _times(shared, _weight(units))
     difference = fmean(pair.difference for pair in known)
-    return _estimate(difference, total, units, shared)
+    return _estimate(difference, total, units, shared, TAILS_OF_ALL)
 
 
 def pooled(pairs: Sequence[MetricPair], noise: MetricNoise) -> list[MetricPair]:
@@ -112,10 +113,14 @@ def pooled(pairs: Sequence[MetricPair], noise: MetricNoise) -> list[MetricPair]:
 
 
 def _estimate(
-    difference: float, total: Variance, units: Sequence[int], one: Variance
+    difference: float,
+    total: Variance,
+    units: Sequence[int],
+    one: Variance,
+    tails: float,
 ) -> Estimate:
     few = min(units) < FEW_UNITS
-    degrees = min(total.degrees, TAIL_DEGREES) if few else total.degrees
+    degrees = min(total.degrees, tails) if few else total.degrees
     return Estimate(difference, sqrt(total.value), degrees, sqrt(one.value))
 
 
