@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -11,11 +11,13 @@ from ioplan.compare.side import CellRuns, Side, side_of
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import BITS
 from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
-MOST_SESSIONS = 24
-"""So many other sessions are read, the newest: more make it slower and hardly surer."""
+MOST_SESSIONS, MOST_RUNS, FEWEST_SESSIONS = 24, 3000, 3
+"""So many other sessions are read, the newest: more make it slower and hardly surer.
+Of large plans they are fewer, and still as many as tell anything."""
 BUCKET = 2.0**-BITS
 """A percentile is known to a bucket of the histogram, and not better."""
 
@@ -47,8 +49,17 @@ def others(
     """
     wanted = set(run_ids)
     found = [s for s in store.that_did(wanted) if s.status == "ok" and s.id not in but]
-    sides = [side_of(store, [session]) for session in found[:MOST_SESSIONS]]
-    return grouped([_only(side, wanted) for side in sides])
+    read = [_only(side_of(store, [one]), wanted) for one in _newest(store, found)]
+    return grouped(read)
+
+
+def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
+    runs = 0
+    for number, session in enumerate(sessions[:MOST_SESSIONS]):
+        runs += store.count(session.id)
+        if number >= FEWEST_SESSIONS and runs > MOST_RUNS:
+            return
+        yield session
 
 
 def _only(side: Side, run_ids: Collection[str]) -> tuple[CellRuns, ...]:

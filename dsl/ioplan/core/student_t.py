@@ -10,10 +10,12 @@ Continuous Univariate Distributions 2, 28.8).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import erfc, exp, inf, lgamma, log, log1p, sqrt
+from math import erfc, exp, inf, lgamma, log, log1p, pi, sqrt
 
 MANY = 300.0
 EXACT, TINY = 1e-15, 1e-300
+NORMAL = 1e6
+EXACT_STEP, MOST_STEPS = 1e-12, 100
 MOST_TERMS = 1000
 """Far more than the 50 that any t and n take."""
 
@@ -67,14 +69,25 @@ def _normal(t: float, degrees: float) -> float:
 
 
 def quantile(share: float, degrees: float) -> float:
-    """The value that `share` of all, half at least, do not exceed."""
-    low, high = 0.0, 1.0
-    while tail(high, degrees) > 1 - share:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        if tail(middle, degrees) > 1 - share:
-            low = middle
-        else:
-            high = middle
-    return high
+    """The value that `share` of all, half at least, do not exceed.
+
+    By Newton's method on both logarithms, where the tail is all but straight.
+    """
+    beyond = 1 - share
+    if beyond >= 0.5:
+        return 0.0
+    value = 1.0
+    for _ in range(MOST_STEPS):
+        found = tail(value, degrees)
+        step = log(found / beyond) * found / (value * _density(value, degrees))
+        value *= exp(max(-1.0, min(step, 1.0)))
+        if abs(step) < EXACT_STEP:
+            break
+    return value
+
+
+def _density(t: float, degrees: float) -> float:
+    if degrees > NORMAL:
+        return exp(-t * t / 2) / sqrt(2 * pi)
+    scale = exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2)) / sqrt(degrees * pi)
+    return scale * exp(-(degrees + 1) / 2 * log1p(t * t / degrees))
