@@ -368,6 +368,21 @@ def test_markdown(pair: tuple[str, str]) -> None:
     assert any(line.startswith("| worse | Reads | qd=1 | iops |") for line in table)
 
 
+def test_a_report_says_what_compare_says(pair: tuple[str, str], tmp_path: Path) -> None:
+    """Of the same two sessions, word for word."""
+    base, new = pair[0].split(",")[0], pair[1].split(",")[0]
+    page = tmp_path / "r.html"
+    assert ioplan("report", base, new, "--output", page).code == 0
+    told = [
+        line
+        for line in ioplan("compare", base, new).out.splitlines()
+        if " over 4 cells" in line
+    ]
+    html = page.read_text()
+    assert len(told) == 3 and all(f">{line}</li>" in html for line in told)
+    assert f"{new} compared with {base}: " in html
+
+
 HOSTILE = 'a|b <script>x</script>\n::error::x\x1b[31m]]>&"%0A\x00 @all [x](http://x)'
 
 

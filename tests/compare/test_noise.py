@@ -165,3 +165,15 @@ def test_noise_of_a_store(store: Store) -> None:
     p95 = noise_of(reader, Metric(name="p95"), others(store, ["run-1"]))
     coarse = p95.session(("run-1", 0))
     assert coarse and coarse.value >= (1 / 128) ** 2 / 12
+
+
+def test_of_large_plans_few_sessions_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 8):
+        add(store, number)
+    assert [len(one.sessions) for one in others(store, ["run-1"])] == [7]
+    monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 9)
+    assert [len(one.sessions) for one in others(store, ["run-1"])] == [4]
+    monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 1)
+    assert [len(one.sessions) for one in others(store, ["run-1"])] == [3]

@@ -181,7 +181,7 @@ class Document:
 
     `sources` has what its pictures name of each. Several sessions have a `league` of
     the first headline of each test. `conformance` is what each has done of the tests of
-    SNIA's specification that it claims.
+    SNIA's specification that it claims. `compared` has the judgement of two sides.
     """
 
     title: str
@@ -193,3 +193,4 @@ class Document:
     absent: tuple[str, ...]
     sources: tuple[Source, ...] = ()
     conformance: tuple[Conformance, ...] = ()
+    compared: tuple[Judged, ...] = ()

@@ -6,6 +6,7 @@ import gc
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -264,7 +265,12 @@ def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> 
     """The HTML page on some sessions of a store."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
     with _without_garbage_collection():
-        return page(document(known, sessions, _plans(sessions), made), on).encode()
+        found = document(known, sessions, _plans(sessions), made)
+        if len(sessions) > 1:
+            from ioplan.compare.for_report import compared  # noqa: PLC0415
+
+            found = replace(found, compared=compared(known, sessions))
+        return page(found, on).encode()
 
 
 @contextmanager
