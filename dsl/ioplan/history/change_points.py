@@ -29,9 +29,10 @@ LEVEL = 0.05
 SHORTEST = 2 * GUARD
 EXACT = 1e-12
 """The least variance, a millionth squared: figures are rounded somewhere."""
-MARGIN = 1.0
+MARGIN, MARGIN_ALONE = 1.0, 1.6
 """So many standard errors are added to the correlation of neighbours, which a short
-series hardly shows; so series without any are called less often than LEVEL."""
+series hardly shows: more where nothing else tells its noise, as that may pass for a
+change. So series without any are called less often than LEVEL."""
 MOST_CORRELATED = 0.8
 
 
@@ -77,7 +78,7 @@ class _Search:
             found,
             len(part),
             self.prior.degrees if self.prior else 0.0,
-            correlation(part, edges),
+            correlation(part, edges, MARGIN if self.prior else MARGIN_ALONE),
             self._is_end(last),
         )
         if chance > LEVEL:
@@ -122,11 +123,11 @@ class _Search:
         return np.array([value]), degrees
 
 
-def correlation(values: Numbers, edges: Sequence[int]) -> float:
+def correlation(values: Numbers, edges: Sequence[int], margin: float) -> float:
     """Of each value with the next, beside the levels; its standard error is 1 / sqrt(n)
     (Bartlett 1946)."""
     parts = np.split(values, edges)
     rest = np.concatenate([part - part.mean() for part in parts])
     squares = float(rest @ rest)
     seen = float(rest[1:] @ rest[:-1]) / squares if squares else 0.0
-    return min(MOST_CORRELATED, max(0.0, seen + MARGIN / sqrt(len(values))))
+    return min(MOST_CORRELATED, max(0.0, seen + margin / sqrt(len(values))))
