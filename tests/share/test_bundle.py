@@ -206,7 +206,7 @@ WRONG = {
     "more than 64 bits": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1' + "0" * 19),
     "infinite": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":1e999'),
     "not a number": lambda: edited("1/runs.jsonl", '"run_s":3.0', '"run_s":NaN'),
-    "a name twice": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"seq":2'),
+    "a name twice": lambda: edited("1/runs.jsonl", '"seq":1', '"seq":1,"seq":1'),
     "too deep": lambda: with_members(**{"1/runs.jsonl": deep(100_000)}),
     "a capacity that is a text": lambda: edited(
         "1/runs.jsonl", '"capacity_bytes":1073741824},"host"', '"capacity_bytes":"1G"},"host"'
