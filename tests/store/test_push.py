@@ -14,6 +14,7 @@ from command import ioplan, plan_file
 from postgres import needs_postgres, postgres
 from run_data import measurement, record, session
 
+from ioplan.history.history import Question, history
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
 from ioplan.store.errors import StoreError
@@ -98,6 +99,17 @@ def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
         local.finish(id, "ok", NOW)
         assert [one.runs for one in push(local, shared)] == [1]
         assert contents(shared) == contents(local)
+
+
+@needs_postgres
+def test_a_history_is_the_same_in_both(tmp_path: Path, database: str) -> None:
+    path, runs = tmp_path / "a.db", ["run-1", "run-2"]
+    filled(path, 2, "20261120-060000-aaaa").close()
+    with filled(path, 2) as local, Store.at(database) as shared:
+        list(push(local, shared))
+        found = history(shared, "demo", runs, Question())
+        assert found == history(local, "demo", runs, Question())
+    assert [len(one.points) for one in found.series] == [2, 2]
 
 
 @needs_postgres
