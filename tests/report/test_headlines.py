@@ -21,11 +21,12 @@ from ioplan.core.units import iops_text
 from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import Asked, RunDetail, RunRecord, Steady
+from ioplan.records.seek import Found
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import contests, league, overall
 from ioplan.report.headlines.summary import summary, summary_text
-from ioplan.report.headlines.wording import together
+from ioplan.report.headlines.wording import nothing_text, together
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.report.terminal.league import league_table
@@ -198,6 +199,29 @@ def test_what_failed_or_has_too_few_has_no_headline(tmp_path: Path) -> None:
     assert not any(one.name == "p99.99" for one in found)
     gone = [made_run(1, {"qd": "1"}, status="failed")]
     assert headlines_of(tmp_path / "t.db", gone) == ()
+
+
+def test_why_there_is_none_is_told(tmp_path: Path) -> None:
+    found = Found(
+        seek="seek highest qd in 1..8 where p99 <= 1us",
+        goal="highest",
+        axis="qd",
+        kind="number",
+        value=None,
+        yes_at=None,
+        no_at=1.0,
+        confirmed=False,
+        monotone=True,
+        confidence_percent=95.0,
+        probes=1,
+        bytes=0,
+        run_s=1.0,
+    )
+    sought = [made_run(1, {}, found=found)]
+    assert headlines_of(tmp_path / "s.db", sought) == ()
+    assert nothing_text(points({"A": [sought[0][0]]})) == "no figure: no qd held"
+    failed = [made_run(n, {"qd": "1"}, status="failed")[0] for n in (1, 2)]
+    assert nothing_text(points({"A": failed})) == "no figure: 1 cell failed"
 
 
 def test_nothing_is_told_twice(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def short_name(one: Headline) -> str:
 
 
 def nothing_text(points: Sequence[Point]) -> str:
-    """Why a test has no headlines: `no figure: 8 cells failed`."""
+    """Why there are no headlines: `no figure: 8 cells failed`, `… no qd held`."""
     found = Counter(one.status for one in points if one.failed)
-    told = ", ".join(f"{counted(n, 'cell')} {status}" for status, n in found.items())
-    return f"no figure: {told}" if told else "no figure"
+    told = [f"{counted(n, 'cell')} {status}" for status, n in found.items()]
+    seeks = (run.found for point in points for run in point.runs if run.found)
+    told += dict.fromkeys(found.nothing for found in seeks if found.nothing)
+    return f"no figure: {', '.join(told)}" if told else "no figure"
