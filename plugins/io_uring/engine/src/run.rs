@@ -298,9 +298,10 @@ impl Run {
             .collect()
     }
 
-    /// Until the last stream ended, where some begin late.
+    /// Until the last stream ended, where some begin late, or were stopped before.
     fn run_ns(&self, runs_ns: &[u64]) -> u64 {
         let streams = self.job.streams.iter().zip(runs_ns);
+        let streams = streams.filter(|(_, run_ns)| **run_ns > 0);
         let ends_ns = streams.map(|(stream, run_ns)| stream.starts_ns + run_ns);
         ends_ns.max().unwrap_or(0)
     }
