@@ -43,6 +43,10 @@ test-vm: $(READY)
 dist: $(DIST_READY)
 	$(VENV)/bin/python packaging/dist.py
 
+# Installs that on other systems, and runs the demo there. As root; SUDO=sudo.
+dist-test: $(DIST_READY)
+	$(SUDO) $(VENV)/bin/python packaging/try_out.py
+
 lint: format types layers engine
 
 format: $(READY)

@@ -1,6 +1,6 @@
 """Makes all that is published, in dist/.
 
-    python packaging/dist.py [--machines x86_64 aarch64] [--only-wheels]
+    python packaging/dist.py [--machines x86_64 aarch64]
 
 The source distribution first; the wheels are built of it, unpacked, so that it is
 known to be complete. A wheel for each processor has the static engine, and one without
@@ -17,6 +17,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from bill import bill, crates, licences, python_packages, runtime
+from offline import archive, debian_package, folder_of
 from static_engine import BUILD, MACHINES, ROOT, static_engine
 
 DIST = ROOT / "dist"
@@ -46,23 +48,56 @@ def unpacked(sdist: Path) -> Path:
 
 
 def packages(machines: list[str]) -> list[Path]:
-    """The source distribution, and a wheel for each processor and for none."""
+    """The source distribution, and a wheel for no processor and for each."""
+    engines = {machine: str(static_engine(machine)) for machine in machines}
     sdist = build(ROOT, "sdist")
     sources = unpacked(sdist)
-    engines = [str(static_engine(machine)) for machine in machines]
-    wheels = [build(sources, "wheel", one) for one in ("pure", *engines)]
+    wheels = [build(sources, "wheel", "pure")]
+    linked = licences([*runtime(), *crates()])
+    (sources / "LICENSE-engine.txt").write_text(linked)
+    wheels += [build(sources, "wheel", engine) for engine in engines.values()]
     assert not any("-linux_" in wheel.name for wheel in wheels), "they run anywhere"
     return [sdist, *wheels]
+
+
+def documents(wheels: Path) -> list[Path]:
+    """The bill of materials and the licences of what is shipped with ours."""
+    components = [*runtime(), *crates(), *python_packages(wheels)]
+    texts = {"cdx.json": bill(version(), components), "licences": licences(components)}
+    made = []
+    for end, text in texts.items():
+        made.append(DIST / f"ioplan.{end}")
+        made[-1].write_text(text)
+    return made
+
+
+def version() -> str:
+    """As the source distribution has it."""
+    (sdist,) = DIST.glob("ioplan-*.tar.gz")
+    return sdist.name.removeprefix("ioplan-").removesuffix(".tar.gz")
+
+
+def offline(machine: str) -> list[Path]:
+    """The archive and the package for a processor, and what is said of both."""
+    (wheel,) = DIST.glob(f"*manylinux2014_{machine}*.whl")
+    folder = folder_of(wheel, machine)
+    said = documents(folder / "wheels")
+    for file in said:
+        shutil.copy2(file, folder)
+    archives = [archive(folder, machine, DIST), debian_package(folder, machine, DIST)]
+    return [*archives, *said]
 
 
 def main() -> None:
     """Make all, and name what was made."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", nargs="*", choices=MACHINES, default=MACHINES)
+    machines = list(parser.parse_args().machines)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    for made in packages(list(parser.parse_args().machines)):
-        print(made.relative_to(ROOT))
+    made = packages(machines) + [one for name in machines for one in offline(name)]
+    for one in sorted(set(made)):
+        print(one.relative_to(ROOT))
 
 
 if __name__ == "__main__":

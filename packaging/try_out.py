@@ -1,0 +1,198 @@
+"""Installs what `make dist` made where nobody has developed it, and runs the demo.
+
+    python packaging/try_out.py [NAME...]      # as root; all: writes the table
+
+Debian's older and newer systems are laid out by debootstrap in build/roots, once. In
+each the offline archive is unpacked and its installer run, without a network; then the
+demo runs on a file there. Systems of another processor run under qemu's user mode,
+which has no io_uring, so that the engine's threads do the I/O. Where no Python is new
+enough, or none at all, the engine alone does the demo's jobs, which it gets as JSON.
+The table is that of dsl/install.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dist import DIST
+from static_engine import BUILD, ROOT
+
+ROOTS = BUILD / "roots"
+DOCUMENT = ROOT / "dsl/install.md"
+DEMO = "demo.ioplan"
+WORDS = (
+    "--target /work/scratch.bin --create 64MiB --set run_time=200ms --store /work/r.db"
+)
+PASSED = "held in 6 of 6 cells: expect errors == 0"
+OUTSIDE = "env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin HOME=/work LANG=C.UTF-8"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A system to install on: of Debian a suite, with Python or not, or nothing."""
+
+    name: str
+    libc: str
+    suite: str = ""
+    machine: str = "x86_64"
+    has_python: bool = True
+
+    @property
+    def root(self) -> Path:
+        """Its files."""
+        return ROOTS / f"{self.suite or 'empty'}-{self.machine}"
+
+
+PLACES = (
+    Place("Debian 11", "glibc 2.31", "bullseye", has_python=False),
+    Place("Debian 12", "glibc 2.36", "bookworm"),
+    Place("Debian 13", "glibc 2.41", "trixie"),
+    Place("Debian 12", "glibc 2.36", "bookworm", "aarch64"),
+    Place("no system", "none", has_python=False),
+    Place("no system", "none", machine="aarch64", has_python=False),
+)
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def lay_out(place: Place) -> None:
+    """Make its files, unless they are there."""
+    if (place.root / "complete").exists():
+        return
+    shutil.rmtree(place.root, ignore_errors=True)
+    place.root.mkdir(parents=True)
+    if place.suite:
+        command = ["debootstrap", "--variant=minbase", "--include=python3-venv"]
+        command += [
+            f"--arch={ARCHITECTURES[place.machine]}",
+            place.suite,
+            str(place.root),
+        ]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (place.root / "complete").touch()
+
+
+@contextmanager
+def working_folder(place: Place) -> Iterator[Path]:
+    """A new folder /work in it."""
+    folder = place.root / "work"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def inside(place: Place, command: str, *codes: int) -> str:
+    """What a command writes there; it has no network, and mounts of its own."""
+    mounts = f"cd {place.root}; mkdir -p proc dev sys; mount -t proc proc proc; "
+    mounts += "mount --rbind /dev dev; mount --rbind /sys sys; "
+    unshare = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-ec"]
+    done = subprocess.run(
+        [*unshare, f"{mounts} exec chroot {place.root} {command}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode not in (0, *codes):
+        raise SystemExit(f"{place.root.name}: {command}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def run_demo(place: Place, folder: Path) -> str:
+    """From the offline archive, with the system's own Python."""
+    (archive,) = DIST.glob(f"*-offline-{place.machine}.tar.zst")
+    subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
+    shutil.copy2(ROOT / "examples" / DEMO, folder)
+    (unpacked,) = folder.glob("ioplan-*")
+    inside(place, f"{OUTSIDE} sh /work/{unpacked.name}/install.sh /work/venv")
+    # In so short a run, p99 may be undecided: 1.
+    ioplan = f"{OUTSIDE} /work/venv/bin/ioplan"
+    shown = inside(place, f"{ioplan} run /work/{DEMO} {WORDS}", 1)
+    assert PASSED in shown, shown
+    (package,) = DIST.glob(f"*_{ARCHITECTURES[place.machine]}.deb")
+    shutil.copy2(package, folder)
+    inside(place, f"{OUTSIDE} dpkg -i /work/{package.name}")
+    shown = inside(place, f"{OUTSIDE} ioplan backends --backend io_uring")
+    assert "yes" in shown, shown
+    inside(place, f"{OUTSIDE} dpkg -r ioplan")
+    return "offline archive, demo; .deb"
+
+
+def run_engine(place: Place, folder: Path) -> str:
+    """The wheel's engine alone, with the demo's jobs."""
+    (wheel,) = DIST.glob(f"*manylinux2014_{place.machine}*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        engine = Path(packed.extract("ioplan_io_uring/bin/ioplan-engine", folder))
+    engine.chmod(0o755)
+    (folder / "scratch.bin").write_bytes(bytes(64 << 20))
+    for number, job in enumerate(jobs()):
+        (folder / f"{number}.json").write_text(job)
+        program = f"/work/ioplan_io_uring/bin/{engine.name}"
+        shown = inside(place, f"{program} run /work/{number}.json")
+        assert json.loads(shown.splitlines()[-1])["event"] == "result", shown
+    return f"the engine alone, {number + 1} jobs of the demo"
+
+
+def jobs() -> Iterator[str]:
+    """The demo's runs, as the engine reads them."""
+    words = ["plan", "examples/demo.ioplan", "--show-native", "--backend", "io_uring"]
+    words += ["--target", "/work/scratch.bin", "--capacity", "64MiB"]
+    done = subprocess.run(
+        [ROOT / ".venv/bin/ioplan", *words, "--set", "run_time=200ms"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    decoder, text = json.JSONDecoder(), done.stdout
+    while (start := text.find("{")) >= 0:
+        job, end = decoder.raw_decode(text, start)
+        text = text[end:]
+        if "streams" in job:
+            yield json.dumps(job)
+
+
+def tried(place: Place) -> str:
+    """Install and run; the row of the table."""
+    lay_out(place)
+    with working_folder(place) as folder:
+        how = (run_demo if place.has_python else run_engine)(place, folder)
+    if place.machine != platform.machine():
+        how += ", under qemu-user"
+    return f"| {place.name} | {place.libc} | {place.machine} | {how} |"
+
+
+def write_table(new: str) -> None:
+    """Put a row between the two comments of the document; those of others stay."""
+    begin, end = "<!-- tried: begin -->\n", "<!-- tried: end -->"
+    before, _, rest = DOCUMENT.read_text().partition(begin)
+    table, _, after = rest.partition(end)
+    rows = {_place_of(row): row for row in (*table.splitlines()[2:], new)}
+    body = "".join(f"{row}\n" for row in rows.values())
+    head = "| system | libc | architecture | how |\n|---|---|---|---|\n"
+    DOCUMENT.write_text(f"{before}{begin}{head}{body}{end}{after}")
+
+
+def _place_of(row: str) -> str:
+    return row.rpartition(" | ")[0]
+
+
+def main() -> None:
+    """Try all, or those whose folder is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("roots", nargs="*", metavar="NAME")
+    wanted = parser.parse_args().roots
+    for place in PLACES:
+        if not wanted or place.root.name in wanted:
+            row = tried(place)
+            print(row, flush=True)
+            write_table(row)
+
+
+if __name__ == "__main__":
+    main()

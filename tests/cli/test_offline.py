@@ -1,0 +1,68 @@
+"""What is shipped beside the wheels: the bill of materials, the installer, the release."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+from scripts import packaging_script
+
+bill = packaging_script("bill")
+offline = packaging_script("offline")
+
+
+def wheel(folder: Path, name: str, metadata: str) -> None:
+    """A wheel with nothing but what it says of itself, and its licence."""
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as packed:
+        packed.writestr(f"{info}/METADATA", f"Name: {name}\nVersion: 1.0\n{metadata}\n")
+        packed.writestr(f"{info}/licenses/LICENSE", f"text of {name}")
+        packed.writestr(f"{name}/__init__.py", "")
+
+
+def test_the_bill_names_each_package_once_with_its_licence(tmp_path: Path) -> None:
+    wheel(tmp_path, "new_style", "License-Expression: MIT OR Apache-2.0")
+    wheel(tmp_path, "old_style", "Classifier: License :: OSI Approved :: BSD License")
+    wheel(tmp_path, "unsaid", "")
+    wheel(tmp_path, "ioplan", "License-Expression: Apache-2.0")
+    found = list(bill.python_packages(tmp_path))
+    made = json.loads(bill.bill("1.2", found))
+    assert (made["bomFormat"], made["specVersion"]) == ("CycloneDX", "1.5")
+    assert made["metadata"]["component"]["purl"] == "pkg:pypi/ioplan@1.2"
+    entries = {one["purl"]: one["licenses"] for one in made["components"]}
+    assert entries == {
+        "pkg:pypi/new-style@1.0": [{"expression": "MIT OR Apache-2.0"}],
+        "pkg:pypi/old-style@1.0": [{"expression": "BSD-3-Clause"}],
+        "pkg:pypi/unsaid@1.0": [{"expression": "LicenseRef-unknown"}],
+    }
+    assert "text of old_style" in bill.licences(found)
+
+
+@pytest.mark.slow
+def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences() -> None:
+    found = {one.name: one for one in bill.crates()}
+    assert {"libc", "serde_json", "crc32fast"} <= set(found)
+    assert "tempfile" not in found and "syn" not in found
+    assert all(one.licence and one.texts for one in found.values())
+
+
+def test_the_installer_is_as_short_as_it_says() -> None:
+    lines = offline.INSTALLER.read_text().splitlines()
+    assert len(lines) <= 10 and "--no-index" in offline.INSTALLER.read_text()
+
+
+@pytest.mark.slow
+def test_the_installer_and_the_package_scripts_are_shell(tmp_path: Path) -> None:
+    scripts = (offline.INSTALLER.read_text(), offline.AFTER, offline.BEFORE)
+    for script in scripts:
+        subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    assert 'dynamic = ["version"]' in project
+    assert 'path = "plugins/io_uring/engine/Cargo.toml"' in project

@@ -1,0 +1,17 @@
+"""Scripts of the repository that are no part of a package."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+from paths import ROOT
+
+
+def packaging_script(name: str) -> ModuleType:
+    """One of the folder `packaging`; it finds its neighbours as when it is called."""
+    folder = str(ROOT / "packaging")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return import_module(name)
