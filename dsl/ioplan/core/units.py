@@ -9,6 +9,7 @@ HALVES_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 THREE = 3
+MIB = 1 << 20
 MOST_DIGITS = 15
 """What a float tells apart."""
 
@@ -88,7 +89,9 @@ def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
         return f"{bandwidth_text(value, count)} MB/s"
     if unit == "B/s per W":
         return f"{bandwidth_text(value, count)} MB/s per W"
-    if unit == "B" and value >= 1e6:  # smaller ones are sizes of blocks, and exact
+    if unit == "B" and value >= 1e6:
+        if value % MIB == 0:  # a block size, which is exact
+            return f"{value / MIB:g} MiB"
         return scaled(value, BYTES, count)
     if unit == "1/s":
         return iops_text(value, count)
