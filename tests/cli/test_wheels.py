@@ -17,6 +17,7 @@ from types import ModuleType
 
 import pytest
 from paths import ROOT
+from scripts import packaging_script
 
 from ioplan_io_uring.engine import engine_path
 
@@ -150,3 +151,26 @@ def test_packages_install_and_work_without_a_compiler(tmp_path: Path) -> None:
     words = ("--test", "Read share", "--set", "run_time=50ms", "--create", "64MiB")
     shown = said(ioplan, "run", DEMO, "--target", tmp_path / "scratch.bin", *words)
     assert "7 runs kept" in shown
+
+
+def packed(place: Path, engine: Path) -> Path:
+    """A wheel with nothing but an engine and its stamp."""
+    wheel = place / "ioplan-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        for file in (engine, STAMP.stamp_of(engine)):
+            made.write(file, f"{HOOK.IN_WHEEL}/ioplan-{file.name}")
+    return wheel
+
+
+def test_a_clone_takes_the_engine_of_a_wheel_only_if_it_is_of_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prebuilt = packaging_script("prebuilt_engine")
+    place = tmp_path / "bin/ioplan-engine"
+    monkeypatch.setattr(prebuilt, "PLACE", place)
+    engine = program(tmp_path, 62, EXEC)
+    STAMP.stamp_of(engine).write_text("sources others\nprogram another\n")
+    assert not prebuilt.taken(packed(tmp_path, engine)) and not place.exists()
+    STAMP.write_stamp(engine)
+    assert prebuilt.taken(packed(tmp_path, engine)) and STAMP.fits(place)
+    assert os.access(place, os.X_OK)
