@@ -71,15 +71,15 @@ def pages(work: Path) -> Iterator[tuple[str, Path]]:
     plan = work / "nothing-holds.ioplan"
     plan.write_text(FAILS)
     yield "suite", page(work / "suite.db", "reviews/p3700", two)
-    yield "twenty", page(work / "twenty.db", "quick/datasheet", twenty(work))
+    yield "twenty", page(work / "twenty.db", "quick/datasheet", variants(work, TWENTY))
     yield "failed", page(work / "failed.db", plan, two[1:])
 
 
-def twenty(work: Path) -> list[Path]:
-    """The data-centre drive in twenty variants: latencies, commands, bandwidth."""
+def variants(work: Path, count: int) -> list[Path]:
+    """The data-centre drive in variants: latencies, commands, bandwidth."""
     text, drawn = (DRIVES / "datacentre.toml").read_text(), random.Random(SEED)
     made = []
-    for number in range(1, TWENTY + 1):
+    for number in range(1, count + 1):
         changed = {
             'model = ".*"': f'model = "drive {number:02}"',
             'read = "70us"': f'read = "{70 * drawn.uniform(0.8, 1.3):.0f}us"',

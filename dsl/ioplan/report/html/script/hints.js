@@ -9,6 +9,7 @@ const hint = (chart, row) => {
   });
 };
 
+const MOST_LIT = 6000; // with more marks, drawing them at each move would lag behind
 const box = document.createElement("div");
 box.className = "tip";
 box.hidden = true;
@@ -32,7 +33,7 @@ const showAt = (event, pairs) => {
 
 const tip = (chart) => (handler, event, item, value) => {
   const row = value == null || value === "" ? null : chart.rows[Number(value)];
-  look(chart, row?.series || chart.lit);
+  if (chart.figure.dataset.drawn < MOST_LIT) look(chart, row?.series || chart.lit);
   if (row) showAt(event, hint(chart, row));
   else box.hidden = true;
 };

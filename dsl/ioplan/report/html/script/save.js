@@ -5,7 +5,7 @@ const slug = (text) =>
 
 // Which sessions: one by its id, several by their number and a digest of their ids.
 const sessionsName = (sources) => {
-  if (sources.length === 1) return sources[0].session;
+  if (sources.length < 2) return sources[0]?.session ?? "";
   let digest = 0x811c9dc5; // FNV-1a
   for (const sign of sources.map(({ session }) => session).sort().join()) {
     digest = Math.imul(digest ^ sign.codePointAt(0), 0x01000193) >>> 0;
