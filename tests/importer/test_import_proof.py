@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import paths
 import pytest
 from command import ioplan
@@ -10,7 +12,11 @@ from fio_jobs import NEEDS_FIO
 from ioplan.importer.plan_import import import_plan
 from ioplan.importer.proof import prove as proof
 from ioplan.importer.proof.prove import Proof, prove
+from ioplan.importer.proof.traces import trace_of
+from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
+from ioplan.planner.steps import Run
+from ioplan.planner.unfold import unfold
 
 GOLDEN = paths.GOLDEN / "import"
 
@@ -63,3 +69,22 @@ def test_fio_makes_the_same_ios_of_both() -> None:
         assert "fio makes the same I/Os of both (1000)" in names[name]
     assert "fio makes other I/Os of both" in names["sizes"]
     assert done.code == 1
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_a_direction_of_fio_goes_on_from_its_own_last_io() -> None:
+    """As `read random` and `write random` define it, on what a plan becomes for fio."""
+    text = (
+        'test "T" { run random 4KiB 50/50, read random 90%, write random 20%, '
+        "region 0%..1% for 1s }"
+    )
+    (run,) = (one for one in unfold(check(Source("p", text))) if isinstance(one, Run))
+    (job,) = proof._emitted(run)
+    trace = trace_of("fio", job, proof.FACTS.capacity_bytes)
+    assert trace
+    for direction, drawn in (("read", 0.9), ("write", 0.2)):
+        rows = [row.split() for row in trace]
+        offsets = [int(row[1]) for row in rows if row[0] == direction]
+        went_on = sum(b == a + 4096 for a, b in pairwise(offsets)) / len(offsets)
+        assert went_on == pytest.approx(1 - drawn, abs=0.07)
