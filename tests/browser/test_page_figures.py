@@ -91,7 +91,7 @@ def test_each_file_has_a_name_of_its_own(
     """On a page, and on pages of other sessions."""
     names: list[str] = []
     for report in (simulated, single):
-        drawn(chromium, report.page)
+        chromium.open(report.page)
         names += chromium.run("return figures.map((f) => fileName(chartOf(f), 'png'))")
     assert len(set(names)) == len(names) > 40
 
