@@ -73,3 +73,11 @@ def test_a_curve_of_several_workloads_is_reported() -> None:
     made = import_plan(Source("p.vdb", text), "vdbench", {})
     assert made.plan and "maximum" not in made.text
     assert any("divided among workloads" in one.message for one in made.found)
+
+
+@pytest.mark.parametrize("share", ["200", "x", "-1"])
+def test_a_share_of_reads_that_is_none(share: str) -> None:
+    text = f"sd=s,lun=/dev/sdb\nwd=w,sd=s,rdpct={share}\nrd=r,wd=w\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.plan and "100/0" in made.text
+    assert f"rdpct={share} is no share" in made.found[0].message

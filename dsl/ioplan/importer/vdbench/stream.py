@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ioplan.importer.findings import Findings
 from ioplan.importer.outline import Clauses
 from ioplan.importer.vdbench.axes import Axes
@@ -25,8 +27,7 @@ def clauses_of(
     if "size" not in varied:
         clauses |= _sizes(_of_run(run, "xfersize") or workload, findings)
     if "read" not in varied:
-        reads = float((_of_run(run, "rdpct") or workload).text("rdpct", "100"))
-        clauses["mix"] = make("mix", reads).text
+        clauses["mix"] = _mix(_of_run(run, "rdpct") or workload, findings)
     if "qd" not in varied:
         clauses["qd"] = f"qd {threads}"
     own = workload.text("iorate")
@@ -35,6 +36,17 @@ def clauses_of(
     if "range" in workload.settings:
         clauses |= _range(workload, findings)
     return clauses
+
+
+def _mix(one: Definition, findings: Findings) -> str:
+    text = one.text("rdpct", "100")
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) > 100:
+        findings.error(
+            f"rdpct={text} is no share of reads in percent: all are reads here",
+            one.settings["rdpct"].span,
+        )
+        text = "100"
+    return make("mix", float(text)).text
 
 
 def _of_run(run: Definition, name: str) -> Definition | None:
