@@ -20,6 +20,7 @@ from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.search.locked import Locked, locked_suites
 from ioplan.language.search.packages import SuiteError
+from ioplan.language.search.search_path import goes_down
 from ioplan.suites.git.address import EXAMPLE, GitAddress, address_of, git_address
 from ioplan.suites.git.fetch import fetched
 from ioplan.suites.git.project import lock_text, wanted, with_wanted
@@ -59,12 +60,14 @@ def test_an_address_has_four_parts() -> None:
         "git+https://host/x@v1//../y", "git+https://host/x@v1///etc", "git+https://host/x@v1//:(top)",
         "git+https://host/../x@v1", "git+http://host/x@v1", "git+file://host/x@v1",
         "git+https://ho st/x@v1", "git+https://host/x\n@v1", "git+https://host/x@v1\n", "",
+        "git+https://secret@host/x@v1", "git+https://a:secret@host/x", "git+ftp://a:secret@host/x@v1",
         "git+https:///x@v1", "git+https://host/x@v1//a//b", "git+https://höst/x@v1",
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(SuiteError):
+    with pytest.raises(SuiteError) as caught:
         git_address(text)
+    assert "secret" not in str(caught.value)
 
 
 WORDS = st.text(st.sampled_from("-+@:/.~ \n\0aZ0_{}^*$`'\"\\"), max_size=12)
@@ -86,7 +89,8 @@ def test_no_word_of_an_address_is_an_option(host: str, ref: str, folder: str) ->
 
 @given(
     st.dictionaries(
-        st.text(min_size=1).filter(lambda t: t.isprintable()), st.just("a" * 64)
+        st.text(min_size=1).filter(lambda t: t.isprintable() and goes_down(t)),
+        st.just("a" * 64),
     )
 )
 def test_a_lock_is_read_as_it_was_written(
@@ -113,6 +117,9 @@ def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
     assert found["suites"]["acme"]["note"] == "kept"
 
 
+LOCKED = f"[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='{'0' * 40}'\nfiles={{{{'{{}}'='{'a' * 64}'}}}}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -120,6 +127,8 @@ def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
         "[acme]\n",
         "[acme]\ngit = 1\n",
         "[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='zz'\nfiles={}\n",
+        LOCKED.format("../../x"),
+        LOCKED.format("/etc/x"),
     ],
 )
 def test_a_lock_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
@@ -373,6 +382,33 @@ def test_files_are_not_written_through_a_link(
     done = ioplan("add", f"git+file://{repository.bare}@v1//plans", "as", "acme")
     assert done.code == 2 and "is a link" in done.err
     assert not list((tmp_path / "elsewhere").rglob("*.ioplan"))
+
+
+@slow
+def test_a_file_that_is_gone_is_not_removed_through_a_link(
+    repository: Repository, project: Path, tmp_path: Path
+) -> None:
+    repository.commit({"plans/sub/x.ioplan": DEPTHS}, "v1")
+    add(repository)
+    shutil.move(project / "suites/acme/sub", tmp_path / "elsewhere")
+    (project / "suites/acme/sub").symlink_to(tmp_path / "elsewhere")
+    repository.commit({"plans/sub/x.ioplan": None}, "v2")
+    done = ioplan("update", "acme", "--to", "v2", "--take")
+    assert done.code == 2 and "is a link" in done.err
+    assert (tmp_path / "elsewhere/x.ioplan").is_file()
+
+
+@slow
+def test_a_tag_that_is_called_as_a_commit_is_not_taken(
+    repository: Repository, project: Path
+) -> None:
+    asked = repository.commit({"plans/x.ioplan": DEPTHS})
+    other = repository.commit({"plans/x.ioplan": "param most = 9\n"}, "v2")
+    refs = repository.bare / "refs"
+    (refs / "tags" / asked).write_text(f"{other}\n")
+    (refs / "heads" / asked).write_text(f"{other}\n")
+    source = git_address(f"git+file://{repository.bare}@{asked}//plans")
+    assert fetched(source).commit == asked
 
 
 @slow

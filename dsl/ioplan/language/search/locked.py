@@ -57,12 +57,18 @@ def locked_suites(project: Path) -> dict[str, Locked]:
 
 
 def _locked(name: str, raw: dict[str, Any]) -> Locked:
+    from ioplan.language.search.search_path import goes_down  # noqa: PLC0415  a circle
+
     words = [raw[key] for key in ("git", "ref", "folder", "commit")]
     git, ref, folder, commit = words
     files = dict(raw["files"])
     right = [NAME.fullmatch(name), COMMIT.fullmatch(raw["commit"])]
     right += [SHA256.fullmatch(digest) for digest in files.values()]
-    if not all(right) or not all(isinstance(one, str) for one in words):
+    if (
+        not all(right)
+        or not all(map(goes_down, files))
+        or not all(isinstance(one, str) for one in words)
+    ):
         raise ValueError(f"{name!r} is no entry of it")
     return Locked(name, git, ref, folder, commit, files)
 

@@ -41,12 +41,14 @@ def git_address(text: str) -> GitAddress:
     found = ADDRESS.fullmatch(text)
     if not found or found["scheme"] not in SCHEMES:
         known = ", ".join(f"git+{one}" for one in SCHEMES)
-        raise SuiteError(f"{text!r} is no address such as {EXAMPLE}; there are {known}")
+        raise SuiteError(
+            f"{_shown(text)!r} is no address such as {EXAMPLE}; there are {known}"
+        )
     where, _, folder = found["path"].partition("//")
     path, at, ref = where.rpartition("@")
     if not at:
         raise SuiteError(
-            f"{text!r} names no version; say @TAG, @BRANCH or @COMMIT, as {EXAMPLE}"
+            f"{_shown(text)!r} names no version; say @TAG, @BRANCH or @COMMIT, as {EXAMPLE}"
         )
     return address_of(
         f"{found['scheme']}://{found['host']}{path}", ref, folder.rstrip("/")
@@ -60,8 +62,9 @@ def address_of(url: str, ref: str, folder: str) -> GitAddress:
     right = PATH.fullmatch(f"{slash}{path}") and "/../" not in f"/{path}/"
     if scheme not in SCHEMES or not right or not _is_host(scheme, host):
         raise SuiteError(
-            f"{url!r} is no address of a repository; a password does not belong into "
-            f"one, and http is for this host only: an example is {EXAMPLE}"
+            f"{_shown(url)!r} is no address of a repository; a user is for ssh only, a "
+            f"password or token does not belong into one, and http is for this host "
+            f"only: an example is {EXAMPLE}"
         )
     if folder and not (FOLDER.fullmatch(folder) and goes_down(folder)):
         raise SuiteError(f"{folder!r} is no folder of a repository")
@@ -71,7 +74,14 @@ def address_of(url: str, ref: str, folder: str) -> GitAddress:
 def _is_host(scheme: str, host: str) -> bool:
     if scheme == "file":
         return not host
+    if scheme == "https" and "@" in host:
+        return False  # hosts take a token there, and the lock is under version control
     return bool((LOOPBACK if scheme == "http" else HOST).fullmatch(host))
+
+
+def _shown(text: str) -> str:
+    """Without what may be a password."""
+    return re.sub(r"://[^/]*@", "://…@", text)
 
 
 def checked_ref(ref: str) -> str:

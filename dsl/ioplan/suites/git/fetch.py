@@ -58,14 +58,21 @@ def fetched(address: GitAddress) -> Fetched:
 
 
 def _fetch(git: Git, address: GitAddress) -> str:
-    """The commit, which the repository then has."""
+    """The commit, which the repository then has.
+
+    The id of a commit means that one, whatever tag the server has called so.
+    """
+    if COMMIT.fullmatch(address.ref):
+        return _fetch_commit(git, address)
     listed = _refs(git.call("ls-remote", "--heads", "--tags", "--", address.url))
     for kind in ("refs/tags/", "refs/heads/"):
         if (name := f"{kind}{address.ref}") in listed:
             _fetch_one(git, address.url, name)
             return _commit(git, HERE)
-    if not COMMIT.fullmatch(address.ref):
-        raise SuiteError(f"{address.url} has no tag and no branch {address.ref!r}")
+    raise SuiteError(f"{address.url} has no tag and no branch {address.ref!r}")
+
+
+def _fetch_commit(git: Git, address: GitAddress) -> str:
     try:
         _fetch_one(git, address.url, address.ref)
     except SuiteError:  # many servers give only what has a name

@@ -150,7 +150,7 @@ def _take(project: Path, name: str, source: GitAddress, found: Fetched) -> None:
     _write(project, name, found)
     for path in before.files if before else ():
         if path not in found.files:
-            (project / FOLDER / name / path).unlink(missing_ok=True)
+            _checked(project, name, path).unlink(missing_ok=True)
     suites[name] = locked(name, source, found)
     rewrite(project / LOCK, lock_text(suites.values()).encode())
     marker = project / PROJECT
@@ -159,14 +159,15 @@ def _take(project: Path, name: str, source: GitAddress, found: Fetched) -> None:
 
 
 def _write(project: Path, name: str, found: Fetched) -> None:
-    """Below the project's folder, and through no link. Raises SuiteError."""
-    folder = project / FOLDER / name
     for path, data in found.files.items():
-        place = folder / path
+        place = _checked(project, name, path)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if (
-            place.parent.resolve()
-            != project.resolve() / FOLDER / name / Path(path).parent
-        ):
-            raise SuiteError(f"{place.parent} is a link; remove it, and try again")
         rewrite(place, data)
+
+
+def _checked(project: Path, name: str, path: str) -> Path:
+    """A file below the project's folder, and through no link. Raises SuiteError."""
+    place = project / FOLDER / name / path
+    if place.parent.resolve() != project.resolve() / FOLDER / name / Path(path).parent:
+        raise SuiteError(f"{place.parent} is a link; remove it, and try again")
+    return place
