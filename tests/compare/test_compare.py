@@ -79,7 +79,7 @@ def compared(base: str, new: str, *options: str) -> Done:
 
 @pytest.mark.slow
 def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
-    """A/A: 10 sessions that differ in their seeds only, and so 45 pairs.
+    """A/A: 10 sessions that differ in their seeds only, 15 pairs of them.
 
     Nothing counts as equal, so that only the statistics stand against noise.
     """
@@ -94,10 +94,10 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
         question = Question(threshold_percent=0.0)
         found = [
             compare(reader, base, new, question)
-            for base, new in itertools.combinations(sides, 2)
+            for base, new in list(itertools.combinations(sides, 2))[::3]
         ]
     assert all(len(one.rows) == 12 for one in found)
-    assert sum(one.count("worse") + one.count("better") > 0 for one in found) <= 2
+    assert sum(one.count("worse") + one.count("better") > 0 for one in found) <= 1
 
 
 def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
