@@ -48,7 +48,8 @@ def git_address(text: str) -> GitAddress:
     path, at, ref = where.rpartition("@")
     if not at:
         raise SuiteError(
-            f"{_shown(text)!r} names no version; say @TAG, @BRANCH or @COMMIT, as {EXAMPLE}"
+            f"{_shown(text)!r} names no version; say @TAG, @BRANCH or @COMMIT, as "
+            f"{EXAMPLE}"
         )
     return address_of(
         f"{found['scheme']}://{found['host']}{path}", ref, folder.rstrip("/")
