@@ -61,7 +61,8 @@ def crates() -> Iterator[Component]:
     tree = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro"]
     tree += ["--target", TARGET, "--prefix", "none", "--format", "{p}"]
     linked = {tuple(line.split()[:2]) for line in _said(tree).splitlines() if line}
-    known = _said(["cargo", "metadata", "--locked", "--format-version", "1"])
+    metadata = ["cargo", "metadata", "--locked", "--format-version", "1"]
+    known = _said([*metadata, "--filter-platform", TARGET])
     for one in json.loads(known)["packages"]:
         name, version = one["name"], one["version"]
         if (name, f"v{version}") in linked and one["source"]:
