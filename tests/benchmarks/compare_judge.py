@@ -1,7 +1,7 @@
 """How often does `compare` raise a false alarm, and what does it find? Written into
 dsl/compare.md.
 
-    .venv/bin/python tests/benchmarks/compare_judge.py [--comparisons 2000] [--print]
+    .venv/bin/python tests/benchmarks/compare_judge.py [--comparisons 1000] [--print]
 
 Synthetic sessions of known noise go through the real judge: 12 cells with three runs,
 three metrics, sessions that differ by 2 % and runs by 0.2 %. Seeds are fixed, so the same
@@ -150,7 +150,7 @@ def _table(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--comparisons", type=int, default=2000)
+    parser.add_argument("--comparisons", type=int, default=1000)
     parser.add_argument("--print", action="store_true", help="and write nothing")
     asked = parser.parse_args()
     text = "\n".join(tables(asked.comparisons))
