@@ -23,6 +23,8 @@ FOLDER = Path(__file__).parents[1] / "tree-sitter-ioplan"
 LOOKAHEAD = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)")
 NAMES = ("NAME", "BOUND", "SETTING")
 TOKENS = ("QUANTITY", "MIX", "STRING", "OPERATOR")
+THEN = "_THEN"
+"""With its comma, as there: behind a bare one, any clause may begin."""
 NAME = r"[A-Za-z_]\w*(\.\w+)*"
 APART = "|".join(unit for unit in UNITS if len(unit) > 1)
 QUANTITY = (
@@ -101,7 +103,11 @@ class Rules:
             return symbol("name")
         if name in TOKENS:
             return symbol(name.lower())
+        if name == THEN:
+            comma = {"type": "PATTERN", "value": r",\s*then"}
+            return {"type": "ALIAS", "content": comma, "named": False, "value": "then"}
         words = [words_in_turn(word) for word in words_of(name)]
+        assert words, f"the terminal {name} has no words"
         return joined("CHOICE", words)
 
     def token(self, name: str) -> Rule:
@@ -152,6 +158,7 @@ def highlights(made: Rule) -> str:
         "on",
         "write",
         "for",
+        "random",
     }
     own = (Path(__file__).with_name("highlights.scm")).read_text("utf-8")
     listed = {

@@ -18,7 +18,6 @@
 (permuted)
 "qd"
 "ramp"
-(random)
 "range"
 "rate"
 "read"
@@ -76,6 +75,7 @@
 "precondition"
 "profile"
 (purge)
+(random)
 "repeat"
 "rounds"
 "run"
