@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import Locked, locked_suites
 from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import goes_down
 from ioplan.suites.git.address import EXAMPLE, GitAddress, address_of, git_address
 from ioplan.suites.git.fetch import fetched
 from ioplan.suites.git.project import lock_text, wanted, with_wanted

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ioplan.core.value import Value
+from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import NAME, SuiteError
 
 LOCK, FOLDER = "ioplan.lock", "suites"
@@ -57,8 +58,6 @@ def locked_suites(project: Path) -> dict[str, Locked]:
 
 
 def _locked(name: str, raw: dict[str, Any]) -> Locked:
-    from ioplan.language.search.search_path import goes_down  # noqa: PLC0415  a circle
-
     words = [raw[key] for key in ("git", "ref", "folder", "commit")]
     git, ref, folder, commit = words
     files = dict(raw["files"])

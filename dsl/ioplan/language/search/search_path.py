@@ -149,10 +149,3 @@ def _plans_below(root: Path) -> Iterator[str]:
     for pattern in ("*.ioplan", "*/*.ioplan"):
         for path in sorted(root.glob(pattern)):
             yield str(path.relative_to(root))
-
-
-def goes_down(text: str) -> bool:
-    """Whether a path goes downwards only."""
-    path = PurePosixPath(text)
-    unsafe = "\0" in text or "\\" in text or not path.parts
-    return not (unsafe or path.is_absolute() or ".." in path.parts)

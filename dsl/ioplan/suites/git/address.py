@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ioplan.core.value import Value
+from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import goes_down
 
 EXAMPLE = "git+https://host/path.git@v1.2//plans"
 SCHEMES = ("https", "ssh", "file", "http")

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ioplan.core.value import Value
 from ioplan.language.check.modules import MOST_BYTES
+from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import COMMIT
 from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import goes_down
 from ioplan.suites.git.address import GitAddress
 from ioplan.suites.git.program import Git
 

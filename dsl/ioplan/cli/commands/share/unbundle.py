@@ -12,7 +12,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import opened
 from ioplan.core.text import line
-from ioplan.language.search.search_path import goes_down
+from ioplan.language.search.file_name import goes_down
 from ioplan.share.bundle import Bundle, read_bundle
 from ioplan.share.container import BundleError
 from ioplan.share.contents import REPORT, Bundled, restore
