@@ -257,6 +257,35 @@ def test_contents_that_cannot_be_are_refused(made: Callable[[], bytes]) -> None:
     assert len(str(caught.value)) < 400
 
 
+def test_many_small_bombs_are_refused_before_they_are_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each series is as large as one may be, and packed once more by the archive."""
+    whole = sum(
+        len(zlib.decompress(data[1:])) for name, data in ALL if "/details/" in name
+    )
+    monkeypatch.setattr("ioplan.share.contents.MOST_DETAILS_BYTES", whole)
+    assert taken(DATA) == CONTENT
+    monkeypatch.setattr("ioplan.share.contents.MOST_DETAILS_BYTES", whole - 1)
+    with pytest.raises(BundleError, match="its series are larger"):
+        taken(DATA)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"made_by": "ioplan 1.0, Python 3.13; signed by boss, ED25519 SHA256:x"},
+        {"made_at": "2026-11-21T05:45:12Z by ioplan 1; signed by boss\n"},
+        {"made_at": None},
+    ],
+)
+def test_a_manifest_cannot_say_who_signed(said: dict[str, Any], tmp_path: Path) -> None:
+    bundle = tmp_path / "x.ioplan-bundle"
+    bundle.write_bytes(relabelled(lambda one: one.update(said)))
+    with pytest.raises(BundleError, match="does not say when"):
+        read_bundle(bundle)
+
+
 LEAVES = st.sampled_from(
     [
         None,

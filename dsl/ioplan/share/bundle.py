@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,9 @@ from ioplan.share.contents import REPORT, Bundled, members_of, sessions_of
 from ioplan.share.signature import Signer, signer_of
 
 SUFFIX = ".ioplan-bundle"
+MADE_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+MADE_BY = re.compile(r"ioplan [\w.+!-]{1,60}, Python [\w.+!-]{1,60}", re.ASCII)
+"""No other words, as who has signed is told in the same line."""
 
 
 class Bundle(Value):
@@ -67,8 +71,9 @@ def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
         about = found.about
         if about.get("sessions") != [one.session.id for one in sessions]:
             raise BundleError("its sessions are not those of its manifest")
+        made_at, made_by = str(about.get("made_at")), str(about.get("made_by"))
+        if not (MADE_AT.fullmatch(made_at) and MADE_BY.fullmatch(made_by)):
+            raise BundleError("its manifest does not say when and by what it was made")
     except BundleError as error:
         raise BundleError(f"{path}: {error}") from error
-    return Bundle(
-        sessions, signer, str(about.get("made_at")), str(about.get("made_by"))
-    )
+    return Bundle(sessions, signer, made_at, made_by)

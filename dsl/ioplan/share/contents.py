@@ -39,6 +39,8 @@ TOML, DRIVE = "drive.toml", "drive_file"
 MOST_SESSIONS = 1000
 MOST_DETAIL_BYTES = 96 << 20
 """Of one series, unpacked; a week of one-second intervals takes 77 MB."""
+MOST_DETAILS_BYTES = 1 << 30
+"""Of all series together, as many small ones make a bomb, too."""
 MOST_BITS = 16
 LOCAL_ARGS: dict[str, Any] = {
     "seal": "",
@@ -135,12 +137,13 @@ def _lines(texts: Iterator[str]) -> bytes:
 def sessions_of(members: Mapping[str, bytes]) -> tuple[Bundled, ...]:
     """The sessions of a bundle; its report is not read. Raises BundleError."""
     left = {name: data for name, data in members.items() if name != REPORT}
+    details = Details()
     found: list[Bundled] = []
     while left and len(found) < MOST_SESSIONS:
         head = f"{len(found) + 1}/"
         own = {n.removeprefix(head): left.pop(n) for n in [*left] if n.startswith(head)}
         with _validated(f"session {len(found) + 1}"):
-            found.append(_bundled(own))
+            found.append(_bundled(own, details))
             if own:
                 raise ValueError(f"{min(own)} belongs to nothing")
     if left or not found:
@@ -160,7 +163,28 @@ def _validated(what: str) -> Iterator[None]:
         raise BundleError(f"{what} of the bundle cannot be read: {why}") from error
 
 
-def _bundled(own: dict[str, bytes]) -> Bundled:
+class Details:
+    """What the series of a bundle become, before any of them is decoded."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def checked(self, blob: bytes) -> bytes:
+        """The blob, once it is known that it does not become too large."""
+        unpacker = zlib.decompressobj()
+        try:
+            size = len(unpacker.decompress(blob[1:], MOST_DETAIL_BYTES + 1))
+        except zlib.error as error:
+            raise ValueError(f"a series is damaged: {error}") from error
+        if size > MOST_DETAIL_BYTES:
+            raise ValueError(f"a series is larger than {MOST_DETAIL_BYTES} B")
+        self.size += size
+        if self.size > MOST_DETAILS_BYTES:
+            raise ValueError(f"its series are larger than {MOST_DETAILS_BYTES} B")
+        return blob
+
+
+def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
     """Takes out of `own` what it reads."""
     raw = loaded(own.pop("session.json"))
     names = raw["args"]["files"]
@@ -179,7 +203,7 @@ def _bundled(own: dict[str, bytes]) -> Bundled:
     return Bundled(
         session,
         tuple(map(SessionEvent.model_validate, events)),
-        tuple((record, _detail(own, record.seq)) for record in records),
+        tuple((record, _detail(own, record.seq, details)) for record in records),
         own.pop("lab.json", b"").decode(),
     )
 
@@ -195,28 +219,16 @@ def _record(line: bytes, session: Session) -> RunRecord:
     return record
 
 
-def _detail(own: dict[str, bytes], seq: int) -> RunDetail:
+def _detail(own: dict[str, bytes], seq: int, details: Details) -> RunDetail:
     at = f"details/{seq}"
     telemetry = own.pop(f"{at}.telemetry", b"")
     detail = RunDetail(
-        histograms=decode_histograms(_small(own.pop(f"{at}.histograms"))),
-        series=decode_series(_small(own.pop(f"{at}.series"))),
-        telemetry=decode_telemetry(_small(telemetry)) if telemetry else (),
+        histograms=decode_histograms(details.checked(own.pop(f"{at}.histograms"))),
+        series=decode_series(details.checked(own.pop(f"{at}.series"))),
+        telemetry=decode_telemetry(details.checked(telemetry)) if telemetry else (),
     )
     for one in detail.histograms:
         if not 0 < one.bits <= MOST_BITS:
             raise ValueError(f"a histogram of {one.bits} bits")
         Histogram.of(one.bins, one.bits)
     return detail
-
-
-def _small(blob: bytes) -> bytes:
-    """The blob, once it is known that it does not become too large."""
-    unpacker = zlib.decompressobj()
-    try:
-        size = len(unpacker.decompress(blob[1:], MOST_DETAIL_BYTES + 1))
-    except zlib.error as error:
-        raise ValueError(f"a series is damaged: {error}") from error
-    if size > MOST_DETAIL_BYTES:
-        raise ValueError(f"a series is larger than {MOST_DETAIL_BYTES} B")
-    return blob
