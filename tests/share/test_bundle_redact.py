@@ -168,6 +168,26 @@ def test_a_name_in_a_plan_that_decides_nothing_is_taken_out() -> None:
     assert run_ids(found.session) == run_ids(bundled(plan).session) != None  # noqa: E711
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("On DBServer7: s4evnx0r123456 of Malicek", "On host_: serial_ of user_"),
+        ("dbserver7.lab.corp.example.", "host_."),
+        ("dbserver7.local, dbserver7.qd", "host_, host_.qd"),
+        ("open:/srv/acme/x: no", "open:/path_: no"),
+        ("file:///srv/acme/x", "file:///path_"),
+        ("[fd00:12::1:5]:4420, 2001:db8:0:0:0:0:0:1", "[host_]:4420, host_"),
+        ("00:1B:21:aa:bb:cc at 12:30:45, 0000:01:00.0", "host_ at 12:30:45, 0000:01:00.0"),
+        ("https://example.org/x p.ioplan:3:4", "https://example.org/x p.ioplan:3:4"),
+    ],
+)  # fmt: skip
+def test_a_name_is_hidden_however_it_is_written(text: str, left: str) -> None:
+    names = Names(frozenset({"dbserver7"}), frozenset({SERIAL}), frozenset({USER}))
+    hide = hider(names, KEY)
+    assert re.sub(r"(?<=_)[0-9a-f]{8}", "", hide(text)) == left
+    assert hide("DBSERVER7") == hide("dbserver7")
+
+
 @given(st.text(alphabet="abc/ .-_0:", max_size=60))
 def test_hiding_leaves_no_name_behind(text: str) -> None:
     names = Names(frozenset({"a.b"}), frozenset({"abc0000"}), frozenset({"cab"}))

@@ -23,8 +23,17 @@ from ioplan.share.contents import Bundled
 from ioplan.share.recorded_plan import run_ids
 
 SERIALS = ("serial", "wwid", "inode", "born", "nguid", "eui64", "uuid", "backing_file")
-PATH = r"(?<![\w/.:~])~?/(?:[\w.@%+~,=:#-]+/)*[\w.@%+~,=:#-]*[\w@%+~=#-]/?"
+PATH = r"(?:(?<![\w/.~])|(?<=://))~?/(?:[\w.@%+~,=:#-]+/)*[\w.@%+~,=:#-]*[\w@%+~=#-]/?"
 ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"
+HEX = r"[0-9A-Fa-f]"
+ADDRESS_6 = (
+    rf"(?<![\w:])(?:(?:{HEX}{{1,4}}:){{7}}{HEX}{{1,4}}"
+    rf"|(?:{HEX}{{1,4}}:)+(?::{HEX}{{1,4}})+"
+    rf"|(?:{HEX}{{2}}:){{5}}{HEX}{{2}})(?![\w:])"
+)
+"""Of IPv6, whole or with a gap, and of a network card."""
+DOMAIN = r"(?:(?:\.[A-Za-z0-9-]+)+\.[A-Za-z]{2,}|\.(?:local|lan|home|internal))?"
+"""What may follow a host's name: of a longer name, no part is left."""
 HOME = re.compile(r"(?:/home|/Users)/([^/\s]+)")
 NOBODY = ("root", "localhost", "")
 ORDINARY = frozenset(
@@ -84,10 +93,16 @@ def names_in(
                 found["host"] |= set(stream.hosts)
     short = {name.partition(".")[0] for name in found["host"]}
     return Names(
-        hosts=frozenset(found["host"] | short).difference(NOBODY, ORDINARY),
-        serials=frozenset(found["serial"]).difference(NOBODY, ORDINARY),
-        users=frozenset(found["user"]).difference(NOBODY, ORDINARY),
+        hosts=_telling(found["host"] | short),
+        serials=_telling(found["serial"]),
+        users=_telling(found["user"]),
         paths=frozenset(found["path"]),
+    )
+
+
+def _telling(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        name for name in names if not {name, name.lower()} & {*NOBODY, *ORDINARY}
     )
 
 
@@ -113,16 +128,22 @@ def _collect(value: Any, found: dict[str, set[str]], key: str = "") -> None:
 def hider(names: Names, key: bytes) -> Hide:
     """What puts pseudonyms into a text."""
     kinds = {
-        **dict.fromkeys(names.users, "user"),
-        **dict.fromkeys(names.hosts, "host"),
-        **dict.fromkeys(names.serials, "serial"),
+        name.lower(): kind
+        for kind, of in (
+            ("user", names.users),
+            ("host", names.hosts),
+            ("serial", names.serials),
+        )
+        for name in of
     }
     literals = sorted(kinds, key=len, reverse=True)
     known = map(re.escape, sorted(names.paths, key=len, reverse=True))
-    found = re.compile("|".join([*known, PATH, ADDRESS, *map(_literal, literals)]))
+    words = "|".join(_literal(one, kinds[one] == "host") for one in literals)
+    named = [f"(?i:{words})"] if words else []
+    found = re.compile("|".join([*known, PATH, ADDRESS, ADDRESS_6, *named]))
 
     def pseudonym(match: re.Match[str]) -> str:
-        text = match[0]
+        text = match[0] if match[0][0] in "/~" else match[0].lower()
         digest = hmac.new(key, text.encode(), "sha256").hexdigest()[:8]
         if text[0] in "/~":
             return f"/path_{digest}"
@@ -131,10 +152,11 @@ def hider(names: Names, key: bytes) -> Hide:
     return lambda text: found.sub(pseudonym, text)
 
 
-def _literal(name: str) -> str:
+def _literal(name: str, is_host: bool) -> str:
     if len(name) >= SHORTEST_INSIDE and any(letter.isdigit() for letter in name):
-        return re.escape(name)
-    return rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
+        return re.escape(name) + (DOMAIN if is_host else "")
+    more = DOMAIN if is_host else ""
+    return rf"(?<![A-Za-z0-9]){re.escape(name)}{more}(?![A-Za-z0-9])"
 
 
 def _redacted(one: Bundled, hide: Hide) -> Bundled:
