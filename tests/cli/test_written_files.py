@@ -129,6 +129,7 @@ OWN = {
     "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
     "dsl/ioplan/importer/proof/traces.py": "a temporary folder, for fio",
     "dsl/ioplan/report/html/pdf.py": "a temporary folder, for Chromium",
+    "dsl/ioplan/suites/git/program.py": "temporary files without a name, for git",
     "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
     "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
     "plugins/fio/ioplan_fio/process.py": "a temporary file without a name",

@@ -107,8 +107,10 @@ def _entries(git: Git, commit: str, address: GitAddress) -> Iterator[TreeEntry]:
     try:
         listed = git.call("ls-tree", "-r", "-z", "-l", f"{commit}:{address.folder}")
     except SuiteError as error:
-        text = f"{address.url} at {address.ref} has no folder {address.folder!r}"
-        raise SuiteError(text) from error
+        raise SuiteError(
+            f"{address.url} at {address.ref} has no folder {address.folder!r} that can "
+            f"be listed: {error}"
+        ) from error
     for row in listed.split(b"\0")[:-1]:
         head, _, path = row.partition(b"\t")
         mode, _, id, size = head.decode().split()

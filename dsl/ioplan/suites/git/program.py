@@ -10,11 +10,16 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from typing import BinaryIO
 
 from ioplan.core.value import Value
 from ioplan.language.search.packages import SuiteError
 
 TIMEOUT_S = 600.0
+MOST_SAID_BYTES = 128 << 20
+"""More than all plans of a suite; a few trees that name each other list far more."""
 KEPT = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_ASKPASS"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -44,24 +49,43 @@ class Git(Value):
 
     def call(self, *words: str, data: bytes = b"") -> bytes:
         """What a command prints. Raises SuiteError with git's last words."""
+        with TemporaryFile() as asked, TemporaryFile() as errors:
+            asked.write(data)
+            asked.seek(0)
+            with self._started(words, asked, errors) as process:
+                timer = Timer(TIMEOUT_S, process.kill)
+                timer.start()
+                try:
+                    assert process.stdout
+                    said = process.stdout.read(MOST_SAID_BYTES + 1)
+                    if len(said) > MOST_SAID_BYTES:
+                        process.kill()
+                    code, in_time = process.wait(), timer.is_alive()
+                finally:
+                    timer.cancel()
+            errors.seek(0)
+            last_words = _last_words(errors.read(MOST_SAID_BYTES))
+        if len(said) > MOST_SAID_BYTES:
+            raise SuiteError(f"git {words[0]} says more than {MOST_SAID_BYTES} B")
+        if not in_time:
+            raise SuiteError(f"git {words[0]} did not end in {TIMEOUT_S:g} s")
+        if code:
+            raise SuiteError(f"git {words[0]}: {last_words}")
+        return said
+
+    def _started(
+        self, words: tuple[str, ...], asked: BinaryIO, errors: BinaryIO
+    ) -> subprocess.Popen[bytes]:
         try:
-            done = subprocess.run(
+            return subprocess.Popen(
                 ["git", f"--git-dir={self.folder}", *self._settings(), *words],
-                input=data,
-                capture_output=True,
+                stdin=asked,
+                stdout=subprocess.PIPE,
+                stderr=errors,
                 env=self._environment(),
-                timeout=TIMEOUT_S,
-                check=False,
             )
         except FileNotFoundError as error:
             raise SuiteError("suites from git need the program git") from error
-        except subprocess.TimeoutExpired as error:
-            raise SuiteError(
-                f"git {words[0]} did not end in {TIMEOUT_S:g} s"
-            ) from error
-        if done.returncode:
-            raise SuiteError(f"git {words[0]}: {_last_words(done.stderr)}")
-        return done.stdout
 
     def _settings(self) -> list[str]:
         said = SETTINGS | {f"protocol.{self.scheme}.allow": "always"}
