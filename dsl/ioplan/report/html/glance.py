@@ -17,8 +17,6 @@ MOST_ACROSS = 6
 """Tests beside one another in a league of many sessions."""
 MOST_ROWS = 24
 """Of a longer league the rest is folded."""
-LESS, MORE = 0.995, 1.005
-"""Closer to the base, a ratio of three digits says the same."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,6 @@ class Cell:
     text: str
     small: str = ""
     title: str = ""
-    tone: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,20 +132,19 @@ def _contest(
 
 
 def _figure(one: Contest, label: str, base: str) -> Cell:
-    """`449k`, `1.13×, QD 128`; what is better than the base is told by the tone.
+    """`449k`, `1.13×, QD 128`; without a color, as a ratio may be noise.
 
     Where all sessions have it at the same place, this stands beside its name.
     """
     found = one.of.get(label)
     if found is None:
         return Cell("–", "no figure")
-    ratio, gain = one.ratio(label, base), one.gain(label, base) or 1.0
+    ratio = one.ratio(label, base)
     beside = ratio_text(ratio) if ratio else "other cells"
-    tone = "better" if gain > MORE else "worse" if gain < LESS else ""
     title = f"{found.definition}; rank {one.rank(label, base)} of {len(one.of)}"
     at = f", {found.where}" if one.differs and found.where else ""
     small = ("base" if label == base else beside) + at
-    return Cell(found.figure, small, title, tone)
+    return Cell(found.figure, small, title)
 
 
 def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
@@ -202,5 +198,5 @@ def _note(found: League) -> str:
     """What the ratios are of."""
     return (
         f"Ratios are to {found.base}; in their geometric mean those of latencies count "
-        "inverted, so that above 1 is better"
+        "inverted, so that above 1 is better. `ioplan compare` tells noise from change"
     )
