@@ -71,10 +71,10 @@ def _write(found: Bundle, store: Store, folder: Path) -> None:
 def write_plan(one: Bundled, folder: Path) -> Path:
     """A plan with the files that it uses, where it finds them; the plan's path.
 
-    Raises BundleError for names that would lead out of the folder.
+    Raises BundleError for names that would lead out of the folder, and for settings.
     """
     for used, text in one.files.items():
-        if not goes_down(used):
+        if not goes_down(used) or _is_setting(used):
             raise BundleError(f"the plan of the bundle uses a file {used!a}")
         write_new(folder / used, text.encode())
     for extra, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
@@ -83,6 +83,15 @@ def write_plan(one: Bundled, folder: Path) -> Path:
     path = folder / plan_name(one)
     write_new(path, one.session.plan_text.encode())
     return path
+
+
+SETTINGS = ("ioplan.toml", "ioplan.lock", "lab.toml")
+
+
+def _is_setting(used: str) -> bool:
+    """A file that programs take by its name, without being asked: no part of a plan."""
+    parts = PurePath(used).parts
+    return any(part.startswith(".") for part in parts) or parts[-1] in SETTINGS
 
 
 PLAN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}\.ioplan", re.ASCII)
