@@ -17,6 +17,7 @@ import argparse
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -102,7 +103,10 @@ class Table:
         axes = cell[0].cell
         own = [[one for one in found if one.cell is pairs.cell] for pairs in cell]
         first = {one.metric.name: one for one in own[0]}
-        figures = [metric_text(first[m].first, first[m].metric.unit) for m in SHOWN]
+        figures = [
+            metric_text(first[m].first, first[m].metric.unit) if m in first else "–"
+            for m in SHOWN
+        ]
         ratios = [
             _shown(one)
             for those in own
@@ -144,11 +148,12 @@ def main() -> None:
             overwrite_data=asked.overwrite_data,
         )
         choices = [usable_backend(n, lab, []) for n in asked.backends.split(",")]
-        with Store.open(options.store) as store:
+        with Store.open(options.store) as store, ExitStack() as stack:
+            terminal = Terminal(quiet=True)
             sides = [Side(plan, summary_of(plan), c, store, options) for c in choices]
-            make_target(choices[0].backend, sides[0].request, Terminal(quiet=True))
+            make_target(choices[0].backend, sides[0].request, terminal)
             for side in sides:
-                side.begin()
+                side.begin(terminal, stack)
             table = Table(sides, asked.rounds)
             for step in unfold(plan):
                 assert isinstance(step, Run)

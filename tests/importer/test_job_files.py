@@ -170,3 +170,10 @@ def test_included_files_that_cannot_be(tmp_path: Path, text: str, message: str) 
     source = Source(str(tmp_path / "j.fio"), "[j]\ninclude more.fio\n")
     with pytest.raises(ImportFault, match=message):
         import_plan(source, "fio", {})
+
+
+def test_a_count_below_zero_is_none() -> None:
+    """fio's -1 is as many as there are."""
+    text = "[a]\nioengine=libaio\ndirect=1\nrw=read\nfilename=/dev/sdb\nnumber_ios=-1\n"
+    made = import_plan(Source("t.fio", text), "fio", {})
+    assert made.plan and "1 pass" in made.text

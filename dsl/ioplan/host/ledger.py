@@ -118,6 +118,14 @@ def ledger_path() -> Path:
     return state_folder() / "host" / "settings.json"
 
 
+def has_ledger() -> bool:
+    """Whether this user has set anything here; in another's folder it has not."""
+    try:
+        return ledger_path().exists()
+    except PermissionError:
+        return False
+
+
 @contextmanager
 def opened_ledger() -> Iterator[LedgerFile]:
     """Waits for others, who hold it for an instant. Raises HostError."""

@@ -12,7 +12,7 @@ from ioplan.host.ledger import (
     Holder,
     Kept,
     LedgerFile,
-    ledger_path,
+    has_ledger,
     opened_ledger,
     this_process,
 )
@@ -47,7 +47,7 @@ def prepared_host(
     tree, holder = tree or Tree(), this_process(session)
     found = wanted_settings(settings, disk, tree) if settings else []
     wanted = [one for one in found if isinstance(one, Wanted)]
-    if not wanted and not ledger_path().exists():
+    if not wanted and not has_ledger():
         yield _record(found, {})
         return
     try:
@@ -59,7 +59,7 @@ def prepared_host(
 
 def restore(on_note: OnNote, tree: Tree | None = None) -> None:
     """Put back what sessions that were killed have left. Raises HostError."""
-    if ledger_path().exists():
+    if has_ledger():
         _release(None, tree or Tree(), on_note)
 
 

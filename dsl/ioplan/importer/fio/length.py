@@ -56,7 +56,7 @@ def _by_bytes(job: FioJob, shape: Shape, findings: Findings) -> str:
     moved = job.read("io_size", lambda text: size(text, base), nothing, findings)
     if isinstance(moved, Percent):
         return _passes(moved.percent * shape.threads / 100)
-    ios = job.read("number_ios", whole, 0, findings)
+    ios = max(0, job.read("number_ios", whole, 0, findings))
     if ios and len(shape.used_sizes) == 1:
         moved = ios * max(shape.used_sizes)
     elif ios:
