@@ -44,6 +44,7 @@ PAIRS = {
     "random writes, 8 outstanding": "rw=randwrite\nbs=4k\niodepth=8",
     "sequential reads": "rw=read\nbs=128k\niodepth=4",
     "sequential writes": "rw=write\nbs=128k\niodepth=4",
+    "the same, with refill_buffers": "rw=write\nbs=128k\niodepth=4\nrefill_buffers",
     "mixed 70/30": "rw=randrw\nrwmixread=70\nbs=8k\niodepth=8",
     "several sizes": "rw=randread\nbssplit=4k/60:16k/30:64k/10\niodepth=4",
     "two jobs": "rw=randread\nbs=4k\niodepth=4\nnumjobs=2\ngroup_reporting",

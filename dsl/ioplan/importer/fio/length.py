@@ -13,7 +13,7 @@ from ioplan.importer.fio.numbers import (
     truth,
     whole,
 )
-from ioplan.importer.fio.stream import Shape, kb_base
+from ioplan.importer.fio.shape import Shape, kb_base
 from ioplan.importer.outline import Length
 from ioplan.language.quantity import make
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan.importer.findings import Findings
 from ioplan.importer.fio.jobs import FioJob
 from ioplan.importer.fio.numbers import Extent, Percent, size, truth
-from ioplan.importer.fio.stream import Refused, Shape, kb_base
+from ioplan.importer.fio.shape import Refused, Shape, kb_base
 from ioplan.importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS
 from ioplan.importer.outline import Clauses
 from ioplan.language.quantity import SECTOR_BYTES, make

@@ -13,7 +13,8 @@ from ioplan.importer.fio.jobs import FioJob, jobs_of, of_no_matter
 from ioplan.importer.fio.length import length_of
 from ioplan.importer.fio.numbers import time_us, truth
 from ioplan.importer.fio.place import check_engine, is_buffered, region_of, target_of
-from ioplan.importer.fio.stream import Refused, clauses_of, shape_of
+from ioplan.importer.fio.shape import Refused, shape_of
+from ioplan.importer.fio.stream import clauses_of
 from ioplan.importer.fio.timed import Timed
 from ioplan.importer.outline import (
     Length,

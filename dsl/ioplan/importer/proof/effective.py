@@ -14,8 +14,9 @@ from ioplan.importer.fio.numbers import (
     truth,
     whole,
 )
+from ioplan.importer.fio.shape import Shape, kb_base, shape_of
 from ioplan.importer.fio.shares import distribution
-from ioplan.importer.fio.stream import Shape, counts_issues, kb_base, shape_of
+from ioplan.importer.fio.stream import counts_issues
 
 Options = dict[str, object]
 
