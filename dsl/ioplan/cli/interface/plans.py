@@ -48,7 +48,7 @@ PLAN_COMMANDS = (
     Command(
         "plan",
         "Show what would happen: steps in order, time, bytes, drive writes.",
-        "plan:show_plan",
+        "planning.plan:show_plan",
         (
             use.PLAN,
             use.TESTS,

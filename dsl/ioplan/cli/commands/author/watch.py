@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from ioplan.cli.commands.rehearse import print_rehearsal
+from ioplan.cli.commands.planning.rehearse import print_rehearsal
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError

@@ -15,7 +15,7 @@ from ioplan.planner.unfold import UNKNOWN
 
 if TYPE_CHECKING:
     from ioplan.cli.choose import Choice
-    from ioplan.cli.commands.plan_fit import PlanFit
+    from ioplan.cli.commands.planning.plan_fit import PlanFit
 
 
 def show_plan(
@@ -53,7 +53,7 @@ def show_plan(
         print_tests(planned)
         return
     if detect:
-        from ioplan.cli.commands.detect import print_detection  # noqa: PLC0415
+        from ioplan.cli.commands.planning.detect import print_detection  # noqa: PLC0415
 
         print_detection(Terminal(highlight=False), planned, detect, store, json)
         return
@@ -65,19 +65,19 @@ def show_plan(
     state: ProvenState = (UNKNOWN, "")
     facts = assumed_facts(None, capacity_bytes)
     if target:
-        from ioplan.cli.commands.plan_target import planned_target  # noqa: PLC0415
+        from ioplan.cli.commands.planning.plan_target import planned_target  # noqa: PLC0415
 
         facts, state = planned_target(target, capacity_bytes, choice, lab, store)
     console = Terminal(highlight=False)
     fit: PlanFit | None = None
     if choice:
-        from ioplan.cli.commands.plan_fit import plan_fit  # noqa: PLC0415
+        from ioplan.cli.commands.planning.plan_fit import plan_fit  # noqa: PLC0415
 
         words = allow, allow_approximate, only_exact
         fit = plan_fit(planned, choice, facts, words)
         planned = fit.plan
     if rehearse:
-        from ioplan.cli.commands.rehearse import print_rehearsal  # noqa: PLC0415
+        from ioplan.cli.commands.planning.rehearse import print_rehearsal  # noqa: PLC0415
 
         known = facts.capacity_bytes if target or capacity or not sim else None
         if fit:
