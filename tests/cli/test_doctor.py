@@ -25,6 +25,7 @@ CURRENT = f"{checks.CLOCK}/current_clocksource"
 DEBIAN = "NAME=Debian\nID=debian"
 HERE = Availability(usable=True, version="3.42")
 GONE = Availability(usable=False, reason="it is not installed")
+SYNC = Availability(usable=True, reason="in sync mode", version="3.42")
 
 
 def machine(root: Path, backend: Availability = HERE, **facts: Any) -> Machine:
@@ -91,6 +92,12 @@ ILL: dict[str, Case] = {
         files(**{f"{KERNEL}_disabled": 2}),
         {},
         "sysctl kernel.io_uring_disabled=0",
+    ),
+    "io_uring in a container": (
+        checks.check_io_uring,
+        files(**{f"{KERNEL}_disabled": 0}),
+        {"backend": SYNC},
+        "seccomp=unconfined",
     ),
     "io_uring of another group": (
         checks.check_io_uring,

@@ -32,16 +32,29 @@ def check_engine(machine: Machine) -> Finding:
 
 
 def check_io_uring(machine: Machine) -> Finding:
-    """Whether the kernel has been told to refuse io_uring."""
+    """Whether the kernel has been told to refuse io_uring, or a container's profile."""
     level = machine.tree.number("proc/sys/kernel/io_uring_disabled") or 0
     group = machine.tree.number("proc/sys/kernel/io_uring_group")
     if level == 0 or (level == 1 and (machine.user == 0 or group in machine.groups)):
-        return Finding(name="io_uring", state="works", text="allowed by the kernel")
+        return _tried_io_uring(machine)
     return Finding(
         name="io_uring",
         state="limited",
         text=f"kernel.io_uring_disabled is {level}: a thread for each I/O instead",
         mend="sudo sysctl kernel.io_uring_disabled=0",
+    )
+
+
+def _tried_io_uring(machine: Machine) -> Finding:
+    """What the engine saw where the kernel's setting allows it."""
+    here = machine.backend("io_uring")
+    if not here.usable or not here.reason:
+        return Finding(name="io_uring", state="works", text="allowed by the kernel")
+    return Finding(
+        name="io_uring",
+        state="limited",
+        text="allowed by the kernel, and refused to this process, as containers do",
+        mend="podman run --security-opt seccomp=unconfined --ulimit memlock=-1 …",
     )
 
 
