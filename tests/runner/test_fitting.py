@@ -194,7 +194,7 @@ def test_a_region_is_measured_in_whole_blocks() -> None:
     assert not misfits(steps(text % (1, "0.0006")), FACTS)
     (found,) = misfits(steps(text % (1, "0.0003")), FACTS)
     assert found.kind is Cause.TOO_SMALL
-    assert "region of 0 B is smaller than one I/O of 4096 B" in found.text
+    assert "region of 0B is smaller than one I/O of 4KiB" in found.text
 
 
 def test_a_region_in_bytes_may_end_beyond_the_target() -> None:
@@ -204,3 +204,9 @@ def test_a_region_in_bytes_may_end_beyond_the_target() -> None:
     (found,) = misfits(steps(text % "1.5GiB"), FACTS)
     assert found.kind is Cause.TOO_SMALL
     assert found.text == "A: its region ends at 1536MiB, and the target at 1GiB"
+
+
+def test_a_region_may_begin_behind_its_end() -> None:
+    text = 'test "A" { run random 4KiB 100/0, region 16GiB..100% for 1s }'
+    (found,) = misfits(steps(text), FACTS)
+    assert "its region begins at 16GiB, and ends at 1GiB" in found.text

@@ -57,6 +57,11 @@ def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
         )
         yield Misfit(Cause.TOO_SMALL, text)
         return
+    if stream.region_start_bytes > end_bytes:
+        start = size_text(stream.region_start_bytes)
+        text = f"its region begins at {start}, and ends at {size_text(end_bytes)}"
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
     sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
     for size in sorted(sizes):
         if size % block:
@@ -69,7 +74,8 @@ def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
     largest, region_bytes = max(sizes), stream.region_bytes
     if region_bytes < largest * stream.threads:
         text = (
-            f"its region of {region_bytes} B is smaller than one I/O of {largest} B "
+            f"its region of {size_text(region_bytes)} is smaller than one I/O of "
+            f"{size_text(largest)} "
             f"for each of {stream.threads} threads"
         )
         yield Misfit(Cause.TOO_SMALL, text)
