@@ -196,7 +196,7 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
     assert ioplan("run", plan, *sim).code == 2
     done = ioplan("run", plan, *sim, "--only-exact")
     assert done.code == 0
-    assert "left out: Too small: impossible: its region of 512 B" in done.out
+    assert "left out: Too small: impossible: its region of 512B" in done.out
     done = ioplan("run", plan, *sim, "--only-exact", "--json")
     assert {one["record"]["asked"]["test"] for one in done.of("record")} == {"Fits"}
     none = plan_file(tmp_path, text.partition("\n")[2])
