@@ -172,8 +172,20 @@ def test_included_files_that_cannot_be(tmp_path: Path, text: str, message: str) 
         import_plan(source, "fio", {})
 
 
-def test_a_count_below_zero_is_none() -> None:
-    """fio's -1 is as many as there are."""
-    text = "[a]\nioengine=libaio\ndirect=1\nrw=read\nfilename=/dev/sdb\nnumber_ios=-1\n"
-    made = import_plan(Source("t.fio", text), "fio", {})
-    assert made.plan and "1 pass" in made.text
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("number_ios", "rate_iops", "rate", "bs", "runtime", "size", "offset"),
+        *("thinktime", "io_size", "startdelay", "fsync"),
+    ],
+)
+def test_an_amount_below_zero_is_reported_and_left_out(option: str) -> None:
+    """fio takes -1 as 2^64 - 1."""
+    head = (
+        "[a]\nioengine=libaio\ndirect=1\nrw=randwrite\nnorandommap\nfilename=/dev/sdb\n"
+    )
+    made = import_plan(Source("t.fio", f"{head}{option}=-1\n"), "fio", {})
+    plain = import_plan(Source("t.fio", head), "fio", {})
+    assert made.plan and plain.plan
+    assert any(f"{option} is below zero" in one.message for one in made.found)
+    assert made.text.partition("plan ")[2] == plain.text.partition("plan ")[2]

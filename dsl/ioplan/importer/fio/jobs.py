@@ -9,7 +9,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.value import Value
 from ioplan.importer.findings import Findings
 from ioplan.importer.fio.job_file import Option, Section
-from ioplan.importer.fio.numbers import NumberFault, whole
+from ioplan.importer.fio.numbers import NumberFault, Percent, whole
 from ioplan.importer.fio.vocabulary import (
     HOW_FIO_RUNS,
     KNOWN,
@@ -61,18 +61,34 @@ class FioJob(Value):
         default: Read,
         findings: Findings,
     ) -> Read:
-        """An option's value, or the default and an error where fio takes none."""
+        """An option's value, or the default and an error where it is no amount."""
         option = self.options.get(name)
         if option is None:
             return default
         try:
-            return parse(option.value or "")
+            value = parse(option.value or "")
         except NumberFault as fault:
             findings.error(
                 f"{name}: {fault}; fio drops the job, and here the option is left out",
                 option.value_span,
             )
             return default
+        if _is_negative(value):
+            findings.error(
+                f"{name} is below zero: fio takes most such numbers as very large "
+                f"ones, and here the option is left out",
+                option.value_span,
+            )
+            return default
+        return value
+
+
+def _is_negative(value: object) -> bool:
+    """Whether an amount is below zero, or one of several."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_negative, value))
+    amount = value.percent if isinstance(value, Percent) else value
+    return isinstance(amount, int | float) and amount < 0
 
 
 def jobs_of(sections: Iterable[Section], findings: Findings) -> list[FioJob]:

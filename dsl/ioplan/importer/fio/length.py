@@ -46,7 +46,7 @@ def _time(job: FioJob, name: str, findings: Findings) -> int:
             job.place(name),
             "its units are us, ms, s, m, h and d",
         )
-    return max(0, job.read(name, lambda t: time_us(t, seconds=True), 0, findings))
+    return job.read(name, lambda t: time_us(t, seconds=True), 0, findings)
 
 
 def _by_bytes(job: FioJob, shape: Shape, findings: Findings) -> str:
@@ -56,7 +56,7 @@ def _by_bytes(job: FioJob, shape: Shape, findings: Findings) -> str:
     moved = job.read("io_size", lambda text: size(text, base), nothing, findings)
     if isinstance(moved, Percent):
         return _passes(moved.percent * shape.threads / 100)
-    ios = max(0, job.read("number_ios", whole, 0, findings))
+    ios = job.read("number_ios", whole, 0, findings)
     if ios and len(shape.used_sizes) == 1:
         moved = ios * max(shape.used_sizes)
     elif ios:
