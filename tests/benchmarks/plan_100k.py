@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+from benchmark_row import tell
+
 RUNS, LIMIT_S, LIMIT_MB, ROUNDS = 100_000, 2.0, 300.0, 5
 PLAN = """
 test "Matrix" {
@@ -69,8 +71,11 @@ def main() -> int:
     for key, value in medians.items():
         print(f"{key:<10} {value:8.2f}")
     held = medians["total_s"] <= LIMIT_S and medians["peak_mb"] <= LIMIT_MB
-    print(
-        f"{RUNS} runs: limits {LIMIT_S} s, {LIMIT_MB} MB: {'held' if held else 'MISSED'}"
+    tell(
+        f"check and plan of {RUNS:,} runs, in a fresh process",
+        f"{medians['total_s']:.2f} s, {medians['peak_mb']:.0f} MB",
+        f"at most {LIMIT_S:g} s, {LIMIT_MB:g} MB",
+        held=held,
     )
     return 0 if held else 1
 
