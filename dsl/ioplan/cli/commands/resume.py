@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
+from ioplan.cli.commands.jobs.follow import resume_job
 from ioplan.cli.commands.run import SessionStart, run_session
-from ioplan.cli.commands.run_fleet import resume_job
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError

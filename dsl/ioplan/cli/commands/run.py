@@ -93,7 +93,7 @@ def run_command(
                 "a bundle is repeated on one target; for a group, write its plan out "
                 f"with ioplan unbundle {asked.plan} -o FOLDER, and run that"
             )
-        from ioplan.cli.commands.run_fleet import run_fleet  # noqa: PLC0415  of labs
+        from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
 
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
     if detach:
