@@ -228,7 +228,8 @@ class TestCompletion:
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
             ("ioplan run --s", ["--sim", "--set", "--scale-time", "--store"]),
             ("ioplan run --set a=1 --pro", ["--profile"]),
-            ("ioplan lab ", ["check", "up", "down", "unit", "restore"]),
+            ("ioplan lab ch", ["check"]),
+            ("ioplan lab consent ", ["key", "sign", "show"]),
             ("ioplan lab unit h1 --l", ["--lab"]),
             ("ioplan run --target ", []),
             ("ioplan run --target --s", []),
@@ -288,8 +289,9 @@ class TestCompletion:
         assert completion.answers("bash", IOPLAN) == "check\n"
         monkeypatch.setenv("COMP_WORDS", "ioplan\nrun\nmy plan\n--o")
         monkeypatch.setenv("COMP_CWORD", "3")
-        fitting = ["--option", "--overwrite", "--overwrite-data", "--only-exact"]
-        assert completion.answers("bash", IOPLAN).split() == fitting
+        fitting = {"--option", "--only-exact", "--overwrite"}
+        fitting |= {"--overwrite-from", "--overwrite-data"}
+        assert {*completion.answers("bash", IOPLAN).split()} == fitting
 
     def test_each_shell_reads_it_in_its_own_way(
         self, monkeypatch: pytest.MonkeyPatch

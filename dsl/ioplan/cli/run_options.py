@@ -24,6 +24,7 @@ class Options(Value):
     profile: str = FULL
     scale_time: float = 1.0
     overwrite: list[str] = fresh(list)
+    overwrite_from: Path | None = None
     overwrite_data: list[str] = fresh(list)
     allow: list[str] = fresh(list)
     allow_approximate: bool = False

@@ -145,6 +145,7 @@ class TargetFault(Kind):
     UNSTABLE_NAME = "unstable-name", "the lab's path may lead to another device one day"
     NO_CONSENT = "no-consent", "--overwrite does not name it"
     DATA = "data", "data is on it, and --overwrite-data does not name it"
+    CONSENT_LIST = "consent-list", "the list of --overwrite-from is not taken"
     HOSTS_DISAGREE = "hosts-disagree", "it is not the same on all hosts of the session"
 
 

@@ -14,6 +14,9 @@ from ioplan.target_entry import CpuList, LabTarget, PowerMeter, Words
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
+AdminKey = Annotated[str, StringConstraints(pattern=r"^ed25519:[A-Za-z0-9+/]{43}=$")]
+"""What an admin's signature is checked with; `ioplan lab consent key` prints it."""
+
 
 class LabError(ExplainedError):
     """A lab file that cannot be used; the text says where and why."""
@@ -38,6 +41,8 @@ class Lab(Model):
     scheduler: Words | None = None
     results: Words | None = None
     plans: tuple[Words, ...] = ()
+    name: Name | None = None
+    admins: dict[Name, AdminKey] = {}
 
     def meter_of(self, entry: LabTarget | None) -> tuple[str, ...]:
         """The command of the target's power meter, else of the lab's; empty if none."""

@@ -12,7 +12,11 @@ from ioplan.core.system import HAS_USERS, grp, pwd
 from ioplan.lab.lab import LabError
 
 
-def check_owners(path: Path) -> None:
+def check_owners(
+    path: Path,
+    itself: str = "the lab",
+    why: str = "and a lab says what is run and overwritten",
+) -> None:
     """As ssh does: no other user may write it, replace it, or redirect a link to it.
 
     Raises LabError, OSError.
@@ -22,11 +26,17 @@ def check_owners(path: Path) -> None:
     trusted = _trusted()
     for place, status in path_steps(path):
         if status.st_uid not in trusted:
-            raise _refused(
-                path, place, f"belongs to another user (uid {status.st_uid})"
-            )
-        if _others_write(status):
-            raise _refused(path, place, "can be written by other users")
+            what = f"belongs to another user (uid {status.st_uid})"
+        elif _others_write(status):
+            what = "can be written by other users"
+        else:
+            continue
+        shown = itself if place == path.absolute() else f"{itself} {path} is not safe:"
+        raise LabError(
+            f"{shown} {place} {what}, {why}; "
+            f"use one that is yours: chown, and chmod go-w",
+            LabFault.LAB_NOT_YOURS,
+        )
 
 
 def _trusted() -> set[int]:
@@ -52,12 +62,3 @@ def _has_one_member(group: int) -> bool:
         return len(users | set(grp.getgrgid(group).gr_mem)) <= 1
     except KeyError:
         return False
-
-
-def _refused(path: Path, place: Path, what: str) -> LabError:
-    itself = "the lab" if place == path.absolute() else f"the lab {path} is not safe:"
-    return LabError(
-        f"{itself} {place} {what}, and a lab says what is run and overwritten; "
-        f"use one that is yours: chown, and chmod go-w",
-        LabFault.LAB_NOT_YOURS,
-    )

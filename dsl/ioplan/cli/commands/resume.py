@@ -42,6 +42,7 @@ class ResumeOptions(Value):
     listed: bool = False
     plan: Path | None = None
     overwrite: list[str] = fresh(list)
+    overwrite_from: Path | None = None
     overwrite_data: list[str] = fresh(list)
     trust: bool = False
     quiet: bool = False
@@ -62,7 +63,7 @@ def resume_command(
 
 def _check_no_words(others: dict[str, Any]) -> None:
     """Each lane of a job has a session and a target of its own."""
-    if others["overwrite"] or others["overwrite_data"]:
+    if any(others[key] for key in ("overwrite", "overwrite_from", "overwrite_data")):
         raise UsageError(
             "--overwrite is for one session: ioplan status shows those of the job's "
             "lanes; resume the one by its ID, on its host"
@@ -132,6 +133,7 @@ def _options(session: Session, resumed: ResumeOptions) -> Options:
         profile=args["profile"],
         scale_time=args["scale_time"],
         overwrite=[*args["overwrite"], *resumed.overwrite],
+        overwrite_from=resumed.overwrite_from,
         overwrite_data=resumed.overwrite_data,
         allow=args.get("allow", []),
         allow_approximate=args["allow_approximate"],

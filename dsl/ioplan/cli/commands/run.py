@@ -17,6 +17,7 @@ from ioplan.cli.choose import (
     resolved_request,
 )
 from ioplan.cli.conclusion import concluded
+from ioplan.cli.consents import with_listed
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
@@ -142,6 +143,7 @@ def run_session(
     Who resumes a session holds its lock already.
     """
     summary = summary_of(plan)
+    options = with_listed(options, plan)
     allowed = accepted(options.allow, options.allow_approximate)
     choice = _chosen(summary, options, start.id)
     folder = session_folder(options.store, start.id)

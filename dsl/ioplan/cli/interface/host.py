@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, option
+from ioplan.cli.interface.desk import CONSENT
 
 _HOST = Argument(key="host", metavar="HOST", help="A host of the lab.", required=True)
 
@@ -121,5 +122,6 @@ LAB = Group(
             ),
             hidden=True,
         ),
+        CONSENT,
     ),
 )

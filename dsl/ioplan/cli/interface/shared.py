@@ -79,6 +79,12 @@ OVERWRITE = option(
 OVERWRITE_DATA = option(
     "--overwrite-data", "The same, though data is seen on it.", "ID", many=True
 )
+OVERWRITE_FROM = option(
+    "--overwrite-from",
+    "Permit overwriting the drives of a list.",
+    "FILE",
+    kind="path",
+)
 ALLOW = option(
     "--allow", "Accept these approximations, as align,distribution.", "NAMES", many=True
 )

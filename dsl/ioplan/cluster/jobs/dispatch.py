@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ioplan.cluster.errors import ClusterError
@@ -37,10 +37,12 @@ def new_job(
     plan: CheckedPlan,
     lab_file: Path,
     word: str,
-    args: Sequence[str],
+    args: Callable[[str], Sequence[str]],
     store: Path,
 ) -> Job:
     """A job with a lane for each target; `store` is for those of this host.
+
+    `args` are what `ioplan run` is told beside a target.
 
     The lab was checked before. Raises ClusterError, OSError.
     """
@@ -63,7 +65,7 @@ def new_job(
             plan=next(iter(files)),
             files=files,
             lab=labs[entry.host],
-            args=tuple(args),
+            args=tuple(args(target)),
             locks=(target, *lock),
             store=host.store if host else str(store.absolute()),
         )

@@ -9,6 +9,7 @@ from rich.console import Console
 from ioplan.cli.commands.jobs.executor import executor_of, lane_errors
 from ioplan.cli.commands.jobs.watch import watch
 from ioplan.cli.commands.run_on_hosts import check_lanes
+from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
@@ -31,9 +32,15 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
     assert lab_file and options.target  # the group is written there
     lab = read_lab(lab_file)
     check_lanes(plan, lab, fleet_targets(lab, options.target))
+    drives = listed_drives(options, lab, plan)
+    words = _words(options)
+
+    def told(target: str) -> list[str]:
+        listed = listed_words(drives, lab, target)
+        return [*words, *(word for id in listed for word in ("--overwrite", id))]
+
     with lane_errors():
-        words = _words(options)
-        job = new_job(plan, lab_file, options.target, words, options.store)
+        job = new_job(plan, lab_file, options.target, told, options.store)
     jobs = Jobs(options.store)
     with executor_of(job) as executor, lane_errors():
         executor.check(job.calls)

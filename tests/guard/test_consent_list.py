@@ -1,0 +1,269 @@
+"""`--overwrite-from`: a list gives the consents of its drives, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from labs import MIB, loop_device, needs_root, tell
+from refused import refused
+
+from ioplan.cli.consents import listed_words
+from ioplan.cli.inputs import checked_plan
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard.consent_list.admin_key import make_key
+from ioplan.guard.consent_list.drives import ConsentedDrive, drives_of
+from ioplan.guard.consent_list.read import read_list, signed_list
+from ioplan.guard.consent_list.signed import consented_plan, sign, verified
+from ioplan.lab.lab import Lab
+from ioplan.target_entry import LabTarget
+
+WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
+Change = Callable[[dict[str, Any]], object]
+
+
+def row(serial: str = "S1", **more: Any) -> dict[str, Any]:
+    """A drive as `ioplan targets --json` prints it."""
+    identity = {"kernel": "nvme0n1", "serial": serial, "model": "M"}
+    plain = {"name": "", "id": serial, "identity": identity, "verdict": "writable"}
+    return {**plain, "path": "/dev/nvme0n1", "size_bytes": 1, **more}
+
+
+class Desk:
+    """An admin with a key, the lab that names it, and a plan."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.key = folder, folder / "admin.key"
+        self.lab = Lab(name="attic", admins={"ada": make_key(self.key)})
+        self.plan = checked_plan(plan_file(folder, WRITES), [])
+        self.until = datetime.now(UTC) + timedelta(hours=1)
+
+    def signed(self, *rows: dict[str, Any], any_plan: bool = False) -> dict[str, Any]:
+        plans = None if any_plan else [consented_plan(self.plan)]
+        drives = drives_of(list(rows or (row(),)))
+        made = sign(drives, self.lab, self.until, plans, self.key)
+        return json.loads(made.model_dump_json())  # type: ignore[no-any-return]
+
+    def file(self, document: object) -> Path:
+        path = self.folder / "list.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    def refuses(self, document: object, text: str, lab: Lab | None = None) -> None:
+        with refused(TargetFault.CONSENT_LIST, text):
+            read_list(self.file(document), lab or self.lab, self.plan)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_signed_list_names_its_drives(desk: Desk) -> None:
+    found = read_list(desk.file(desk.signed(row("S1"), row("S2"))), desk.lab, desk.plan)
+    assert [one.id for one in found.drives] == ["S1", "S2"]
+    assert found.signed and found.signed.admin == "ada"
+
+
+def change(*path: str | int, to: object) -> Change:
+    def changed(document: dict[str, Any]) -> None:
+        *way, last = path
+        for key in way:
+            document = document[key]  # type: ignore[index]
+        document[last] = to  # type: ignore[index]
+
+    return changed
+
+
+SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
+    "a drive more": (
+        lambda d: d["consent"]["drives"].append(
+            {"id": "S9", "identity": {"kernel": "", "serial": "S9"}, "name": ""}
+        ),
+        "not as ada signed it",
+    ),
+    "another drive": (
+        lambda d: d["consent"]["drives"][0].update(
+            id="S9", identity={"kernel": "", "serial": "S9"}
+        ),
+        "not as ada signed it",
+    ),
+    "longer": (change("consent", "until", to="2099-01-01T00:00:00Z"), "not as ada"),
+    "any plan": (change("consent", "plans", to=None), "not as ada signed it"),
+    "another plan": (change("consent", "plans", 0, "digest", to="0"), "not as ada"),
+    "another lab": (change("consent", "lab", to="cellar"), "for the lab 'cellar'"),
+    "another admin": (change("consent", "admin", to="eve"), "'eve' is no admin"),
+    "no signature": (lambda d: d.pop("signature"), "no signed list: signature"),
+    "no base64": (change("signature", to="?"), "not as ada signed it"),
+    "another format": (change("format", to="x"), "no signed list: format"),
+    "a key more": (change("consent", "data", to=True), "no signed list: consent.data"),
+    "only the consent": (lambda d: d.update(d.pop("consent")), "no signed list"),
+}
+
+
+@pytest.mark.parametrize("name", SIGNED_ATTACKS)
+def test_a_signed_list_that_was_altered_is_refused(desk: Desk, name: str) -> None:
+    attack, text = SIGNED_ATTACKS[name]
+    document = desk.signed()
+    attack(document)
+    desk.refuses(document, text)
+
+
+def test_a_list_of_another_time_lab_key_or_plan_is_refused(
+    desk: Desk, tmp_path: Path
+) -> None:
+    other = make_key(tmp_path / "other.key")
+    document = desk.signed()
+    keyed = desk.lab.model_copy(update={"admins": {"ada": other}})
+    desk.refuses(document, "not as ada signed it", keyed)
+    for lab in (
+        Lab(name="cellar", admins=desk.lab.admins),
+        Lab(admins=desk.lab.admins),
+    ):
+        desk.refuses(document, "for the lab 'attic'", lab)
+    late = desk.until + timedelta(seconds=1)
+    with refused(TargetFault.CONSENT_LIST, "it has expired"):
+        verified(document, desk.lab, desk.plan, late)
+    desk.plan = desk.plan.model_copy(update={"text": desk.plan.text + " "})
+    desk.refuses(document, "and not for 'plan' as it is now")
+    assert read_list(desk.file(desk.signed(any_plan=True)), desk.lab, desk.plan)
+
+
+def test_only_an_admin_signs_and_only_for_a_time(desk: Desk, tmp_path: Path) -> None:
+    drives, plans = drives_of([row()]), [consented_plan(desk.plan)]
+    make_key(tmp_path / "eve.key")
+    for lab, until, key, text in (
+        (desk.lab, desk.until, "eve.key", "does not name you as an admin"),
+        (desk.lab, datetime.now(UTC), "admin.key", "a list needs an end"),
+        (Lab(admins=desk.lab.admins), desk.until, "admin.key", "the lab has no name"),
+        (desk.lab, desk.until, "none.key", "cannot read the key"),
+    ):
+        with refused(TargetFault.CONSENT_LIST, text):
+            sign(drives, lab, until, plans, tmp_path / key)
+    desk.key.chmod(0o640)
+    with refused(TargetFault.CONSENT_LIST, "others may read the key"):
+        sign(drives, desk.lab, desk.until, plans, desk.key)
+
+
+LISTS: dict[str, tuple[object, str]] = {
+    "a path": (["/dev/sda"], "a path or a name alone gives no consent"),
+    "no identity": (
+        [row(id="sda", identity={"kernel": "sda"})],
+        "names 'sda' by a path, which may be another drive",
+    ),
+    "the kernel's name": (
+        [row(id="nvme0n1")],
+        "the ID 'nvme0n1' is no name of the drive with the serial 'S1'",
+    ),
+    "another's ID": ([row(id="S2")], "the list was altered"),
+    "a path for an ID": ([row(id="/dev/sda")], "the list was altered"),
+    "a path for a serial": ([row("/dev/sda")], "by a path"),
+    "a device behind a loop": (
+        [row(id="/dev/sda", identity={"kernel": "l", "backing_file": "/dev/sda"})],
+        "by a path",
+    ),
+    "no drive": ([row(verdict="refused")], "no drive whose verdict is 'writable'"),
+    "nothing": ([], "no drive whose verdict"),
+    "a word": ("S1", "neither a list .* nor one that was signed|no signed list"),
+    "identity is text": ([row(identity="S1")], "is no drive"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_that_names_no_identity_is_refused(desk: Desk, name: str) -> None:
+    document, text = LISTS[name]
+    desk.refuses(document, text)
+
+
+def test_text_that_is_no_list_is_refused(desk: Desk) -> None:
+    path = desk.folder / "list.json"
+    for text in (b"", b"\xff", b"[" * 100_000, b" " * (8 * MIB + 1)):
+        path.write_bytes(text)
+        with refused(TargetFault.CONSENT_LIST, f"{path} is not taken"):
+            read_list(path, desk.lab, desk.plan)
+    with refused(TargetFault.CONSENT_LIST, "No such file"):
+        read_list(desk.folder / "none.json", desk.lab, desk.plan)
+
+
+def test_ones_own_list_must_be_ones_own(desk: Desk) -> None:
+    path = desk.file([row()])
+    assert read_list(path, desk.lab, desk.plan).drives[0].id == "S1"
+    path.chmod(0o666)
+    desk.refuses([row()], "can be written by other users, and it says what is over")
+    if not os.geteuid():
+        path.chmod(0o644)
+        os.chown(path, 65534, 65534)
+        desk.refuses([row()], "belongs to another user")
+
+
+def test_others_use_only_a_signed_list(desk: Desk) -> None:
+    text = json.dumps(desk.signed())
+    assert signed_list(text, desk.lab, desk.plan).signed
+    for unsigned in (json.dumps([row()]), "[", '"S1"'):
+        with refused(TargetFault.CONSENT_LIST, "the consent list|it is no signed"):
+            signed_list(unsigned, desk.lab, desk.plan)
+
+
+def test_a_target_gets_the_words_of_its_own_drive_only() -> None:
+    def words(drives: list[dict[str, Any]], **entry: Any) -> list[str]:
+        lab = Lab(targets={"t": LabTarget(**entry)})
+        return listed_words(drives_of(drives), lab, "t")
+
+    both = [row("S1"), row("S2", identity={"kernel": "x", "serial": "S2", "nsid": 2})]
+    assert words(both, serial="S2", nsid=2) == ["S2"]
+    assert words(both, serial="S3") == []
+    assert words(both, path="/dev/disk/by-id/x") == ["S1", "S2"], "the guard decides"
+    loop = row(id="/a/b", identity={"kernel": "loop0", "backing_file": "/a/b"})
+    assert words([loop], backing_file="/a/b") == ["/a/b"]
+    assert words([loop], path="/dev/vda") == [], "a path consents to no other place"
+    assert listed_words(drives_of([loop]), Lab(), "/a/b") == []
+
+
+def test_the_kernels_name_is_not_signed(desk: Desk) -> None:
+    drive = ConsentedDrive.model_validate(desk.signed()["consent"]["drives"][0])
+    assert drive.identity.kernel == ""
+
+
+@needs_root
+def test_a_run_takes_the_list_and_the_guard_stays(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From `targets --json` to a run, as a person does it, with one drive of two."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    plan = plan_file(tmp_path, WRITES.replace("1s", "100ms"))
+    images = [tmp_path / "one", tmp_path / "two"]
+    for image in images:
+        image.write_bytes(bytes(16 * MIB))
+    key = ioplan("lab", "consent", "key", "--name", "ada").out
+    lines = ['name = "attic"', key]
+    for image in images:
+        lines += [f"[targets.{image.name}]", f'backing_file = "{image}"']
+        lines += ["writable = true"]
+    lab = plan_file(tmp_path, "\n".join(lines), "lab.toml")
+    file, signed = tmp_path / "drives.json", tmp_path / "signed.json"
+    consent = ("lab", "consent")
+    with loop_device(images[0]) as device, loop_device(images[1]):
+        rows = json.loads(ioplan("targets", "--json", "--lab", lab).out)
+        file.write_text(json.dumps([one for one in rows if one["name"] == "one"]))
+        made = ioplan(
+            *consent, "sign", file, "--until", "1h", "--plan", plan,
+            "--lab", lab, "-o", signed,
+        )  # fmt: skip
+        assert made.code == 0, made.err
+        shown = ioplan(*consent, "show", signed, "--lab", lab).out
+        assert "signed by ada" in shown and str(images[0]) in shown
+        run = ("run", plan, "--lab", lab, "--quiet", "--overwrite-from")
+        for listed in (file, signed):
+            done = ioplan(*run, listed, "--target", "one")
+            assert done.code == 0, done.err
+            other = ioplan(*run, listed, "--target", "two")
+            assert (other.code, "add --overwrite" in other.err) == (2, True)
+        tell("mkfs.ext4", "-q", "-F", device)
+        data = ioplan(*run, signed, "--target", "one")
+        assert (data.code, "ext4" in data.err) == (2, True), data.err
