@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -18,7 +21,7 @@ from ioplan.history.history import Question, history
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
 from ioplan.store.errors import StoreError
-from ioplan.store.push import push
+from ioplan.store.push import Pushed, push
 from ioplan.store.store import Store
 
 PLAN = """test "T" {
@@ -77,6 +80,13 @@ def add(store: Store, id: str, seq: int) -> None:
     store.add(record(seq, session=id, made=MADE), MADE.detail)
 
 
+def tables_walked(file: Path, statement: str) -> list[str]:
+    """What SQLite reads from end to end for it."""
+    with sqlite3.connect(file) as plain:
+        steps = [row[3] for row in plain.execute(f"EXPLAIN QUERY PLAN {statement}")]
+    return [step for step in steps if step.startswith("SCAN")]
+
+
 @pytest.mark.slow
 @needs_postgres
 def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
@@ -99,6 +109,38 @@ def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
         local.finish(id, "ok", NOW)
         assert [one.runs for one in push(local, shared)] == [1]
         assert contents(shared) == contents(local)
+
+
+def test_pushing_a_session_looks_at_that_one_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No statement on either side walks through a table, however many rows it has."""
+    ids = [f"20261121-05000{number}-aaaa" for number in range(3)]
+    for id in ids:
+        filled(tmp_path / "a.db", 2, id).close()
+    heard: list[str] = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *words: Any, **more: Any) -> None:
+            super().__init__(*words, **more)
+            self.set_trace_callback(heard.append)
+
+    with (
+        Store.open(tmp_path / "a.db") as local,
+        Store.open(tmp_path / "b.db") as shared,
+    ):
+        for store in (local, shared):
+            store.close()  # what is opened from now on is traced
+        monkeypatch.setattr(
+            sqlite3, "connect", partial(sqlite3.connect, factory=Traced)
+        )
+        assert list(push(local, shared, ids[:1])) == [Pushed(ids[0], 2)]
+        said = list(heard)
+        assert shared.ids() == ids[:1]
+    monkeypatch.undo()
+    asked = [one for one in said if one.split()[0] in ("SELECT", "INSERT", "UPDATE")]
+    assert len(asked) > 20
+    assert not [one for one in asked if tables_walked(tmp_path / "b.db", one)]
 
 
 @needs_postgres

@@ -3,7 +3,8 @@
     for pushed in push(local, shared): ...
 
 Every page of runs is one transaction there, and a run that is there is not sent
-again. So a push that was cut off goes on, and two at a time do no harm.
+again. So a push that was cut off goes on, and two at a time do no harm. What is asked
+of either store is about the sessions pushed, however many others there are.
 """
 
 from __future__ import annotations
@@ -14,21 +15,19 @@ from typing import Any, NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Row
-from ioplan.store.errors import StoreError
+from ioplan.store.errors import KeyViolation, StoreError
+from ioplan.store.extents import CONSTANT_COLUMNS, extents, run_identities
 from ioplan.store.store import Store
 from ioplan.store.tables import COLUMNS, insert_missing
 
 PAGE = 50
+SESSIONS = 200
+"""How many sessions are compared at once."""
 RUN_TABLES = ("run", "run_blob", "run_telemetry", "verdict")
-CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
-"""What a session never changes."""
 CHANGES = [name for name in COLUMNS["session"] if name not in ("id", *CONSTANT_COLUMNS)]
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
-ENVS = """digest IN (
-    SELECT env FROM session WHERE id = :session
-    UNION SELECT env FROM run WHERE session = :session)"""
 
 
 class Pushed(NamedTuple):
@@ -38,51 +37,65 @@ class Pushed(NamedTuple):
     runs: int
 
 
-class SessionExtent(NamedTuple):
-    """How much there is of a session, by counts."""
-
-    status: str
-    ended_at: str | None
-    runs: int
-    verdicts: int
-    events: int
-
-
 def push(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[Pushed]:
     """Send these sessions, or all; yields those that were not there as they are.
 
     Raises StoreError, also where the shared store has another session of that id.
     """
-    ours, theirs = _extents(local), _extents(shared)
-    wanted = set(ids)
-    for id in sorted(ours):
-        if (not wanted or id in wanted) and ours[id] != theirs.get(id):
-            yield Pushed(id, _push_one(local, shared, id))
+    for id in not_there(local, shared, ids):
+        yield Pushed(id, push_session(local, shared, id))
 
 
-def _push_one(local: Store, shared: Store, id: str) -> int:
+def not_there(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[str]:
+    """Those of these sessions, or of all, that the shared store has not completely."""
+    wanted = iter(sorted(set(ids) or local.ids()))
+    while page := list(islice(wanted, SESSIONS)):
+        with local.reading() as here, shared.reading() as there:
+            ours, theirs = extents(here, page), extents(there, page)
+        yield from (
+            id
+            for id in page
+            if id in ours and not (id in theirs and theirs[id].covers(ours[id]))
+        )
+
+
+def push_session(local: Store, shared: Store, id: str) -> int:
+    """Send what is missing of a session; returns how many runs that was.
+
+    When it returns, the shared store has all that was here when it was called.
+    Raises StoreError.
+    """
     with local.reading() as here:
-        (session,) = _rows(here, "session", "id = :session", session=id)
-        envs = _rows(here, "env", ENVS, session=id)
-    with shared.writing() as there:
-        insert_missing(there, "env", *envs)
-        insert_missing(there, "session", session)
-        _check_same(there, session, shared.where)
-    runs = _push_runs(local, shared, id)
-    with local.reading() as here:
-        verdicts = _rows(here, "verdict", "session = :session", session=id)
-        events = _rows(here, "event", "session = :session", session=id)
-    with shared.writing() as there:
-        insert_missing(there, "verdict", *verdicts)
-        insert_missing(there, "event", *events)
-        there.change(UPDATE, session)
+        begun = extents(here, [id]).get(id)
+        session = _rows(here, "session", "id = :id", id=id)
+        envs = [_rows(here, "env", "digest = :env", env=one["env"]) for one in session]
+        # before the runs are looked up: none is of a run that comes later
+        said = [(name, _of_session(here, name, id)) for name in ("verdict", "event")]
+    if begun is None:
+        text = f"the store {local.where} has no session {id!r}"
+        raise StoreError(text, StoreFault.NO_SESSION)
+    try:
+        with shared.writing() as there:
+            insert_missing(there, "env", *envs[0])
+            insert_missing(there, "session", *session)
+            _check_same(there, session[0], shared.where)
+        runs = _push_runs(local, shared, id)
+        with shared.writing() as there:
+            for table, rows in said:
+                insert_missing(there, table, *rows)
+            there.change(UPDATE, *session)
+    except KeyViolation as error:
+        raise _incomplete(id, shared.where) from error
+    with shared.reading() as there:
+        if not extents(there, [id])[id].covers(begun):
+            raise _incomplete(id, shared.where)
     return runs
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:
     """Those that are missing there, page by page."""
     with local.reading() as here, shared.reading() as there:
-        ours, theirs = _run_ids(here, id), _run_ids(there, id)
+        ours, theirs = run_identities(here, id), run_identities(there, id)
     if wrong := [seq for seq in theirs if ours.get(seq, theirs[seq]) != theirs[seq]]:
         raise _conflict(id, shared.where, f"its run {wrong[0]} is another one")
     missing = iter([seq for seq in ours if seq not in theirs])
@@ -90,11 +103,20 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
     while page := list(islice(missing, PAGE)):
         with local.reading() as here:
             found = [(table, _of_runs(here, table, id, page)) for table in RUN_TABLES]
+            envs = [
+                _rows(here, "env", "digest = :env", env=env) for env in _envs(found)
+            ]
         with shared.writing() as there:
+            for rows in envs:
+                insert_missing(there, "env", *rows)
             for table, rows in found:
                 insert_missing(there, table, *rows)
         sent += len(page)
     return sent
+
+
+def _envs(found: list[tuple[str, list[Row]]]) -> list[str]:
+    return list(dict.fromkeys(row["env"] for row in found[0][1]))
 
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
@@ -111,29 +133,18 @@ def _conflict(id: str, where: str, why: str) -> StoreError:
     )
 
 
+def _incomplete(id: str, where: str) -> StoreError:
+    return StoreError(
+        f"{where} has not all of the session {id} yet: push it again",
+        StoreFault.STORE_DATABASE,
+    )
+
+
 # ---- statements
 
 
-def _extents(store: Store) -> dict[str, SessionExtent]:
-    with store.reading() as connection:
-        counts = [_counts(connection, table) for table in ("run", "verdict", "event")]
-        rows = connection.rows("SELECT id, status, ended_at FROM session")
-    return {
-        row["id"]: SessionExtent(
-            row["status"], row["ended_at"], *(one.get(row["id"], 0) for one in counts)
-        )
-        for row in rows
-    }
-
-
-def _counts(connection: Connection, table: str) -> dict[str, int]:
-    query = f"SELECT session, count(*) AS number FROM {table} GROUP BY session"
-    return {row["session"]: row["number"] for row in connection.rows(query)}
-
-
-def _run_ids(connection: Connection, id: str) -> dict[int, str]:
-    query = "SELECT seq, run_id FROM run WHERE session = :session ORDER BY seq"
-    return {row["seq"]: row["run_id"] for row in connection.rows(query, session=id)}
+def _of_session(connection: Connection, table: str, id: str) -> list[Row]:
+    return _rows(connection, table, "session = :session", session=id)
 
 
 def _of_runs(

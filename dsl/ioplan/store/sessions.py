@@ -93,8 +93,13 @@ class SessionStore(Database):
             )
         return session_of(rows[0])
 
+    def ids(self) -> list[str]:
+        """The ids of all sessions, in no order."""
+        with self.reading() as connection:
+            return [row["id"] for row in connection.rows("SELECT id FROM session")]
+
     def _id(self, key: str) -> str:
-        ids = self._ids()
+        ids = self.ids()
         found = [key] if key in ids else [i for i in ids if key and i.startswith(key)]
         if len(found) > 1:
             raise StoreError(
@@ -106,14 +111,10 @@ class SessionStore(Database):
             raise self._no_session(key)
         return found[0]
 
-    def _ids(self) -> list[str]:
-        with self.reading() as connection:
-            return [row["id"] for row in connection.rows("SELECT id FROM session")]
-
     def _no_session(self, key: str) -> StoreError:
         return StoreError(
             f"the store {self.where} has no session {key!r}"
-            f"{did_you_mean(key, self._ids())}",
+            f"{did_you_mean(key, self.ids())}",
             StoreFault.NO_SESSION,
         )
 

@@ -114,7 +114,7 @@ class Store(SessionStore):
         wanted = ["run.test = :test"] if test is not None else []
         key = {"session": session_id, "test": test}
         page = self._page(page_of_runs(*wanted), **key)
-        if not page and session_id not in self._ids():
+        if not page and session_id not in self.ids():
             raise self._no_session(session_id)
         after = page_of_runs(*wanted, "run.seq > :seq")
         while page:
