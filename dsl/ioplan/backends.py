@@ -13,12 +13,13 @@ one, and the manual for writing another, is `plugins/sim/ioplan_sim`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.installed import entry_value
 from ioplan.core.lazy_model import LazyModel
 from ioplan.core.text import did_you_mean
 from ioplan.core.value import fresh
@@ -227,17 +228,32 @@ MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "
 
 def names() -> list[str]:
     """The names of all installed backends."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  takes two Pythons
+
     return sorted(entry.name for entry in entry_points(group=GROUP))
 
 
 def find(name: str) -> Backend:
     """The backend of that name. Raises BackendError with the names there are."""
+    if value := entry_value(GROUP, name):
+        return _load(name, lambda: _attribute(value))
+    from importlib.metadata import entry_points  # noqa: PLC0415  of other packages
+
     for entry in entry_points(group=GROUP, name=name):
         return _load(name, entry.load)
     raise BackendError(
         f"there is no backend {name!r}{did_you_mean(name, names())}; "
         f"installed are: {', '.join(names()) or 'none'}"
     )
+
+
+def _attribute(value: str) -> Any:
+    """What an entry point's `module:attribute` stands for."""
+    module, _, path = value.partition(":")
+    found: Any = import_module(module.strip())
+    for name in path.split(".") if path else ():
+        found = getattr(found, name.strip())
+    return found
 
 
 def _load(name: str, load: Any) -> Backend:

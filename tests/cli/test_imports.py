@@ -106,3 +106,36 @@ def test_a_run_into_a_pipe_imports_nothing_of_labs_pages_and_terminals(
     assert found & {"distributed", "dask", "jinja2", "sqlalchemy"} == set()
     assert found & {"rich.live", "rich.progress"} == set()
     assert "ioplan.runner" in found and "ioplan.cluster" not in found
+
+
+AT_THE_FIRST_IO = """
+import sys
+from ioplan.core import child
+begin = child.OwnedProcess.__init__
+def begin_and_tell(self, *args, **more):
+    print(*sys.modules, file=sys.stderr)
+    sys.stderr.flush()
+    child.OwnedProcess.__init__ = begin
+    begin(self, *args, **more)
+child.OwnedProcess.__init__ = begin_and_tell
+from ioplan.cli import main
+sys.argv = ["ioplan", *sys.argv[1:]]
+main()
+"""
+
+
+def test_the_first_io_waits_for_nothing_that_only_results_need(tmp_path: Path) -> None:
+    tables_are_made()
+    plan = tmp_path / "plan.ioplan"
+    plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
+    words = ["run", str(plan), "--target", str(tmp_path / "t"), "--create", "1MiB"]
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_FIRST_IO, *words, "--store", tmp_path / "s.db"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    before = set(done.stderr.splitlines()[0].split())
+    later = {"numpy", "plotext", "ioplan.cli.conclusion", "ioplan.report.build"}
+    assert "ioplan_io_uring.execution" in before
+    assert before & later == set()

@@ -13,10 +13,12 @@ def main() -> None:
     """The entry point; Ctrl-C ends it in one line while it is still being imported.
 
     Garbage is collected once a command is imported, which makes none. What numpy is
-    used for needs no thread on each CPU, which spins there before it sleeps.
+    used for needs no thread on each CPU, which spins there before it sleeps. Pydantic
+    looks for plugins of its own in all installed packages, unless it is told not to.
     """
     gc.disable()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 

@@ -13,16 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from math import ceil
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from ioplan.core.late import Late
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Late("numpy")
 
 BITS = 7
 DIGITS = 3
 """Significant digits of a percentile: its bucket is up to 0.8 % wide."""
 
-Counts: TypeAlias = npt.NDArray[np.int64]
+Counts: TypeAlias = "npt.NDArray[np.int64]"
 
 
 def bucket_index(value_ns: int, bits: int = BITS) -> int:

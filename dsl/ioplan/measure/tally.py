@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ioplan.core.late import Late
 from ioplan.job import SECOND_NS, Counts, StreamCounts
 from ioplan.measure.histogram import Histogram, bucket_count
 from ioplan.records.record import (
@@ -22,10 +20,16 @@ from ioplan.records.record import (
 )
 from ioplan.workload import DIRECTIONS, Direction
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Late("numpy")
+
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
 
-Bins = npt.NDArray[np.int64]
+Bins: TypeAlias = "npt.NDArray[np.int64]"
 """A dense histogram: how many latencies fell into each bucket of the layout."""
 
 

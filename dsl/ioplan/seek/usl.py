@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, sqrt
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ioplan.core.late import Late
 from ioplan.core.value import Value
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Late("numpy")
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 LEAST_POINTS = 5
 RESAMPLES = 400

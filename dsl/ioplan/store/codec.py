@@ -17,21 +17,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from math import isnan
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ioplan.core.late import Late
 from ioplan.records.record import Interval, StoredHistogram
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.workload import DIRECTIONS, Direction
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Late("numpy")
 
 VERSION = 1
 MAX_BYTES = 1 << 30
 """Unpacked. A week of one-second intervals takes 77 MB; a bomb takes more."""
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 ByDirection: TypeAlias = list[dict[Direction, int]]
 
 FLOATS = ("t_s", "length_s", "mean_ns", "p50_ns", "p99_ns", "p99_9_ns")

@@ -16,7 +16,6 @@ from ioplan.cli.choose import (
     open_drive,
     resolved_request,
 )
-from ioplan.cli.conclusion import concluded
 from ioplan.cli.consents import with_listed
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
@@ -267,6 +266,8 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
 
 def _run_in(context: SessionContext, options: Options, console: Console) -> int:
     tally = SessionRunner(context).run()
+    from ioplan.cli.conclusion import concluded  # noqa: PLC0415  no run waits for it
+
     return concluded(context, tally, options, console)
 
 

@@ -1,0 +1,64 @@
+"""What installed packages say of themselves, read from their own files.
+
+`importlib.metadata` knows more kinds of packages, and takes as long to import as two
+starts of Python: it is asked for what is not found here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+INFO = ".dist-info"
+
+
+def version_of(name: str) -> str:
+    """Of a package that is a folder `NAME-VERSION.dist-info`; "" if none is."""
+    for _, folder in _infos(f"{name}-"):
+        return folder.removesuffix(INFO).partition("-")[2]
+    return ""
+
+
+def entry_value(group: str, name: str) -> str:
+    """What an entry point stands for, `module:attribute`; "" where none is found.
+
+    Of several packages that have it, the first on Python's path counts.
+    """
+    for place, folder in _infos(""):
+        values = _entries(os.path.join(place, folder, "entry_points.txt"), group)  # noqa: PTH118
+        if name in values:
+            return values[name]
+    return ""
+
+
+def _infos(begin: str) -> Iterator[tuple[str, str]]:
+    for place in sys.path:
+        try:
+            names = os.listdir(place or ".")  # noqa: PTH208  pathlib costs more
+        except OSError:
+            continue
+        yield from (
+            (place or ".", one)
+            for one in names
+            if one.endswith(INFO) and one.startswith(begin)
+        )
+
+
+def _entries(path: str, group: str) -> dict[str, str]:
+    """The lines of one section; the files have no other syntax that matters here."""
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
+            text = file.read()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    head, found, inside = f"[{group}]", dict[str, str](), False
+    if head not in text:
+        return {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            inside = line == head
+        elif inside and "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            found[key.strip()] = value.strip()
+    return found
