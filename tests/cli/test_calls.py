@@ -226,7 +226,10 @@ class TestCompletion:
             ("ioplan ch", ["check"]),
             ("ioplan re", ["resume", "report"]),
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
-            ("ioplan run --s", ["--sim", "--set", "--scale-time", "--store"]),
+            (
+                "ioplan run --s",
+                ["--sim", "--set", "--scale-time", "--store", "--skip-missing"],
+            ),
             ("ioplan run --set a=1 --pro", ["--profile"]),
             ("ioplan lab ch", ["check"]),
             ("ioplan lab consent ", ["key", "sign", "show"]),

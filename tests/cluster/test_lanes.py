@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import signal
@@ -16,11 +15,8 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from rich.console import Console
 
-from ioplan.cli.display.fleet import lane_table
 from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.jobs.lane import LaneState
 from ioplan.cluster.jobs.lane_folder import (
     STATE_BYTES,
     LaneFolder,
@@ -134,6 +130,11 @@ def test_the_gravest_lane_is_the_exit_code(tmp_path: Path) -> None:
     assert done.code == 2
     assert "b: refused: error: there is no folder '/nowhere'" in done.err
     assert "a: ok" in done.out
+    told = ioplan("status")
+    assert told.code == 1
+    reason, where = told.out.splitlines()[-2:]
+    assert reason.startswith("b: refused: error: there is no folder '/nowhere'")
+    assert "/nowhere" in Path(where.removeprefix("  all of it: ")).read_text()
 
 
 def test_cancel_ends_the_io_and_resume_goes_on(
@@ -147,7 +148,9 @@ def test_cancel_ends_the_io_and_resume_goes_on(
     assert not any(one.is_running() for one in lane_folders(lanes_root(), job))
     assert 0 < sum(runs(job, store_path).values()) < 6
     assert ioplan("attach", job).code == 130
-    assert ioplan("resume", job).code == 0
+    done = ioplan("resume", job, "--detach")
+    assert (done.code, done.out.count("to look at it")) == (0, 1)
+    assert ioplan("attach", job).code == 0
     found = runs(job, store_path)
     assert len(found) == 6 and set(found.values()) == {1}
 
@@ -260,13 +263,3 @@ def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
     lab.write_text("[hosts.h1]\n" + text)
     done = run_all(lab, plan_file(tmp_path, SIM))
     assert "the lab has hosts, and names no scheduler" in done.err
-
-
-def test_the_temperature_has_a_column_where_one_is_known() -> None:
-    cool = LaneState(job="j", session="s", target="a", status="running")
-    warm = cool.model_copy(update={"target": "b", "temperature_celsius": 41.4})
-    assert [column.header for column in lane_table([cool]).columns].count("°C") == 0
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(lane_table([cool, warm]))
-    shown = console.export_text()
-    assert "°C" in shown and " 41 " in shown

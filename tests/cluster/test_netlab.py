@@ -114,8 +114,8 @@ def attached(lab: NetLab, job: str) -> str:
     return done.stdout
 
 
-def up(lab: NetLab) -> str:
-    done = lab.coordinator.ioplan("lab", "up", "--lab", lab.file)
+def up(lab: NetLab, *hosts: str) -> str:
+    done = lab.coordinator.ioplan("lab", "up", *hosts, "--lab", lab.file)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -172,6 +172,43 @@ def test_cancel_ends_the_io_and_resume_goes_on(lab: NetLab, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(runs_of(h1)) > before
     audit(lab, job, MORE_CELLS)
+
+
+def test_a_host_that_is_down_holds_nobody_up(lab: NetLab, tmp_path: Path) -> None:
+    """Its lanes wait for it, or are skipped; `lab up` goes on without it, too."""
+    h1, h2 = lab.hosts.values()
+    dead = tmp_path / "lab.toml"
+    dead.write_text(lab.file.read_text() + '[hosts.h3]\nreach = ["false"]\n')
+    done = lab.coordinator.ioplan("lab", "up", "h2", "h3", "--lab", dead)
+    assert (done.returncode, "1 of 2 hosts are up" in done.stdout) == (3, True)
+    assert "error: h3 is left out: the host h3 does not answer" in done.stderr
+    assert "h2: is up" in done.stdout and "h1" not in done.stdout
+    h2.kill("worker")
+    short = plan(tmp_path, "100ms", 1)
+    done = lab.coordinator.ioplan(*lab.run(short, "all", "--skip-missing"))
+    assert done.returncode == 1, done.stderr
+    assert "no worker reports from h2" in done.stderr
+    assert "h1-drive on h1: ok" in done.stdout and "skipped" in done.stdout
+    job = detached(lab, plan(tmp_path, "1s"))
+    wait_for(lambda: stored(h1, job))
+    done = lab.coordinator.ioplan("status", job)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        "h2-drive +h2 +waiting +for h2, which does not report", done.stdout
+    )
+    up(lab, "h2")
+    wait_for(lambda: stored(h2, job))
+    h2.kill("worker")
+    status = wait_for(lambda: unknown(lab, job))
+    assert re.search(r"h2-drive +h2 +unknown +last seen running \d+%, .* ago", status)
+    up(lab, "h2")
+    attached(lab, job)
+    audit(lab, job)
+
+
+def unknown(lab: NetLab, job: str) -> str:
+    said = lab.coordinator.ioplan("status", job).stdout
+    return said if "unknown" in said else ""
 
 
 def test_a_full_disk_stops_a_lane_and_loses_nothing(

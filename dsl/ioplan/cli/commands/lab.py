@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ioplan.cli.choose import backend_of
-from ioplan.cli.display.output import print_line
+from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts import lifecycle
 from ioplan.cluster.hosts.service import unit_of
@@ -89,10 +90,21 @@ def servers() -> ModuleType:
     return found
 
 
-def up(lab: Path | None) -> None:
-    """Start the scheduler here, and a worker on each host of the lab, over ssh."""
+def up(lab: Path | None, hosts: list[str]) -> int:
+    """Start the scheduler here, and a worker on each of these hosts, over ssh.
+
+    Without any named, on all. Returns the exit code.
+    """
     with lab_errors():
-        lifecycle.up(read_lab(lab), PROGRAMS, print_line)
+        asked = lifecycle.some_hosts(read_lab(lab), hosts)
+        faults = lifecycle.up(asked, PROGRAMS, print_line)
+    for name, error in faults.items():
+        print_message(f"error: {name} is left out: {error}")
+    if faults:
+        print_line(
+            f"{len(asked.hosts) - len(faults)} of {len(asked.hosts)} hosts are up"
+        )
+    return RUN_FAILED if faults else HELD
 
 
 def down(lab: Path | None) -> None:

@@ -51,13 +51,15 @@ class ResumeOptions(Value):
 
 
 def resume_command(
-    *, session: str, store: Path | None, quiet: bool, **others: Any
+    *, session: str, store: Path | None, quiet: bool, detach: bool, **others: Any
 ) -> int:
     """Go on with a session, or with all lanes of a job; returns the exit code."""
     place = store or default_path()
     if Jobs(place).has(session):
         _check_no_words(others)
-        return resume_job(Terminal(quiet=quiet), place, session)
+        return resume_job(Terminal(quiet=quiet), place, session, detach)
+    if detach:
+        raise UsageError("--detach is for a job: for a session it has no meaning")
     return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))
 
 

@@ -70,6 +70,7 @@ def run_command(
     backend: str | None,
     options: list[str],
     detach: bool,
+    skip_missing: bool,
     **others: Any,
 ) -> int:
     """Run a plan here, or on the targets and hosts of a lab; returns the exit code."""
@@ -95,9 +96,10 @@ def run_command(
             )
         from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
 
-        return run_fleet(Terminal(quiet=asked.quiet), asked, detach)
-    if detach:
-        raise UsageError("--detach is for groups of the lab, and for other hosts")
+        return run_fleet(Terminal(quiet=asked.quiet), asked, detach, skip_missing)
+    if detach or skip_missing:
+        word = "--detach" if detach else "--skip-missing"
+        raise UsageError(f"{word} is for groups of the lab, and for other hosts")
     if asked.plan.suffix == BUNDLE:
         from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415
 

@@ -6,6 +6,9 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, option
 from ioplan.cli.interface.desk import CONSENT
 
+_HOSTS = Argument(
+    key="hosts", metavar="HOST", help="Only these hosts of the lab.", many=True
+)
 _HOST = Argument(key="host", metavar="HOST", help="A host of the lab.", required=True)
 
 HOST_COMMANDS = (
@@ -66,8 +69,8 @@ LAB = Group(
             "up",
             "Start the scheduler here, and a worker on each host of the lab, over ssh.",
             "lab:up",
-            (use.LAB,),
-            examples=("ioplan lab up",),
+            (_HOSTS, use.LAB),
+            examples=("ioplan lab up", "ioplan lab up h1 h2"),
         ),
         Command(
             "down",

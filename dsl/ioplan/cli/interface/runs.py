@@ -46,7 +46,8 @@ RUN_COMMANDS = (
                 values="sessions",
             ),
             flag("--fresh", "Prepare again what is prepared already."),
-            flag("--detach", "Groups: start in the background."),
+            use.DETACH,
+            flag("--skip-missing", "Groups: leave out the hosts that do not report."),
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
@@ -71,6 +72,7 @@ RUN_COMMANDS = (
             use.OVERWRITE_FROM,
             use.OVERWRITE_DATA,
             flag("--trust", "Believe a store that is not yours."),
+            use.DETACH,
             use.STORE,
             use.QUIET,
             use.JSON_LINES,
@@ -124,7 +126,7 @@ RUN_COMMANDS = (
 JOB_COMMANDS = (
     Command(
         "status",
-        "Show how the lanes of a job go.",
+        "Show how the lanes of a job go. Exit code 1: some have ended, and not well.",
         "jobs.follow:status",
         (_JOB, use.STORE),
         examples=("ioplan status last",),

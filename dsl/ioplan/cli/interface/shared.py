@@ -95,6 +95,7 @@ STORE = option(
 )
 ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
 OUTPUT = option("--output -o", "Else stdout.", "FILE", kind="path")
+DETACH = flag("--detach", "Groups: start in the background.")
 FORCE = flag("--force", "Replace a file that ioplan did not write.")
 FORMAT = option(
     "--format",

@@ -7,7 +7,6 @@ each turns out to be running or done.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from distributed import Client, Future, fire_and_forget
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
+from ioplan.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan.cluster.hosts.servers import resource
 from ioplan.cluster.hosts.tls import security_for
 from ioplan.cluster.hosts.worker_api import (
@@ -37,6 +37,8 @@ SCHEDULER_LOST = (OSError, TimeoutError, RuntimeError, ValueError)
 """What distributed's client raises when the scheduler is gone."""
 
 Answer = TypeVar("Answer")
+Seen = dict[str, dict[str, Any]]
+"""What the scheduler answers to `HOSTS_OP`."""
 
 
 class DaskClient:
@@ -73,12 +75,12 @@ class DaskClient:
 
     def hosts(self) -> set[str]:
         """The hosts whose workers report."""
-        return set(self._by_host(self._workers()))
+        return set(self._reporting())
 
     def channels(self, hosts: Sequence[str], session: str) -> Channels:
         """Connect to the participants of a session on these hosts."""
         self._check_hosts(hosts)
-        workers = {one["name"]: at for at, one in self._workers().items()}
+        workers = {name: one["address"] for name, one in self._reporting().items()}
         if self.client is None or set(hosts) - set(workers):
             text = f"the workers of {', '.join(hosts)} have gone just now"
             raise ClusterError(text, ClusterFault.NO_WORKER)
@@ -86,20 +88,29 @@ class DaskClient:
 
     # ---- lanes
 
-    def check(self, calls: Sequence[LaneCall]) -> None:
-        """All hosts report, and have this version."""
-        self._check_hosts(list(dict.fromkeys(call.host for call in calls)))
+    def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        """The lanes' hosts that do not report, or have other versions."""
+        return self._unready(list(dict.fromkeys(call.host for call in calls)))
+
+    def _unready(self, hosts: Sequence[str]) -> dict[str, ClusterError]:
+        there, found = self._reporting(), {}
+        for host in hosts:
+            try:
+                if host not in there:
+                    raise ClusterError(
+                        f"no worker reports from {host}; start it with "
+                        f"`ioplan lab up {host}`",
+                        ClusterFault.NO_WORKER,
+                    )
+                check_versions(host, there[host]["versions"])
+            except ClusterError as error:
+                found[host] = error
+        return found
 
     def _check_hosts(self, hosts: Sequence[str]) -> None:
-        there = self._by_host(self._workers())
-        if missing := [host for host in hosts if host not in there]:
-            raise ClusterError(
-                f"no worker reports from: {', '.join(missing)}; start them with "
-                f"`ioplan lab up`",
-                ClusterFault.NO_WORKER,
-            )
-        for host in hosts:
-            check_versions(host, there[host]["metrics"].get("versions", {}))
+        """All of them are needed."""
+        for error in self._unready(hosts).values():
+            raise error
 
     def start(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:
@@ -120,8 +131,8 @@ class DaskClient:
     def states(self, calls: Sequence[LaneCall]) -> States:
         sessions = {call.session for call in calls}
         found: States = {}
-        for worker in self._workers().values():
-            for raw in worker["metrics"].get("lanes", ()):
+        for host in self._seen().values():
+            for raw in host["lanes"]:
                 if raw["session"] in sessions and self._is_current(raw):
                     found[raw["session"]] = LaneState.model_validate(raw)
         return found | self._not_started(calls)
@@ -141,10 +152,12 @@ class DaskClient:
                 found[call.session] = initial_state(call).model_copy(update=refused)
         return found
 
-    def missing(self, calls: Iterable[LaneCall]) -> list[str]:
-        there = self.hosts()
+    def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
+        seen = self._seen()
+        silent_s = {name: one["silent_s"] for name, one in seen.items()}
+        there = _reporting(seen)
         hosts = dict.fromkeys(call.host for call in calls)
-        return [host for host in hosts if host not in there]
+        return {host: silent_s.get(host) for host in hosts if host not in there}
 
     def stop(self, calls: Iterable[LaneCall]) -> list[str]:
         """First no worker starts them any more, then those that run are ended."""
@@ -153,18 +166,13 @@ class DaskClient:
         _, missing = self._run_on_hosts(stop_lanes, calls)
         return missing
 
-    def reset(self, calls: Iterable[LaneCall]) -> None:
+    def reset(self, calls: Iterable[LaneCall]) -> list[str]:
         calls = list(calls)
         self._forget(calls)
         answers, missing = self._run_on_hosts(reset_lanes, calls)
         for answer in answers:
             self.reset_s |= answer
-        if missing:
-            raise ClusterError(
-                f"no worker reports from {', '.join(missing)}; start them with "
-                f"`ioplan lab up`",
-                ClusterFault.NO_WORKER,
-            )
+        return missing
 
     def _forget(self, calls: Sequence[LaneCall]) -> None:
         def forget(client: Client) -> None:
@@ -182,14 +190,14 @@ class DaskClient:
 
         Returns the answers, and the hosts that cannot be reached.
         """
-        workers = self._workers()
-        addresses = {worker["name"]: address for address, worker in workers.items()}
+        there = self._reporting()
+        addresses = {name: host["address"] for name, host in there.items()}
         hosts = dict.fromkeys(call.host for call in calls)
-        there = [addresses[host] for host in hosts if host in addresses]
+        asked = [addresses[host] for host in hosts if host in addresses]
         sessions = [call.session for call in calls]
         answers: dict[str, Answer] | None = {}
-        if there:
-            answers = self._ask(lambda one: one.run(function, sessions, workers=there))
+        if asked:
+            answers = self._ask(lambda one: one.run(function, sessions, workers=asked))
         if answers is None:
             return [], list(hosts)
         missing = [host for host in hosts if host not in addresses]
@@ -197,18 +205,13 @@ class DaskClient:
 
     # ---- the scheduler
 
-    def _workers(self) -> dict[str, Any]:
-        """The workers that have reported lately, by address."""
-        info = self._ask(lambda client: client.scheduler_info(n_workers=-1)) or {}
-        now_s = time.time()
-        return {
-            address: worker
-            for address, worker in info.get("workers", {}).items()
-            if now_s - worker["last_seen"] < SILENT_S
-        }
+    def _seen(self) -> Seen:
+        """All hosts of which the scheduler has ever heard, by name."""
+        return self._ask(_ask_hosts) or {}
 
-    def _by_host(self, workers: dict[str, Any]) -> dict[str, Any]:
-        return {worker["name"]: worker for worker in workers.values()}
+    def _reporting(self) -> Seen:
+        """Those that have reported lately."""
+        return _reporting(self._seen())
 
     def _ask(self, question: Callable[[Client], Answer]) -> Answer | None:
         """None where the scheduler is lost; the next question connects again."""
@@ -220,6 +223,19 @@ class DaskClient:
         except (*SCHEDULER_LOST, ClusterError):
             self.close()
             return None
+
+
+def _reporting(seen: Seen) -> Seen:
+    return {
+        name: one
+        for name, one in seen.items()
+        if one["silent_s"] < SILENT_S and not one["gone"]
+    }
+
+
+def _ask_hosts(client: Client) -> Seen:
+    answer: Seen = client.sync(getattr(client.scheduler, HOSTS_OP))
+    return answer
 
 
 def _key(call: LaneCall) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,21 +17,24 @@ from ioplan.cluster.hosts.ssh import call_host
 from ioplan.cluster.hosts.worker_api import check_versions
 from ioplan.cluster.jobs.lane_folder import lane_folders, lanes_root
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.text import did_you_mean
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 
-PARALLEL_HOSTS = 32
-START_S = 30
+PARALLEL_HOSTS = 64
+START_S, PUT_BACK_S = 30, 60
 
+Faults = dict[str, ClusterError]
+"""By host."""
 ProgressCallback = Callable[[str], None]
 """Called with a line for each host and for the scheduler."""
 
 
-def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
+def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
     """Start what does not run yet.
 
-    Raises ClusterError, and before anything is changed if a host cannot be reached or
-    has another version.
+    Returns the hosts that are left out, and why: they do not answer, or have another
+    version. Raises ClusterError, and before anything is changed if this is so of all.
     """
     address = _scheduler_of(lab)
     tls.check_address(address)
@@ -39,7 +42,10 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
     def check(name: str, host: LabHost) -> None:
         check_versions(name, call_host(name, host, programs, "versions"))
 
-    _on_each_host(lab, check)
+    faults = _on_each_host(lab, check)
+    lab = without(lab, faults)
+    if not lab.hosts:
+        _raise(faults)
     keys = tls.load_or_make_keys() if address.startswith("tls:") else {}
     _start_scheduler(address, programs, on_progress)
 
@@ -49,8 +55,25 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
         answer = call_host(name, host, programs, "join", request)
         on_progress(f"{name}: {'started' if answer['started'] else 'is up'}")
 
-    _on_each_host(lab, join)
-    _await_workers(lab, address, programs)
+    faults |= _on_each_host(lab, join)
+    return faults | _await_workers(set(lab.hosts) - set(faults), address, programs)
+
+
+def without(lab: Lab, names: Collection[str]) -> Lab:
+    """The lab without these hosts."""
+    hosts = {name: host for name, host in lab.hosts.items() if name not in names}
+    return lab.model_copy(update={"hosts": hosts})
+
+
+def some_hosts(lab: Lab, names: Sequence[str]) -> Lab:
+    """The lab with only these hosts; with all if none is named. Raises ClusterError."""
+    for name in names:
+        if name not in lab.hosts:
+            near = did_you_mean(name, lab.hosts)
+            text = f"the lab has no host {name!r}{near}"
+            raise ClusterError(text, ClusterFault.UNKNOWN_HOST)
+    hosts = {name: lab.hosts[name] for name in names or lab.hosts}
+    return lab.model_copy(update={"hosts": hosts})
 
 
 def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
@@ -62,7 +85,7 @@ def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
         on_progress(f"{name}: {'ended' if answer['ended'] else 'was not up'}{lanes}")
 
     try:
-        _on_each_host(lab, leave)
+        _raise(_on_each_host(lab, leave))
     finally:
         if Service("scheduler").stop():
             on_progress("the scheduler: ended")
@@ -72,10 +95,11 @@ def put_back(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Non
     """Have each host undo what killed sessions have set there. Raises ClusterError."""
 
     def one(name: str, host: LabHost) -> None:
-        for note in call_host(name, host, programs, "put-back")["notes"]:
+        answer = call_host(name, host, programs, "put-back", timeout_s=PUT_BACK_S)
+        for note in answer["notes"]:
             on_progress(f"{name}: {note}")
 
-    _on_each_host(lab, one)
+    _raise(_on_each_host(lab, one))
 
 
 def _scheduler_of(lab: Lab) -> str:
@@ -88,22 +112,25 @@ def _scheduler_of(lab: Lab) -> str:
     return lab.scheduler
 
 
-def _on_each_host(lab: Lab, do: Callable[[str, LabHost], None]) -> None:
-    """In parallel. Raises ClusterError with all that failed."""
+def _on_each_host(lab: Lab, do: Callable[[str, LabHost], None]) -> Faults:
+    """In parallel; returns those where it failed."""
     with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
-        waiting = [pool.submit(do, name, host) for name, host in lab.hosts.items()]
-        errors = [one.exception() for one in waiting]
-    _raise(error for error in errors if error)
-
-
-def _raise(errors: Iterable[BaseException]) -> None:
-    """The kind of several errors is that of the first."""
-    found: list[ClusterError] = []
-    for error in errors:
-        if not isinstance(error, ClusterError):
+        hosts = lab.hosts.items()
+        waiting = {name: pool.submit(do, name, host) for name, host in hosts}
+    faults: Faults = {}
+    for name, one in waiting.items():
+        error = one.exception()
+        if isinstance(error, ClusterError):
+            faults[name] = error
+        elif error:
             raise error
-        found.append(error)
-    if found:
+    return faults
+
+
+def _raise(faults: Faults) -> None:
+    """The kind of several errors is that of the first."""
+    if faults:
+        found = list(faults.values())
         raise ClusterError("\n".join(map(str, found)), found[0].kind)
 
 
@@ -133,24 +160,27 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _await_workers(lab: Lab, address: str, programs: Programs) -> None:
-    """Until all of them have reported to the scheduler."""
+def _await_workers(hosts: set[str], address: str, programs: Programs) -> Faults:
+    """Until all of them have reported to the scheduler; returns those that do not."""
     from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second to import
 
     client = DaskClient(address, programs)
     try:
         deadline_s = time.monotonic() + START_S
-        while missing := set(lab.hosts) - client.hosts():
+        while missing := hosts - client.hosts():
             if time.monotonic() > deadline_s:
-                raise ClusterError(
-                    f"the workers of {', '.join(sorted(missing))} do not reach "
-                    f"{address}; see worker.log in ~/.local/state/ioplan there, and "
-                    f"check that no firewall is in the way",
-                    ClusterFault.NO_WORKER,
-                )
+                break
             time.sleep(0.2)
     finally:
         client.close()
+    return {
+        name: ClusterError(
+            f"the worker of {name} does not reach {address}; see worker.log in "
+            f"~/.local/state/ioplan there, and check that no firewall is in the way",
+            ClusterFault.NO_WORKER,
+        )
+        for name in sorted(missing)
+    }
 
 
 # ---- on the host

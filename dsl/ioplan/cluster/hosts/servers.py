@@ -13,6 +13,7 @@ import dask
 from distributed import Scheduler, Worker
 
 from ioplan.cluster.hosts.programs import Programs
+from ioplan.cluster.hosts.seen_hosts import SeenHosts
 from ioplan.cluster.hosts.tls import check_address, security_for, tls_folder
 from ioplan.cluster.hosts.worker_api import lane_states, versions
 from ioplan.cluster.sync.relay import OP, relay_to
@@ -36,8 +37,12 @@ NO_DASHBOARD = "127.0.0.1:0"
 
 
 def resource(host: str) -> str:
-    """The dask resource that only this host's worker has; its address may change."""
-    return f"host {host}"
+    """The dask resource that only this host's worker has; its address may change.
+
+    With the versions in it, a lane waits for a worker that can do it, too.
+    """
+    said = " ".join(f"{name} {number}" for name, number in versions().items())
+    return f"host {host}, {said}"
 
 
 async def run_scheduler(address: str) -> None:
@@ -52,7 +57,9 @@ async def run_scheduler(address: str) -> None:
             dashboard=False,
             dashboard_address=NO_DASHBOARD,
         ) as scheduler:
+            looks = asyncio.create_task(SeenHosts(scheduler).look_forever())
             await scheduler.finished()
+            looks.cancel()
 
 
 async def run_worker(

@@ -12,11 +12,17 @@ from ioplan.cluster.hosts.programs import Programs
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import LabHost
 
-TIMEOUT_S = 60
+ANSWER_S = 30
+"""A host that accepts the connection, and hangs, holds nobody up for longer."""
 
 
 def call_host(
-    name: str, host: LabHost, programs: Programs, command: str, request: Any = None
+    name: str,
+    host: LabHost,
+    programs: Programs,
+    command: str,
+    request: Any = None,
+    timeout_s: float = ANSWER_S,
 ) -> dict[str, Any]:
     """Run `ioplan lab COMMAND` there; request and answer are JSON.
 
@@ -31,10 +37,13 @@ def call_host(
             input=json.dumps(request),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        text = f"the host {name} did not answer within {timeout_s:.0f} s"
+        raise ClusterError(text, ClusterFault.HOST_UNREACHABLE) from error
+    except OSError as error:
         text = f"the host {name} cannot be reached: {error}"
         raise ClusterError(text, ClusterFault.HOST_UNREACHABLE) from error
     return _answer(name, host, done)

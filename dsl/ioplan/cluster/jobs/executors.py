@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 
@@ -18,8 +19,8 @@ class Executor(Protocol):
     Raises OSError where a lane cannot be started here, ClusterError.
     """
 
-    def check(self, calls: Sequence[LaneCall]) -> None:
-        """Check that all lanes can be started, before any is."""
+    def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        """The lanes' hosts that can start none now, and why. Lanes wait for them."""
 
     def start(self, calls: Sequence[LaneCall]) -> None:
         """Start the lanes that do not run yet."""
@@ -27,14 +28,17 @@ class Executor(Protocol):
     def states(self, calls: Sequence[LaneCall]) -> States:
         """The states that are known now."""
 
-    def missing(self, calls: Iterable[LaneCall]) -> list[str]:
-        """The lanes' hosts that do not report."""
+    def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
+        """The hosts that do not report, and for how many seconds, if that is known."""
 
     def stop(self, calls: Iterable[LaneCall]) -> list[str]:
         """End the lanes' I/O; returns the hosts that could not be reached."""
 
-    def reset(self, calls: Iterable[LaneCall]) -> None:
-        """Let stopped and failed lanes be started again; what they did is kept."""
+    def reset(self, calls: Iterable[LaneCall]) -> list[str]:
+        """Let stopped and failed lanes be started again; what they did is kept.
+
+        Returns the hosts that could not be reached.
+        """
 
     def close(self) -> None:
         """Disconnect; the lanes go on."""
@@ -46,8 +50,8 @@ class LocalExecutor:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def check(self, calls: Sequence[LaneCall]) -> None:
-        pass
+    def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        return {}
 
     def start(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:
@@ -56,17 +60,18 @@ class LocalExecutor:
     def states(self, calls: Sequence[LaneCall]) -> States:
         return {call.session: LaneFolder.of(call).state() for call in calls}
 
-    def missing(self, calls: Iterable[LaneCall]) -> list[str]:
-        return []
+    def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
+        return {}
 
     def stop(self, calls: Iterable[LaneCall]) -> list[str]:
         for call in calls:
             LaneFolder.of(call).stop()
         return []
 
-    def reset(self, calls: Iterable[LaneCall]) -> None:
+    def reset(self, calls: Iterable[LaneCall]) -> list[str]:
         for call in calls:
             LaneFolder.of(call).reset()
+        return []
 
     def close(self) -> None:
         pass

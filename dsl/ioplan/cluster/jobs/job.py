@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from ioplan.cluster.jobs.lane import LaneCall, LaneState
+from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.store.errors import StoreError
@@ -24,6 +26,43 @@ class Job(Model):
     scheduler: str | None = None
     calls: tuple[LaneCall, ...]
     known: dict[str, LaneState] = Field(default_factory=dict)
+
+    def skip(self, why: Mapping[str, str]) -> None:
+        """Leave out the lanes on these hosts; `resume` does them."""
+        for call in self.calls:
+            if call.host in why:
+                change = {"status": "skipped", "message": why[call.host]}
+                state = initial_state(call).model_copy(update=change)
+                self.known[call.session] = state
+
+    def stop_unseen(self) -> None:
+        """A lane that was never begun is not begun any more."""
+        for call in self.calls:
+            if call.session not in self.known:
+                stopped = initial_state(call).model_copy(update={"status": "stopped"})
+                self.known[call.session] = stopped
+
+    @property
+    def unfinished(self) -> list[LaneCall]:
+        """The lanes that are not known to have ended."""
+        return [call for call in self.calls if not self.has_ended(call)]
+
+    def states(self, silent_s: Mapping[str, float | None]) -> list[LaneState]:
+        """The last known state of each lane; of some hosts nothing was heard for long.
+
+        `silent_s` has these hosts, and for how many seconds, if that is known.
+        """
+        return [self._state(call, silent_s) for call in self.calls]
+
+    def _state(self, call: LaneCall, silent_s: Mapping[str, float | None]) -> LaneState:
+        state = self.known.get(call.session)
+        if call.host not in silent_s:
+            return state or initial_state(call)
+        if state is None:
+            text = {"message": f"for {call.host}, which does not report"}
+            return initial_state(call).model_copy(update=text)
+        own_s = silent_s[call.host]
+        return state.unheard(time.time() - state.at_s if own_s is None else own_s)
 
     def has_ended(self, call: LaneCall) -> bool:
         """Whether this lane is known to have ended."""

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from ioplan.core.model import Model
+from ioplan.core.units import time_text
 
 
 class LaneCall(Model):
@@ -31,10 +32,22 @@ class LaneCall(Model):
 
 
 LaneStatus = Literal[
-    "waiting", "running", "ok", "unmet", "refused", "failed", "died", "stopped"
+    "waiting",
+    "running",
+    "unknown",
+    "ok",
+    "skipped",
+    "unmet",
+    "refused",
+    "stopped",
+    "failed",
+    "died",
 ]
-"""`unmet`: an expectation was not shown to hold. `died`: killed, and killed again after
-each restart. `stopped`: by a signal or by `ioplan cancel`."""
+"""`unknown`: its host does not report, and the lane was seen there before.
+`skipped`: its host did not report when the job began. `unmet`: an expectation was not
+shown to hold. `died`: killed, and killed again after each restart. `stopped`: by a
+signal or by `ioplan cancel`."""
+GOES_ON: tuple[LaneStatus, ...] = ("waiting", "running", "unknown")
 
 BY_EXIT: dict[int, LaneStatus] = {
     0: "ok",
@@ -64,12 +77,28 @@ class LaneState(Model):
     temperature_celsius: float | None = None
     left_s: float | None = None
     message: str = ""
+    errors_file: str = Field(default="", description="on its host: all of its errors")
     at_s: float = Field(default_factory=time.time, description="of the host's clock")
 
     @property
     def ended(self) -> bool:
         """Whether the lane has ended, in whatever way."""
-        return self.status not in ("waiting", "running")
+        return self.status not in GOES_ON
+
+    @property
+    def reason(self) -> str:
+        """Why it did not end well, in a line: the error, else what was said last."""
+        lines = [one for one in self.message.splitlines() if one.strip()]
+        errors = (one for one in lines if one.startswith("error:"))
+        return next(errors, lines[-1] if lines else "")
+
+    def unheard(self, silent_s: float) -> LaneState:
+        """As it is while its host does not report, and has not for so long."""
+        if self.ended:
+            return self
+        seen = f"last seen {self.status} {self.done:.0%}"
+        change = {"status": "unknown", "message": f"{seen}, {time_text(silent_s)} ago"}
+        return self.model_copy(update=change)
 
 
 def initial_state(call: LaneCall) -> LaneState:

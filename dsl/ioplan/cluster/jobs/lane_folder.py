@@ -86,7 +86,8 @@ class LaneFolder:
             return state.model_copy(update={"status": "stopped"})
         if state.attempts >= MAX_ATTEMPTS:
             text = f"its process was ended {state.attempts} times without a word"
-            return state.model_copy(update={"status": "died", "message": text})
+            change = {"status": "died", "message": text}
+            return state.model_copy(update=change | self._said())
         return state.model_copy(update={"status": "waiting"})
 
     def write_state(self, state: LaneState) -> None:
@@ -203,7 +204,12 @@ class LaneFolder:
             if fd is None or state.status in ("ok", "unmet"):
                 return False
             self.stop_file.unlink(missing_ok=True)
-            change = {"exit_code": None, "attempts": 0, "message": ""}
+            change = {
+                "exit_code": None,
+                "attempts": 0,
+                "message": "",
+                "errors_file": "",
+            }
             fresh = state.model_copy(update=change | {"status": "waiting"})
             self._write_state(fresh)
             return True
@@ -213,9 +219,14 @@ class LaneFolder:
         status = BY_EXIT.get(code, "failed")
         text = "" if status == "ok" else self.errors() or state.message
         change = {"status": status, "exit_code": code, "message": text}
+        change |= self._said()
         self.write_state(
             state.model_copy(update=change | {"iops": None, "p99_ns": None})
         )
+
+    def _said(self) -> dict[str, str]:
+        """Where its errors are, if it had any."""
+        return {"errors_file": str(self.errors_file)} if self.errors() else {}
 
     def errors(self) -> str:
         """What its process wrote to standard error."""

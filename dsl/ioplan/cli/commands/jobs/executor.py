@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
 from ioplan.cli.commands.lab import lab_errors
+from ioplan.cli.display.output import print_message
 from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan.cluster.jobs.job import Job
 from ioplan.store.errors import StoreError
@@ -23,6 +25,24 @@ def executor_of(job: Job) -> Iterator[Executor]:
 
         with closing(DaskClient(job.scheduler, PROGRAMS)) as client:
             yield client
+
+
+def some_ready(executor: Executor, job: Job) -> dict[str, ClusterError]:
+    """The job's hosts that can start no lane now, and why. Raises if none can."""
+    unready = executor.unready(job.calls)
+    if unready and set(unready) == {call.host for call in job.calls}:
+        first, *_ = unready.values()
+        raise ClusterError("\n".join(map(str, unready.values())), first.kind)
+    return unready
+
+
+def print_unready(job: Job, unready: Mapping[str, ClusterError]) -> None:
+    """Which lanes wait for their host, or are skipped, and why."""
+    for host, error in unready.items():
+        lanes = [call for call in job.calls if call.host == host]
+        skipped = sum(job.has_ended(call) for call in lanes)
+        does = "skipped" if skipped else "waiting for it"
+        print_message(f"warning: {error}; {len(lanes)} lanes of {host}: {does}")
 
 
 @contextmanager

@@ -6,12 +6,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.executor import executor_of, lane_errors
-from ioplan.cli.commands.jobs.watch import settled, states_of, watch
-from ioplan.cli.display.fleet import lane_table
+from ioplan.cli.commands.jobs.executor import (
+    executor_of,
+    lane_errors,
+    print_unready,
+    some_ready,
+)
+from ioplan.cli.commands.jobs.watch import (
+    say_how_to_attach,
+    settled,
+    states_of,
+    watch,
+)
+from ioplan.cli.display.fleet import print_lanes, short_reasons
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
 from ioplan.cluster.jobs.job import Jobs
 from ioplan.store.store import default_path
 
@@ -21,32 +31,41 @@ def attach(key: str, store: Path | None) -> int:
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
     with executor_of(job) as executor, lane_errors():
-        executor.start(job.calls)
+        executor.start(job.unfinished)
         return watch(console, executor, job, jobs, stops=False)
 
 
-def resume_job(console: Console, store: Path, key: str) -> int:
+def resume_job(console: Console, store: Path, key: str, detach: bool) -> int:
     """Go on with the lanes that stopped or failed. Returns the exit code."""
     jobs = Jobs(store)
     job = jobs.job(key)
     with executor_of(job) as executor, lane_errors():
-        executor.reset(job.calls)
-        job.known.clear()
-        executor.start(job.calls)
+        unready = some_ready(executor, job)
+        away = {*executor.reset(job.calls), *unready}
+        for call in job.calls:
+            if call.host not in away:
+                job.known.pop(call.session, None)
+        jobs.keep(job)
+        print_unready(job, unready)
+        executor.start(job.unfinished)
+        if detach:
+            return say_how_to_attach(console, job)
         return watch(console, executor, job, jobs, stops=True)
 
 
 def status(key: str, store: Path | None) -> int:
-    """Print how a job goes."""
+    """Print how a job goes. Returns 1 if a lane has ended, and not well."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
     with executor_of(job) as executor, lane_errors():
-        states, missing = states_of(job, executor)
+        states, _ = states_of(job, executor)
+    jobs.keep(job)
     console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
-    console.print(lane_table(states))
-    for host in missing:
-        console.print(f"nothing is heard of {host}", soft_wrap=True)
-    return HELD
+    print_lanes(console, states)
+    for text in short_reasons(states):
+        console.print(text, soft_wrap=True)
+    failed = any(one.ended and one.status != "ok" for one in states)
+    return EXPECTATION_FAILED if failed else HELD
 
 
 def cancel(key: str, store: Path | None) -> int:
@@ -56,8 +75,8 @@ def cancel(key: str, store: Path | None) -> int:
     with executor_of(job) as executor, lane_errors():
         lost = executor.stop(job.calls)
         states = settled(executor, job, lost)
-    jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
-    console.print(lane_table(states))
+    jobs.keep(job)
+    print_lanes(console, states)
     if lost:
         print_message(
             f"error: could not be told: {', '.join(lost)}; lanes there go on until "

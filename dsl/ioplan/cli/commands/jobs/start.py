@@ -6,12 +6,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.executor import executor_of, lane_errors
-from ioplan.cli.commands.jobs.watch import watch
+from ioplan.cli.commands.jobs.executor import (
+    executor_of,
+    lane_errors,
+    print_unready,
+    some_ready,
+)
+from ioplan.cli.commands.jobs.watch import say_how_to_attach, watch
 from ioplan.cli.commands.run_on_hosts import check_lanes
 from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests
@@ -21,7 +25,9 @@ from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 
 
-def run_fleet(console: Console, options: Options, detach: bool) -> int:
+def run_fleet(
+    console: Console, options: Options, detach: bool, skip_missing: bool
+) -> int:
     """A lane for each target; returns the exit code."""
     if options.json or options.baseline:
         raise UsageError("--json and --baseline are for one target, not for a group")
@@ -43,13 +49,15 @@ def run_fleet(console: Console, options: Options, detach: bool) -> int:
         job = new_job(plan, lab_file, options.target, told, options.store)
     jobs = Jobs(options.store)
     with executor_of(job) as executor, lane_errors():
-        executor.check(job.calls)
+        unready = some_ready(executor, job)
+        if skip_missing:
+            job.skip({host: str(error) for host, error in unready.items()})
         jobs.keep(job)
         _print_begin(console, job, lab.results)
-        executor.start(job.calls)
+        print_unready(job, unready)
+        executor.start(job.unfinished)
         if detach:
-            console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
-            return HELD
+            return say_how_to_attach(console, job)
         return watch(console, executor, job, jobs, stops=True)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.display.fleet import LaneDisplay, failure_messages, lane_table
+from ioplan.cli.display.fleet import LaneDisplay, failure_messages, print_lanes
 from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import (
     EXPECTATION_FAILED,
@@ -20,17 +20,18 @@ from ioplan.cli.exit_codes import (
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.executors import Executor
 from ioplan.cluster.jobs.job import Job, Jobs
-from ioplan.cluster.jobs.lane import LaneState, LaneStatus, initial_state
+from ioplan.cluster.jobs.lane import LaneState, LaneStatus
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import line
 from ioplan.report.headlines.summary import league_of
 from ioplan.report.terminal.league import league_note, league_table
 from ioplan.store.store import Store
 
-LOOK_S = 0.5
+LOOK_S, KEEP_S = 0.5, 5
 SURE_S, ENDING_S = 2, 60
 EXIT: dict[LaneStatus, int] = {
     "ok": HELD,
+    "skipped": EXPECTATION_FAILED,
     "unmet": EXPECTATION_FAILED,
     "refused": USAGE,
     "stopped": INTERRUPTED,
@@ -46,50 +47,62 @@ def watch(
     """Until all lanes have ended. Ctrl-C ends them, or only the looking."""
     try:
         with LaneDisplay(console) as shown:
-            states = _until_ended(executor, job, shown)
+            states = _until_ended(executor, job, jobs, shown)
     except KeyboardInterrupt:
         if not stops:
             console.print(f"it goes on; back: ioplan attach {job.id}", soft_wrap=True)
             return INTERRUPTED
         executor.stop(job.calls)
         states = settled(executor, job, ())
-    jobs.keep(job.model_copy(update={"known": {one.session: one for one in states}}))
+    jobs.keep(job)
     return _concluded(console, job, states)
 
 
-def _until_ended(executor: Executor, job: Job, shown: LaneDisplay) -> list[LaneState]:
+def _until_ended(
+    executor: Executor, job: Job, jobs: Jobs, shown: LaneDisplay
+) -> list[LaneState]:
+    kept_s = time.monotonic()
     while True:
-        states, missing = states_of(job, executor)
-        shown.show(states, missing)
+        states, silent_s = states_of(job, executor)
+        shown.show(states, silent_s)
+        kept_s = _keep_some_times(job, jobs, kept_s)
         if all(state.ended for state in states):
             return states
         time.sleep(LOOK_S)
-        executor.start(
-            [one for one in job.calls if not _has_ended(states, one.session)]
-        )
+        executor.start(job.unfinished)
 
 
-def _has_ended(states: Sequence[LaneState], session: str) -> bool:
-    return any(one.session == session and one.ended for one in states)
+def _keep_some_times(job: Job, jobs: Jobs, kept_s: float) -> float:
+    """So that another process knows what was seen last; returns when it was kept."""
+    if time.monotonic() - kept_s < KEEP_S:
+        return kept_s
+    jobs.keep(job)
+    return time.monotonic()
 
 
-def states_of(job: Job, executor: Executor) -> tuple[list[LaneState], list[str]]:
-    """A state for each lane, and the hosts of which nothing is heard."""
-    found = executor.states(job.calls)
-    for session, state in found.items():
-        job.known[session] = state
-    states = [job.known.get(call.session) or initial_state(call) for call in job.calls]
-    goes_on = [call for call in job.calls if not job.has_ended(call)]
-    return states, executor.missing(goes_on)
+def states_of(
+    job: Job, executor: Executor
+) -> tuple[list[LaneState], Mapping[str, float | None]]:
+    """A state for each lane, and the hosts that are silent, for so many seconds."""
+    job.known.update(executor.states(job.unfinished))
+    silent_s = executor.silent(job.unfinished)
+    return job.states(silent_s), silent_s
+
+
+def say_how_to_attach(console: Console, job: Job) -> int:
+    """The lanes go on in the background; returns the exit code."""
+    console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
+    return HELD
 
 
 def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
-    console.print(lane_table(states))
+    print_lanes(console, states)
     _print_league(console, job)
     for text in failure_messages(states):
         print_message(text)
     code = _exit_code(states)
-    if code not in (HELD, EXPECTATION_FAILED):
+    done = {"ok", "unmet"}
+    if not all(state.status in done for state in states):
         console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
     return code
 
@@ -117,18 +130,17 @@ def settled(executor: Executor, job: Job, lost: Sequence[str]) -> list[LaneState
     """Once all that could be told have ended; one may have begun just before."""
     begun_s = time.monotonic()
     while True:
-        states, missing = states_of(job, executor)
-        away = {*lost, *missing}
+        _, silent_s = states_of(job, executor)
+        away = {*lost, *silent_s}
         goes_on = [
             call
-            for call in job.calls
-            if call.session in job.known
-            and not job.has_ended(call)
-            and call.host not in away
+            for call in job.unfinished
+            if call.session in job.known and call.host not in away
         ]
         waited_s = time.monotonic() - begun_s
         if not goes_on and waited_s > SURE_S:
-            return [_stopped(job, state) for state in states]
+            job.stop_unseen()
+            return job.states(silent_s)
         if waited_s > ENDING_S:
             names = ", ".join(call.target for call in goes_on)
             raise ClusterError(
@@ -138,10 +150,3 @@ def settled(executor: Executor, job: Job, lost: Sequence[str]) -> list[LaneState
             )
         time.sleep(LOOK_S)
         executor.stop(goes_on)
-
-
-def _stopped(job: Job, state: LaneState) -> LaneState:
-    """A lane that was never begun is not begun any more."""
-    if state.session in job.known:
-        return state
-    return state.model_copy(update={"status": "stopped"})
