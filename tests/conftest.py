@@ -12,11 +12,11 @@ import pytest
 
 pytest_plugins = [
     "left_out",
-    "limits",
     "markers",
     "no_power_cuts",
     "schedule",
     "sim_batches",
+    "time_limits",
 ]
 
 # Modules are compiled once, and not by each of the many processes that tests start.

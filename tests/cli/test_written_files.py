@@ -114,6 +114,7 @@ OWN = {
     "dsl/ioplan/guard/purge/command.py": "a pipe to a purge's program",
     "dsl/ioplan/store/session_folder.py": "the lock of a session's own folder",
     "dsl/ioplan/store/lost_file.py": "a new file for a store that was removed",
+    "dsl/ioplan/desk/database.py": "the desk's own database",
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",

@@ -81,7 +81,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1])
 def test_colours_can_be_read(theme: int) -> None:
     """WCAG's 4.5 for text, 3 for marks."""
-    css = (HTML / "page.css").read_text()
+    css = (HTML / "palette.css").read_text()
     blocks = re.findall(r"\{([^{}]*--page:[^{}]*)\}", css)
     colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
     for name in ("ink", "soft", "accent", "held", "failed", "warning"):

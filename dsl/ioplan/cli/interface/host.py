@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, option
 from ioplan.cli.interface.desk import CONSENT
+from ioplan.cli.interface.serve import SERVE_COMMANDS
 
 _HOSTS = Argument(
     key="hosts", metavar="HOST", help="Only these hosts of the lab.", many=True
@@ -93,6 +94,7 @@ LAB = Group(
             (use.LAB,),
             examples=("ioplan lab restore",),
         ),
+        *SERVE_COMMANDS,
         Command(
             "put-back",
             "Answer `lab restore` on another host.",

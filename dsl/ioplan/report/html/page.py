@@ -178,7 +178,7 @@ def _environment() -> Environment:
 
 
 def _style() -> str:
-    return "\n" + _read("page.css")
+    return "\n" + _read("palette.css") + _read("page.css")
 
 
 def _library() -> str:

@@ -1,0 +1,28 @@
+"""The desk of a lab, opened as the command line has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ioplan.cli.errors import UsageError
+from ioplan.desk.database import DeskDatabase, desk_folder
+from ioplan.desk.tables import TABLES
+from ioplan.lab.lab_file import read_lab
+
+
+@contextmanager
+def desk_errors() -> Iterator[None]:
+    """A library of the desk's that is not here, as an error of the command line."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the desk needs {error.name}: pip install 'ioplan[serve]'"
+        ) from error
+
+
+def desk_database(lab: Path | None) -> DeskDatabase:
+    """The desk's tables. Raises LabError, StoreError."""
+    return DeskDatabase.at(read_lab(lab).results, desk_folder(), TABLES)

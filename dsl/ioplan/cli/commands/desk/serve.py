@@ -1,0 +1,97 @@
+"""`ioplan lab serve`: the desk as a service."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from ioplan.cli.commands.desk.open_desk import desk_database, desk_errors
+from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.errors import UsageError
+from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.jobs.executors import Executor, LocalExecutor
+from ioplan.cluster.jobs.job import Job
+from ioplan.desk.database import desk_folder
+from ioplan.desk.people.people import People
+from ioplan.desk.people.role import Role
+from ioplan.lab.lab_file import default_path as default_lab
+from ioplan.lab.lab_file import read_lab
+from ioplan.store.store import Store, default_path
+
+FIRST = "admin"
+
+
+def serve_desk(
+    *,
+    listen: str,
+    certificate: Path | None,
+    key: Path | None,
+    names: list[str],
+    lab: Path | None,
+    store: Path | None,
+) -> None:
+    """Serve until ended. Raises UsageError, DeskError, LabError, StoreError."""
+    with desk_errors():
+        from ioplan.desk.web.server import Place, check  # noqa: PLC0415  an extra
+
+        place = Place(*_listen(listen), certificate, key)
+        check(place)
+        _serve(place, tuple(names), lab or default_lab(), store or default_path())
+
+
+def _listen(word: str) -> tuple[str, int]:
+    host, colon, port = word.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not int(port) < 65536:
+        raise UsageError(
+            f"--listen takes HOST:PORT, such as 127.0.0.1:8788, not {word!r}"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _serve(
+    place: object, names: tuple[str, ...], lab: Path | None, local: Path
+) -> None:
+    from ioplan.desk.calls import Calls  # noqa: PLC0415
+    from ioplan.desk.desk import Desk  # noqa: PLC0415
+    from ioplan.desk.running import Running  # noqa: PLC0415
+    from ioplan.desk.web.app import create_app  # noqa: PLC0415
+    from ioplan.desk.web.server import Place, serve  # noqa: PLC0415
+
+    assert isinstance(place, Place)
+    results = read_lab(lab).results
+    with ExitStack() as stack:
+        database = stack.enter_context(desk_database(lab))
+        found = stack.enter_context(Store.at(results or local))
+        desk = Desk(
+            store=found,
+            lab_file=lab,
+            folder=desk_folder(),
+            database=database,
+            running=Running(local, connect),
+            calls=Calls(PROGRAMS.cli, {"IOPLAN_STORE": str(local)}),
+            names=names,
+            tls=place.tls,
+        )
+        stack.callback(desk.running.close)
+        serve(create_app(desk), place, partial(_ready, place.url, desk.people))
+
+
+def _ready(url: str, people: People) -> None:
+    """Where it is; and at first, with what to sign in."""
+    print_line(f"the desk is at {url}")
+    if not people.everyone():
+        token = people.add(FIRST, Role.ADMIN)
+        print_message(f"{FIRST} is its first admin; this token is shown only once:")
+        print_line(token)
+    sys.stdout.flush()
+
+
+def connect(job: Job) -> Executor:
+    """What runs a job's lanes. Raises ClusterError."""
+    if job.scheduler is None:
+        return LocalExecutor(PROGRAMS.lane)
+    from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  a second
+
+    return DaskClient(job.scheduler, PROGRAMS)

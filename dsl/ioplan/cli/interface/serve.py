@@ -1,0 +1,97 @@
+"""The lab's desk: the service, and who may use it."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, Group, option
+
+_NAME = Argument(key="name", metavar="NAME", help="Of the person.", required=True)
+_DAYS = option(
+    "--days", "How long the token is valid; else without end.", "DAYS", kind="integer"
+)
+
+PEOPLE = Group(
+    "people",
+    "Who may use the desk: people, their roles and tokens.",
+    (
+        Command(
+            "list",
+            "List the people and until when their tokens are valid.",
+            "desk.people:list_people",
+            (use.LAB,),
+            examples=("ioplan lab people list",),
+        ),
+        Command(
+            "add",
+            "Add a person, and print the token to sign in with; it is shown once.",
+            "desk.people:add_person",
+            (
+                _NAME,
+                option(
+                    "--role",
+                    "viewer sees, operator also starts, admin also signs lists.",
+                    "ROLE",
+                    default="viewer",
+                    values="viewer|operator|admin",
+                ),
+                _DAYS,
+                use.LAB,
+            ),
+            examples=("ioplan lab people add ada --role operator --days 90",),
+        ),
+        Command(
+            "token",
+            "Make another token for a person, and print it.",
+            "desk.people:add_token",
+            (_NAME, _DAYS, use.LAB),
+            examples=("ioplan lab people token ada --days 90",),
+        ),
+        Command(
+            "revoke",
+            "Revoke all tokens of a person; browsers are signed out.",
+            "desk.people:revoke_tokens",
+            (_NAME, use.LAB),
+            examples=("ioplan lab people revoke ada",),
+        ),
+        Command(
+            "remove",
+            "Remove a person with all tokens.",
+            "desk.people:remove_person",
+            (_NAME, use.LAB),
+            examples=("ioplan lab people remove ada",),
+        ),
+    ),
+    usual="list",
+)
+
+SERVE_COMMANDS = (
+    Command(
+        "serve",
+        "Serve the desk: pages to see, start and compare what the lab runs.",
+        "desk.serve:serve_desk",
+        (
+            option(
+                "--listen",
+                "Beyond this host only with TLS.",
+                "HOST:PORT",
+                default="127.0.0.1:8788",
+            ),
+            option("--certificate", "Of this host, for TLS.", "FILE", kind="path"),
+            option("--key", "The certificate's.", "FILE", kind="path"),
+            option(
+                "--name",
+                "What browsers call it, beside its addresses; may be repeated.",
+                "NAME",
+                key="names",
+                many=True,
+            ),
+            use.LAB,
+            use.STORE,
+        ),
+        examples=(
+            "ioplan lab serve",
+            "ioplan lab serve --listen 0.0.0.0:8788 --certificate h1.pem --key h1.key",
+        ),
+    ),
+    PEOPLE,
+)

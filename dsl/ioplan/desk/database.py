@@ -1,0 +1,91 @@
+"""The desk's own tables: people, their tokens, and what they did.
+
+They are in the database of the lab's results where that is PostgreSQL, so that a desk
+can be moved to another host; else in a file of the state folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Self
+
+from ioplan.core.context import Closing
+from ioplan.core.error_kinds import StoreFault
+from ioplan.core.state_folder import state_folder
+from ioplan.store.connection import Connection, Source
+from ioplan.store.database import is_address
+from ioplan.store.errors import StoreError
+from ioplan.store.sqlite import SqliteFile
+from ioplan.store.store import Store
+
+BUSY_S = 10.0
+
+
+def desk_folder() -> Path:
+    """The desk's own folder in the user's state folder."""
+    return state_folder() / "desk"
+
+
+class DeskDatabase(Closing):
+    """Transactions on the desk's tables. Every method may raise StoreError."""
+
+    def __init__(self, source: Source, tables: Mapping[str, str]) -> None:
+        """Make the tables that are missing; each is its `CREATE TABLE`."""
+        self.where = source.where
+        self._source = source
+        try:
+            self._make(tables)
+        except BaseException:
+            source.close()
+            raise
+
+    @classmethod
+    def at(cls, results: str | None, folder: Path, tables: Mapping[str, str]) -> Self:
+        """Beside the lab's results if a server has them, else in the desk's folder."""
+        if results and is_address(results):
+            Store.at(results).close()  # its own tables must be the first
+            from ioplan.store.postgres import PostgresDatabase  # noqa: PLC0415
+
+            return cls(PostgresDatabase(results), tables)
+        return cls(SqliteFile(_private(folder) / "desk.db", BUSY_S), tables)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that reads."""
+        return self._source.transaction(writes=False)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes; durable when it ends."""
+        return self._source.transaction(writes=True)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._source.close()
+
+    def _make(self, tables: Mapping[str, str]) -> None:
+        with self.reading() as connection:
+            missing = tables.keys() - connection.table_names()
+        if not missing:
+            return
+        with self.writing() as connection:
+            connection.lock_schema()
+            for name in tables.keys() - connection.table_names():
+                connection.define(tables[name])
+
+
+def _private(folder: Path) -> Path:
+    """The folder and its database are for this user only: tokens are made there."""
+    file = folder / "desk.db"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"the desk's folder {folder} cannot be made: {error.strerror}; set "
+            f"XDG_STATE_HOME to another one",
+            StoreFault.STORE_NOT_OPENED,
+        ) from error
+    return folder

@@ -1,0 +1,69 @@
+"""Who did what at the desk, and when; nothing is ever changed or removed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+
+from ioplan.core.value import Value
+from ioplan.desk.clock import stamp
+from ioplan.desk.database import DeskDatabase
+
+TABLES = {
+    "desk_audit": """
+CREATE TABLE desk_audit (
+  id VARCHAR NOT NULL,
+  at VARCHAR NOT NULL,
+  person VARCHAR NOT NULL,
+  address VARCHAR NOT NULL,
+  deed VARCHAR NOT NULL,
+  outcome TEXT NOT NULL,
+  PRIMARY KEY (id)
+)""",
+}
+NEWEST = """
+    SELECT at, person, address, deed, outcome FROM desk_audit
+    ORDER BY id DESC LIMIT :limit"""
+ADD = """
+    INSERT INTO desk_audit (id, at, person, address, deed, outcome)
+    VALUES (:id, :at, :person, :address, :deed, :outcome)"""
+MOST_TEXT = 500
+
+
+class Deed(Value):
+    """One thing that was done, or refused; `at` is UTC, ISO 8601.
+
+    `address` is where the request came from.
+    """
+
+    at: str
+    person: str
+    address: str
+    deed: str
+    outcome: str
+
+
+class Audit:
+    """The log. Every method may raise StoreError."""
+
+    def __init__(self, database: DeskDatabase) -> None:
+        self.database = database
+
+    def add(self, person: str, address: str, deed: str, outcome: str) -> None:
+        """What a person did now."""
+        row = {
+            "id": f"{datetime.now(UTC):%Y%m%d%H%M%S%f}-{secrets.token_hex(4)}",
+            "at": stamp(),
+            "person": person[:MOST_TEXT],
+            "address": address[:MOST_TEXT],
+            "deed": deed[:MOST_TEXT],
+            "outcome": outcome[:MOST_TEXT],
+        }
+        with self.database.writing() as connection:
+            connection.change(ADD, row)
+
+    def newest(self, limit: int = 100) -> list[Deed]:
+        """The newest first."""
+        with self.database.reading() as connection:
+            rows = connection.rows(NEWEST, limit=limit)
+        return [Deed(**row) for row in rows]

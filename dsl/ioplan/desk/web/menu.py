@@ -1,0 +1,25 @@
+"""The places that every page leads to."""
+
+from __future__ import annotations
+
+from ioplan.core.value import Value
+from ioplan.desk.people.role import Role
+
+
+class Place(Value):
+    """A page of the menu, from which role on it is shown."""
+
+    title: str
+    path: str
+    role: Role = Role.VIEWER
+
+    def is_here(self, path: str) -> bool:
+        """Whether a page is this place, or below it."""
+        below = self.path != "/" and path.startswith(f"{self.path}/")
+        return path == self.path or below
+
+
+MENU = (
+    Place("Now", "/"),
+    Place("People", "/people", Role.ADMIN),
+)

@@ -1,0 +1,113 @@
+"""Who may call which page: a table over all routes, so that none can be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from desks import by_token, client, desk_in, form_token, signed_in
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from ioplan.desk.desk import Desk
+from ioplan.desk.people.role import Role
+from ioplan.desk.web.app import create_app
+from ioplan.desk.web.visit import Visit, role_of
+
+FOR = {
+    "GET /sign-in": None,
+    "POST /sign-in": None,
+    "GET /static/{digest}/{name}": None,
+    "POST /sign-out": "viewer",
+    "GET /": "viewer",
+    "GET /now/jobs": "viewer",
+    "GET /now.json": "viewer",
+    "GET /people": "admin",
+}
+"""The least role of each route; a page that is missing here fails a test."""
+FILLED = {"{digest}": "0", "{name}": "desk.css", "{id}": "20261122-000000-none"}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One desk; nothing here changes it."""
+    with desk_in(tmp_path_factory.mktemp("desk")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def programs(shared: Desk) -> dict[str | None, TestClient]:
+    """Somebody without a token, and a program of each role."""
+    return {None: client(shared), **{role: by_token(shared, role) for role in Role}}
+
+
+def called(browser: TestClient, route: str, **sent: str) -> Response:
+    method, path = route.split(" ", 1)
+    for name, text in FILLED.items():
+        path = path.replace(name, text)
+    data = sent if method != "GET" else None
+    found: Response = browser.request(method, path, data=data)  # type: ignore[assignment]
+    return found
+
+
+def test_the_table_has_every_route(shared: Desk) -> None:
+    routes = [one for one in create_app(shared).routes if isinstance(one, Route)]
+    assert sorted(one.name for one in routes) == sorted(FOR)
+
+
+@pytest.mark.parametrize("route", FOR)
+def test_a_route_is_for_its_role_and_those_above(
+    route: str, programs: dict[str | None, TestClient]
+) -> None:
+    least = FOR[route]
+    for role, browser in programs.items():
+        code = called(browser, route).status_code
+        if least is None:
+            assert code in (200, 303, 403), "403: the form has no token"
+        elif role and Role(role).may(Role(least)):
+            assert code not in (401, 403, 405, 500), role
+            assert code != 404 or "{id}" in route
+        elif role is None:
+            redirected = route.startswith("GET")
+            assert code == 303 if redirected else code == 401, code
+        else:
+            assert code == 403, role
+
+
+@pytest.mark.parametrize("route", [one for one in FOR if not one.startswith("GET")])
+def test_a_form_is_taken_from_its_own_page_only(route: str, shared: Desk) -> None:
+    browser = signed_in(shared, "admin")
+    if route == "POST /sign-in":
+        browser = client(shared)
+        token = form_token(browser.get("/sign-in").text)
+    else:
+        token = form_token(browser.get("/").text)
+    elsewhere = {"Origin": "https://evil.example"}
+    assert called(browser, route).status_code == 403, "no token"
+    assert called(browser, route, form_token="0" * 64).status_code == 403
+    other = signed_in(shared, "admin")
+    stranger = form_token(other.get("/").text)
+    assert called(browser, route, form_token=stranger).status_code == 403
+    browser.headers |= elsewhere
+    assert called(browser, route, form_token=token).status_code == 403
+    browser.headers |= {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"}
+    assert called(browser, route, form_token=token).status_code == 403
+
+
+def test_a_page_without_a_role_is_a_defect() -> None:
+    async def page(visit: Visit) -> Response:
+        return Response()
+
+    with pytest.raises(TypeError, match="add @allowed"):
+        role_of(page)
+
+
+def test_a_refused_deed_is_in_the_log(tmp_path: Path) -> None:
+    with desk_in(tmp_path) as desk:
+        browser = signed_in(desk, "viewer")
+        browser.post("/sign-out", data={"form_token": "x"})
+        deeds = [(one.person, one.deed) for one in desk.audit.newest()]
+        assert deeds == [("viewer", "POST /sign-out"), ("viewer", "sign in")]
+        assert desk.audit.newest()[0].outcome.startswith("refused: the form is not")
