@@ -99,6 +99,9 @@ def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) 
         sessions = store.sessions()
         assert sorted(one.target for one in sessions) == ["a", "b"]
         assert [store.count(one.id) for one in sessions] == [3, 3]
+        named = {one.id: one.drive_name for one in store.overview()}
+        (job,) = {one.job for one in sessions}
+        assert named == {f"{job}-001": "a", f"{job}-002": "b"}
     told_of = " ".join(done.out.split())
     assert re.search(r"geometric mean \S+× \S+× .* highest IOPS, QD 4 \d+k", told_of)
     assert "ratios to ioplan sim, " in told_of

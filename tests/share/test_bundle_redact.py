@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import run, session
 
+from ioplan.records.drive import Drive
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import SessionEvent
 from ioplan.share.bundle import read_bundle
@@ -70,6 +71,8 @@ def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
     made = session(
         id, plan=f"Review of {SERIAL}", plan_file=HOME_FILE, plan_text=PLAN, target=DISK,
         args=args, host={"hostname": HOST}, status="ok", ended_at="2026-11-21T06:00:00Z",
+        host_name=HOST, person=USER, note=f"for {USER} on {HOST}", tags=(SERIAL,),
+        drive=Drive(serial=SERIAL, model="980"),
     )  # fmt: skip
     with Store.open(path) as store:
         store.begin(made)

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, StringConstraints
 
 from ioplan import __version__
 from ioplan.core.model import Model, described
+from ioplan.records.drive import Drive
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 """Without the letters and digits that people confuse."""
 
 SessionStatus = Literal["running", "ok", "failed", "interrupted"]
+
+TAG = r"^\w[\w.:@+/=-]{0,63}$"
+"""A word, so that tags can be listed with blanks or commas between them."""
+MAX_NOTE = 2000
+"""Characters: a note is a remark, not a report."""
+Tag = Annotated[str, StringConstraints(pattern=TAG)]
+
+
+def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(tags)))
+
+
+Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
 
 
 def new_session_id(now: datetime | None = None) -> str:
@@ -47,6 +61,12 @@ class Session(Model):
         default_factory=dict, description="facts of the host that it was started on"
     )
     ioplan: str = described("version", default=__version__)
+    job: str | None = described("the job that it is a lane of", default=None)
+    person: str = described("who started it", default="")
+    host_name: str = described("where it was started", default="")
+    drive: Drive | None = described("absent of a file that no lab names", default=None)
+    tags: Tags = ()
+    note: str = described("a remark of a person", default="", max_length=MAX_NOTE)
 
 
 EventKind = Literal["resumed", "edited", "state", "left-out", "purged", "failed"]

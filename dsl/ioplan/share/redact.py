@@ -116,8 +116,10 @@ def _collect(value: Any, found: dict[str, set[str]], key: str = "") -> None:
     elif isinstance(value, str):
         if key in SERIALS:
             found["serial"].add(value)
-        elif key in ("hostname", "nodename"):
+        elif key in ("hostname", "nodename", "host_name"):
             found["host"].add(value)
+        elif key == "person":
+            found["user"].add(value)
         elif key == "target_key":
             found["serial"] |= set(re.findall(rf"(?:{'|'.join(SERIALS)})=(\S+)", value))
         found["user"] |= set(HOME.findall(value))

@@ -17,6 +17,8 @@ class Connection(Protocol):
 
     for_update: str
     """Ends a query whose rows nobody else may change meanwhile."""
+    own: str
+    """Stands before a table that is meant itself, within a WITH of its name."""
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a query."""
@@ -25,7 +27,7 @@ class Connection(Protocol):
         """Do it for each row of values; returns how many rows it changed."""
 
     def define(self, statement: str, /) -> None:
-        """Make a table or an index; types are SQLite's."""
+        """Make or change a table, an index or a view, in SQLite's words."""
 
     def table_names(self) -> set[str]:
         """All tables of the database."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -11,9 +12,11 @@ from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
+from ioplan.store.migration import bring_up
+from ioplan.store.old_layout import AsToday, tables_of_today
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
-from ioplan.store.tables import create_missing, is_complete
+from ioplan.store.tables import ALL, LAYOUT, layout_of
 
 BUSY_S = 30.0
 SCHEMES = ("postgresql://", "postgres://")
@@ -27,13 +30,16 @@ def is_address(word: str) -> bool:
 class Database(Closing):
     """An open database. Every method may raise StoreError."""
 
-    def __init__(self, source: Source) -> None:
-        """Make the tables when the database is empty."""
+    def __init__(self, source: Source, migrates: bool = True) -> None:
+        """Make the tables when the database is empty, and bring up those of an
+        older layout; one that `migrates` not is read as it is."""
         self.where = source.where
         self.reserve: Reserve | None = None
+        self.layout = LAYOUT
+        self._old_tables = ""
         self._source = source
         try:
-            self._prepare()
+            self._prepare(migrates)
         except BaseException:
             source.close()
             raise
@@ -68,34 +74,63 @@ class Database(Closing):
 
     @classmethod
     def to_read(cls, place: str | os.PathLike[str]) -> Self:
-        """As `at`, and also a file where nothing can be written."""
+        """As `at`, and also a file where nothing can be written.
+
+        What others write to as well is left in the layout that they know.
+        """
+        if is_address(str(place)):
+            return cls(_postgres(str(place)), migrates=False)
         try:
-            return cls.at(place)
+            return cls.open(place)
         except StoreError:
-            if is_address(str(place)) or not is_immutable(Path(place)):
+            if not is_immutable(Path(place)):
                 raise
-        return cls(SqliteFile(Path(place), immutable=True))
+        return cls(SqliteFile(Path(place), immutable=True), migrates=False)
 
     def close(self) -> None:
         """Close the connections."""
         self._source.close()
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
         """A transaction that reads."""
-        return self._source.transaction(writes=False)
+        with self._source.transaction(writes=False) as connection:
+            old = self._old_tables
+            yield AsToday(connection, old) if old else connection
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that writes; durable when it ends."""
         return self._source.transaction(writes=True)
 
-    def _prepare(self) -> None:
-        """Make the tables; nothing is written before it is known to be a store."""
+    def _prepare(self, migrates: bool) -> None:
+        """Nothing is written before it is known to be a store."""
         with self.reading() as connection:
-            ready = is_complete(connection, self.where)
-        if not ready:
-            with self.writing() as connection:
+            layout = layout_of(connection, self.where)
+            complete = connection.table_names() >= ALL
+            if layout is not None and not migrates and layout < LAYOUT:
+                self.layout, self._old_tables = layout, tables_of_today(connection)
+                return
+        if layout != LAYOUT or not complete:
+            with self._told(layout), self.writing() as connection:
                 connection.lock_schema()
-                create_missing(connection, self.where)
+                bring_up(connection, self.where)
+
+    @contextmanager
+    def _told(self, layout: int | None) -> Iterator[None]:
+        """That it is an older layout which this user may not bring up."""
+        try:
+            yield
+        except StoreError as error:
+            denied = StoreFault.STORE_DATABASE, StoreFault.STORE_READ_ONLY
+            if layout in (None, LAYOUT) or error.kind not in denied:
+                raise
+            raise StoreError(
+                f"the store {self.where} has layout {layout}; before this ioplan "
+                f"writes to it, its tables have to be brought to layout {LAYOUT}, "
+                f"which this user may not; have their owner call "
+                f"`ioplan push --to {self.where}` once ({error})",
+                StoreFault.STORE_READ_ONLY,
+            ) from error
 
 
 def _postgres(address: str) -> Source:

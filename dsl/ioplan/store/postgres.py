@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,8 +19,18 @@ CONNECT_S = 10
 SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
 TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-TYPES = {" BLOB": " BYTEA", " DOUBLE": " DOUBLE PRECISION"}
-"""PostgreSQL's words for SQLite's."""
+WORDS = {
+    r" BLOB\b": " BYTEA",
+    r" DOUBLE\b": " DOUBLE PRECISION",
+    r" VIRTUAL\b": " STORED",
+    r"\binstr\(": "strpos(",
+    r"\bjson_each\((.+?)\) AS (\w+)": (
+        r"jsonb_array_elements_text(\1::jsonb) AS \2(value)"
+    ),
+    r"\bjulianday\((.+?)\)": r"(extract(epoch FROM \1::timestamptz) / 86400)",
+}
+"""PostgreSQL's for SQLite's."""
+JSON_PATH = re.compile(r"\bjson_extract\(([\w.]+), '\$\.([^']+)'\)")
 
 
 class PostgresDatabase:
@@ -49,6 +60,7 @@ class PostgresConnection:
     """A transaction; see `connection.Connection`."""
 
     for_update = " FOR UPDATE"
+    own = ""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -61,15 +73,26 @@ class PostgresConnection:
         return self._connection.execute(text(statement), rows).rowcount if rows else 0
 
     def define(self, statement: str, /) -> None:
-        for lite, own in TYPES.items():
-            statement = statement.replace(lite, own)
-        self._connection.execute(text(statement))
+        self._connection.execute(text(translated(statement)))
 
     def table_names(self) -> set[str]:
         return set(self._connection.scalars(text(TABLE_NAMES)))
 
     def lock_schema(self) -> None:
         self._connection.execute(text(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"))
+
+
+def translated(statement: str) -> str:
+    """A definition in SQLite's words in PostgreSQL's."""
+    for lite, own in WORDS.items():
+        statement = re.sub(lite, own, statement)
+    return JSON_PATH.sub(_path, statement)
+
+
+def _path(found: re.Match[str]) -> str:
+    """`$.a.b[3]` is `{a,b,3}`."""
+    steps = re.sub(r"[.\[]+", ",", found[2].replace("]", ""))
+    return f"({found[1]}::jsonb #>> '{{{steps}}}')"
 
 
 def without_password(address: str) -> str:

@@ -9,6 +9,7 @@ of either store is about the sessions pushed, however many others there are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.extents import CONSTANT_COLUMNS, extents, run_identities
+from ioplan.store.rows import tags_text
 from ioplan.store.store import Store
 from ioplan.store.tables import COLUMNS, insert_missing
 
@@ -24,10 +26,17 @@ PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
 RUN_TABLES = ("run", "run_blob", "run_telemetry", "verdict")
-CHANGES = [name for name in COLUMNS["session"] if name not in ("id", *CONSTANT_COLUMNS)]
+SHARED_COLUMNS = ("tags", "note")
+"""What people may have added there, too."""
+CHANGES = [
+    name
+    for name in COLUMNS["session"]
+    if name not in ("id", *CONSTANT_COLUMNS, *SHARED_COLUMNS)
+]
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
+ADD_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
 
 
 class Pushed(NamedTuple):
@@ -69,6 +78,10 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         begun = extents(here, [id]).get(id)
         session = _rows(here, "session", "id = :id", id=id)
         envs = [_rows(here, "env", "digest = :env", env=one["env"]) for one in session]
+        drives = [
+            _rows(here, "drive", "digest = :drive", drive=one["drive"])
+            for one in session
+        ]
         # before the runs are looked up: none is of a run that comes later
         said = [(name, _of_session(here, name, id)) for name in ("verdict", "event")]
     if begun is None:
@@ -77,6 +90,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
     try:
         with shared.writing() as there:
             insert_missing(there, "env", *envs[0])
+            insert_missing(there, "drive", *drives[0])
             insert_missing(there, "session", *session)
             _check_same(there, session[0], shared.where)
         runs = _push_runs(local, shared, id)
@@ -84,12 +98,21 @@ def push_session(local: Store, shared: Store, id: str) -> int:
             for table, rows in said:
                 insert_missing(there, table, *rows)
             there.change(UPDATE, *session)
+            _add_words(there, session[0])
     except KeyViolation as error:
         raise _incomplete(id, shared.where) from error
     with shared.reading() as there:
         if not extents(there, [id])[id].covers(begun):
             raise _incomplete(id, shared.where)
     return runs
+
+
+def _add_words(there: Connection, session: Row) -> None:
+    """Tags join those that are there; a note replaces another."""
+    (known,) = _rows(there, "session", "id = :id", id=session["id"])
+    tags = json.loads(known["tags"]) + json.loads(session["tags"])
+    words = {"tags": tags_text(tags), "note": session["note"] or known["note"]}
+    there.change(ADD_WORDS, {"id": session["id"], **words})
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:

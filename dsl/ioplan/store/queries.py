@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.store.connection import Connection, Row, scalar
 from ioplan.store.tables import COLUMNS, insert
@@ -13,11 +14,13 @@ OF_RUN = "session = :session AND seq = :seq"
 
 
 def all_sessions(condition: str = "TRUE") -> str:
-    """Sessions with their host's facts, the newest first."""
+    """Sessions with their host's facts and their drive, the newest first."""
     columns = ", ".join(f"session.{name}" for name in COLUMNS["session"])
+    drive = ", ".join(f"drive.{name}" for name in Drive.model_fields)
     return f"""
-        SELECT {columns}, env.facts
+        SELECT {columns}, env.facts, {drive}
         FROM session JOIN env ON session.env = env.digest
+        LEFT JOIN drive ON session.drive = drive.digest
         WHERE {condition}
         ORDER BY session.started_at DESC, session.id DESC"""
 

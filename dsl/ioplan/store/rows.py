@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.records.drive import Drive
 from ioplan.records.record import RunRecord
 from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.store.connection import Row
@@ -23,26 +24,49 @@ SEPARATE_FIELDS = {"host", "verdicts"}
 
 def env_row(host: dict[str, Any]) -> dict[str, str]:
     """A host's facts under their digest."""
-    plain = to_jsonable_python(host)
-    facts = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return {"digest": hashlib.sha256(facts.encode()).hexdigest(), "facts": facts}
+    facts = _canonical(to_jsonable_python(host))
+    return {"digest": _digest(facts), "facts": facts}
+
+
+def drive_row(drive: Drive) -> Row:
+    """A drive's columns; one that differs in any of them is another row."""
+    facts = drive.model_dump()
+    return {"digest": _digest(_canonical(facts)), **facts}
+
+
+def _canonical(facts: Any) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def session_row(session: Session) -> Row:
     """A session's columns."""
-    row = session.model_dump(mode="json", exclude={"host"})
+    row = session.model_dump(mode="json", exclude={"host", "drive"})
     row["args"] = json.dumps(row["args"])
+    row["tags"] = tags_text(session.tags)
     row["env"] = env_row(session.host)["digest"]
+    row["drive"] = drive_row(session.drive)["digest"] if session.drive else None
     return row
 
 
+def tags_text(tags: Iterable[str]) -> str:
+    """JSON, in which a tag can be looked for with its quotes."""
+    return json.dumps(sorted(set(tags)), ensure_ascii=False)
+
+
 def session_of(row: Row) -> Session:
-    """A session from its columns, and `facts`. Raises StoreError."""
+    """A session from its columns, its `facts` and its drive. Raises StoreError."""
     fields = dict(row)
     fields.pop("env")
     with _validated(f"session {fields['id']!r}"):
         fields["host"] = json.loads(fields.pop("facts"))
         fields["args"] = json.loads(fields["args"])
+        fields["tags"] = json.loads(fields["tags"])
+        known = {name: fields.pop(name) for name in Drive.model_fields}
+        fields["drive"] = Drive(**known) if fields["drive"] else None
         return Session(**fields)
 
 

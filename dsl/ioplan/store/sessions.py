@@ -12,18 +12,25 @@ from ioplan.records.session import Session, SessionEvent, SessionStatus
 from ioplan.store.connection import Source, scalar
 from ioplan.store.database import Database
 from ioplan.store.errors import KeyViolation, ReserveUsedError, StoreError
+from ioplan.store.overview import (
+    ALL,
+    SessionFilter,
+    SessionOverview,
+    overview_of,
+    overview_query,
+)
 from ioplan.store.queries import all_sessions
 from ioplan.store.reserve import with_reserve
-from ioplan.store.rows import env_row, event_of, session_of, session_row
+from ioplan.store.rows import drive_row, env_row, event_of, session_of, session_row
 from ioplan.store.tables import insert, insert_missing
 
 
 class SessionStore(Database):
     """Sessions by their ids. Every method may raise StoreError."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, migrates: bool = True) -> None:
         """Make the tables when the database is empty."""
-        super().__init__(source)
+        super().__init__(source, migrates)
         self._envs: set[str] = set()
 
     def begin(self, session: Session) -> None:
@@ -37,6 +44,8 @@ class SessionStore(Database):
         self._add_env(session.host)
         try:
             with self.writing() as connection:
+                if session.drive:
+                    insert_missing(connection, "drive", drive_row(session.drive))
                 insert(connection, "session", session_row(session))
         except KeyViolation:
             if self.session(session.id).plan_text != session.plan_text:
@@ -76,7 +85,15 @@ class SessionStore(Database):
     def sessions(self) -> list[Session]:
         """All sessions, the newest first."""
         with self.reading() as connection:
-            return [session_of(row) for row in connection.rows(all_sessions())]
+            rows = connection.rows(all_sessions())
+        return [session_of(row) for row in rows]
+
+    def overview(self, wanted: SessionFilter = ALL) -> list[SessionOverview]:
+        """Some sessions or all, the newest first, with verdict, runs and drive."""
+        query, values = overview_query(wanted)
+        with self.reading() as connection:
+            rows = connection.rows(query, **values)
+        return [overview_of(row) for row in rows]
 
     def session(self, key: str) -> Session:
         """The session of an id, of the start of one, or "last" for the newest."""

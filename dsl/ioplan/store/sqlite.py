@@ -100,6 +100,7 @@ class SqliteConnection:
     """A transaction; see `connection.Connection`."""
 
     for_update = ""  # writers wait for each other anyway
+    own = "main."
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

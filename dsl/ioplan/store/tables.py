@@ -11,9 +11,11 @@ import re
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
+from ioplan.store.views import VIEWS
 
-LAYOUT = 1
-"""Raised when the tables change; records carry their own `schema_version`."""
+LAYOUT = 2
+"""Raised when the tables or views change, with a step in `migration`; records carry
+their own `schema_version`."""
 
 META = "meta"
 TABLES = {
@@ -30,6 +32,19 @@ CREATE TABLE env (
   facts TEXT NOT NULL,
   PRIMARY KEY (digest)
 )""",
+    # as a session found it: one that got other firmware has another row
+    "drive": """
+CREATE TABLE drive (
+  digest VARCHAR NOT NULL,
+  serial VARCHAR NOT NULL,
+  model VARCHAR NOT NULL,
+  firmware VARCHAR NOT NULL,
+  lab_name VARCHAR NOT NULL,
+  wwid VARCHAR NOT NULL,
+  capacity_bytes BIGINT NOT NULL,
+  PRIMARY KEY (digest)
+)""",
+    # the columns behind `ioplan` came with layout 2, and so stand last everywhere
     "session": """
 CREATE TABLE session (
   id VARCHAR NOT NULL,
@@ -44,6 +59,12 @@ CREATE TABLE session (
   args TEXT NOT NULL,
   env VARCHAR NOT NULL,
   ioplan VARCHAR NOT NULL,
+  job VARCHAR,
+  person VARCHAR NOT NULL DEFAULT '',
+  host_name VARCHAR NOT NULL DEFAULT '',
+  drive VARCHAR REFERENCES drive (digest),
+  tags TEXT NOT NULL DEFAULT '[]',
+  note TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",
@@ -82,12 +103,18 @@ CREATE TABLE run_telemetry (
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",
+    # the database computes `outcome`, so that it cannot differ from the verdict
     "verdict": """
 CREATE TABLE verdict (
   session VARCHAR NOT NULL,
   seq INTEGER NOT NULL,
   position INTEGER NOT NULL,
   verdict TEXT NOT NULL,
+  outcome VARCHAR GENERATED ALWAYS AS (CASE
+    WHEN instr(verdict, '"outcome":"held"') > 0 THEN 'held'
+    WHEN instr(verdict, '"outcome":"failed"') > 0 THEN 'failed'
+    WHEN instr(verdict, '"outcome":"undecided"') > 0 THEN 'undecided'
+    ELSE 'no baseline' END) VIRTUAL,
   PRIMARY KEY (session, seq, position),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",
@@ -115,14 +142,20 @@ CREATE TABLE target_state (
 )""",
 }
 """Each after those that it refers to."""
-INDEXES = {"run": "CREATE INDEX run_by_run_id ON run (run_id)"}
+INDEXES = {
+    "run_by_run_id": "CREATE INDEX run_by_run_id ON run (run_id)",
+    "session_by_start": "CREATE INDEX session_by_start ON session (started_at, id)",
+    "verdict_by_outcome": """
+CREATE INDEX verdict_by_outcome ON verdict (session, outcome)""",
+}
 COLUMNS = {
-    table: tuple(re.findall(r"^  ([a-z_]+) ", text, re.MULTILINE))
+    table: tuple(re.findall(r"^  ([a-z_]+) (?!.* GENERATED )", text, re.MULTILINE))
     for table, text in TABLES.items()
 }
+"""Those that are written."""
 ALL = TABLES.keys()
-ADDED = {"target_state", "run_telemetry"}
-"""Added to this layout later, so that a store may be without them."""
+ADDED = {"target_state", "run_telemetry", "drive"}
+"""Added to the first layout later, so that a store may be without them."""
 
 
 def insert(connection: Connection, table: str, *rows: Row) -> None:
@@ -141,14 +174,14 @@ def _insertion(table: str) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
 
 
-def is_complete(connection: Connection, where: str) -> bool:
-    """Whether all tables are there; in an empty database none is.
+def layout_of(connection: Connection, where: str) -> int | None:
+    """The layout of a store's tables; None of an empty database.
 
     Raises StoreError for a database of something else, and a newer version's.
     """
     present = connection.table_names()
     if not present:
-        return False
+        return None
     layout = _layout(connection) if META in present else None
     if layout is not None and layout > LAYOUT:
         raise StoreError(
@@ -164,7 +197,7 @@ def is_complete(connection: Connection, where: str) -> bool:
             f"and is no store of ioplan's): {OTHER_STORE_HINT}",
             StoreFault.STORE_FOREIGN,
         )
-    return present >= ALL
+    return layout
 
 
 def _layout(connection: Connection) -> int | None:
@@ -177,15 +210,19 @@ def _layout(connection: Connection) -> int | None:
         return None
 
 
-def create_missing(connection: Connection, where: str) -> None:
-    """Make what is missing. Raises StoreError, and nothing is made."""
-    if is_complete(connection, where):  # another process was first
-        return
+def create_all(connection: Connection) -> None:
+    """Make all tables and views in an empty database."""
+    create_missing(connection)
+    for statement in INDEXES.values():
+        connection.define(statement)
+    for statement in VIEWS.values():
+        connection.define(statement)
+    insert(connection, META, {"name": "layout", "value": str(LAYOUT)})
+
+
+def create_missing(connection: Connection) -> None:
+    """Make those tables that are missing."""
     present = connection.table_names()
     for table, text in TABLES.items():
         if table not in present:
             connection.define(text)
-            if table in INDEXES:
-                connection.define(INDEXES[table])
-    if META not in present:
-        insert(connection, META, {"name": "layout", "value": str(LAYOUT)})

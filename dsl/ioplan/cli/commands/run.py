@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
@@ -37,6 +37,7 @@ from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
+from ioplan.records.drive import drive_of
 from ioplan.records.session import Session, new_session_id
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
@@ -47,6 +48,7 @@ from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
+from ioplan.runner.person import login_name
 from ioplan.runner.placement import placement_of
 from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
@@ -58,6 +60,9 @@ from ioplan.store.session_folder import (
     session_lock,
 )
 from ioplan.store.store import Store, default_path
+
+if TYPE_CHECKING:
+    from ioplan.cluster.jobs.lane import LaneCall
 
 BUNDLE = ".ioplan-bundle"
 
@@ -121,11 +126,16 @@ def run(options: Options, id: str = "") -> int:
 
 def _id(options: Options) -> str:
     """A lane has its session's id from the start, so that it is found again."""
-    if options.lane:
-        from ioplan.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
+    lane = _lane(options)
+    return lane.session if lane else new_session_id()
 
-        return LaneFolder(options.lane).call().session
-    return new_session_id()
+
+def _lane(options: Options) -> LaneCall | None:
+    if not options.lane:
+        return None
+    from ioplan.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
+
+    return LaneFolder(options.lane).call()
 
 
 class SessionStart(Value):
@@ -303,7 +313,9 @@ def _session(
         **_drive_file(choice),
     }
     args["seal"] = _signature(id, choice, args)
-    return new_session(id, plan, choice, drive.facts, args, meter)
+    session = new_session(id, plan, choice, drive.facts, args, meter)
+    lane = _lane(options)
+    return session.model_copy(update={"job": lane.job if lane else None})
 
 
 def _drive_file(choice: Choice) -> dict[str, str]:
@@ -344,6 +356,8 @@ def new_session(
     meter: tuple[str, ...],
 ) -> Session:
     """A session that begins now, on this host; `meter` prints watts."""
+    host, word = _host(choice, facts, meter), args.get("target")
+    lab_name = word if word in choice.lab.targets else ""
     return Session(
         id=id,
         plan=plan.title,
@@ -353,7 +367,10 @@ def new_session(
         backend=choice.backend.name,
         target=facts.path,
         args=args,
-        host=_host(choice, facts, meter),
+        host=host,
+        host_name=host["hostname"],
+        person=login_name(),
+        drive=drive_of(facts.model_dump(), lab_name),
     )
 
 

@@ -1,0 +1,159 @@
+"""Sessions in few words: what ran on which drive, and what came of it, in one query.
+
+store.overview(SessionFilter(drive="S4EV*", verdict="failed", limit=20))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal
+
+from ioplan.records.drive import Drive
+from ioplan.records.session import SessionStatus
+from ioplan.store.connection import Row
+from ioplan.store.views import SESSIONS
+
+SessionVerdict = Literal["held", "failed", "undecided", "none"]
+"""Of all expectations of a session, the gravest."""
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """Which sessions; what is empty asks for nothing.
+
+    Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
+    is a serial number, a world-wide name, a name of the lab or a target. A session has
+    each `tag`, started at or after `since` (UTC, ISO 8601), and has `text` somewhere.
+    """
+
+    drive: str = ""
+    host: str = ""
+    plan: str = ""
+    job: str = ""
+    tag: str | tuple[str, ...] = ()
+    status: str = ""
+    verdict: str = ""
+    since: str = ""
+    limit: int | None = None
+    text: str = ""
+
+
+ALL = SessionFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOverview:
+    """A session without what is large; times are UTC, ISO 8601."""
+
+    id: str
+    plan: str
+    plan_file: str
+    status: SessionStatus
+    verdict: SessionVerdict
+    started_at: str
+    ended_at: str | None
+    runs: int
+    backend: str
+    target: str
+    host_name: str
+    person: str
+    job: str | None
+    drive: Drive | None
+    tags: tuple[str, ...]
+    note: str
+    ioplan: str
+
+    @property
+    def drive_name(self) -> str:
+        """What people call the drive; of a file, its path."""
+        return self.drive.name if self.drive else self.target
+
+    @property
+    def duration_s(self) -> float | None:
+        """From its start to its end; None before that."""
+        try:
+            ended = datetime.fromisoformat(self.ended_at or "")
+            return (ended - datetime.fromisoformat(self.started_at)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+
+
+PLACES = {
+    "drive": ("serial", "wwid", "lab_name", "target"),
+    "host": ("host",),
+    "plan": ("plan",),
+    "job": ("job",),
+    "status": ("status",),
+    "verdict": ("verdict",),
+}
+"""The columns that each text of a filter may stand in."""
+SEARCHED = (
+    *("session", "plan", "plan_file", "target", "host", "person", "serial"),
+    *("model", "lab_name", "tags", "note"),
+)
+
+
+def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
+    """The query and its values."""
+    values: dict[str, Any] = {}
+    conditions = list(_conditions(wanted, values))
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    limit = ""
+    if wanted.limit is not None:
+        values["limit"], limit = wanted.limit, "LIMIT :limit"
+    query = f"""
+        SELECT * FROM ({SESSIONS}) AS s {where}
+        ORDER BY s.started_at DESC, s.session DESC {limit}"""
+    return query, values
+
+
+def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
+    for name, columns in PLACES.items():
+        if word := getattr(wanted, name):
+            values[name] = _pattern(word)
+            yield _any_like(columns, name)
+    tags = (wanted.tag,) if isinstance(wanted.tag, str) else wanted.tag
+    for number, tag in enumerate(filter(None, tags)):
+        values[f"tag{number}"] = f'%"{_pattern(tag)}"%'
+        yield _any_like(("tags",), f"tag{number}")
+    if wanted.since:
+        values["since"] = wanted.since
+        yield "s.started_at >= :since"
+    if wanted.text:
+        values["text"] = f"%{_pattern(wanted.text)}%"
+        yield _any_like(SEARCHED, "text")
+
+
+def _any_like(columns: Iterable[str], value: str) -> str:
+    tests = (f"lower(s.{one}) LIKE :{value} ESCAPE '!'" for one in columns)
+    return f"({' OR '.join(tests)})"
+
+
+def _pattern(word: str) -> str:
+    """For LIKE: only `*` stands for something else."""
+    escaped = "".join(f"!{c}" if c in "!%_" else c for c in word.lower())
+    return escaped.replace("*", "%")
+
+
+DRIVE_COLUMNS = tuple(Drive.model_fields)
+PLAIN = [
+    one.name
+    for one in fields(SessionOverview)
+    if one.name not in ("id", "host_name", "drive", "tags")
+]
+
+
+def overview_of(row: Row) -> SessionOverview:
+    """From the row of a query."""
+    drive = {name: row[name] for name in DRIVE_COLUMNS}
+    known = drive["serial"] or drive["model"] or drive["wwid"] or drive["lab_name"]
+    return SessionOverview(
+        id=row["session"],
+        host_name=row["host"],
+        drive=Drive.complete(drive) if known else None,
+        tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
+        **{name: row[name] for name in PLAIN},
+    )

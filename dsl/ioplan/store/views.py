@@ -1,0 +1,103 @@
+"""The views of a store, for other programs: their names and columns stay.
+
+`dsl/store.md` describes them. They are made of the tables in SQLite's words, which are
+translated for PostgreSQL; what is listed by ioplan itself comes out of the same text.
+"""
+
+from __future__ import annotations
+
+from ioplan.records.record import PERCENTILES
+
+VERDICT = """CASE
+    WHEN EXISTS (SELECT 1 FROM verdict AS v
+      WHERE v.session = session.id AND v.outcome = 'failed') THEN 'failed'
+    WHEN EXISTS (SELECT 1 FROM verdict AS v
+      WHERE v.session = session.id AND v.outcome = 'undecided') THEN 'undecided'
+    WHEN EXISTS (SELECT 1 FROM verdict AS v
+      WHERE v.session = session.id AND v.outcome = 'held') THEN 'held'
+    ELSE 'none' END"""
+"""The gravest of a session: it has held if all has that could be judged."""
+DRIVE = """COALESCE(NULLIF(drive.serial, ''), NULLIF(drive.wwid, ''),
+    NULLIF(drive.lab_name, ''), NULLIF(drive.model, ''), session.target)"""
+"""What identifies a drive for as long as it lives; of a file, its path."""
+SESSIONS = f"""
+  SELECT session.id AS session, session.plan, session.plan_file, session.status,
+    {VERDICT} AS verdict,
+    session.started_at, session.ended_at,
+    (SELECT count(*) FROM run WHERE run.session = session.id) AS runs,
+    session.backend, session.target, session.host_name AS host, session.person,
+    session.job, {DRIVE} AS drive, COALESCE(drive.serial, '') AS serial,
+    COALESCE(drive.model, '') AS model, COALESCE(drive.firmware, '') AS firmware,
+    COALESCE(drive.lab_name, '') AS lab_name, COALESCE(drive.wwid, '') AS wwid,
+    COALESCE(drive.capacity_bytes, 0) AS capacity_bytes,
+    session.tags, session.note, session.ioplan
+  FROM session LEFT JOIN drive ON drive.digest = session.drive"""
+"""A row a session, without what is large."""
+
+
+def _number(path: str, kind: str = "DOUBLE") -> str:
+    return f"CAST(json_extract(run.record, '$.{path}') AS {kind})"
+
+
+def _percentile_ns(percent: float) -> str:
+    place = PERCENTILES.index(percent)
+    return _number(f"total.latency.percentiles[{place}].latency_ns")
+
+
+VIEWS = {
+    "v_session": f"""
+CREATE VIEW v_session AS
+  SELECT s.*, CAST((julianday(s.ended_at) - julianday(s.started_at)) * 86400
+    AS DOUBLE) AS duration_s
+  FROM ({SESSIONS}) AS s""",
+    "v_run": f"""
+CREATE VIEW v_run AS
+  SELECT run.session, run.seq, run.run_id, run.test,
+    json_extract(run.record, '$.asked.kind') AS kind,
+    json_extract(run.record, '$.asked.name') AS step,
+    json_extract(run.record, '$.asked.cell') AS cell,
+    run.status, json_extract(run.record, '$.cause') AS cause,
+    json_extract(run.record, '$.started_at') AS started_at,
+    json_extract(run.record, '$.ended_at') AS ended_at,
+    {_number("run_s")} AS run_s,
+    run.iops, run.bandwidth_bytes_per_s, run.mean_ns,
+    {_percentile_ns(50)} AS p50_ns,
+    {_percentile_ns(99)} AS p99_ns,
+    {_percentile_ns(99.9)} AS p99_9_ns,
+    {_number("total.latency.max_ns")} AS max_ns,
+    {_number("total.ios", "BIGINT")} AS ios,
+    {_number("total.errors", "BIGINT")} AS errors
+  FROM run""",
+    "v_verdict": """
+CREATE VIEW v_verdict AS
+  SELECT verdict.session, verdict.seq, verdict.outcome,
+    json_extract(verdict.verdict, '$.expectation') AS expectation,
+    CAST(json_extract(verdict.verdict, '$.actual') AS DOUBLE) AS actual,
+    CAST(json_extract(verdict.verdict, '$.limit') AS DOUBLE) AS limit_value,
+    json_extract(verdict.verdict, '$.unit') AS unit
+  FROM verdict""",
+    "v_drive": """
+CREATE VIEW v_drive AS
+  SELECT known.drive, last.serial, last.model, last.firmware, last.lab_name,
+    last.wwid, last.capacity_bytes, last.host, known.sessions, known.first_at,
+    last.started_at AS last_at, last.session AS last_session, last.plan AS last_plan,
+    last.status AS last_status
+  FROM (
+    SELECT drive, count(*) AS sessions, min(started_at) AS first_at,
+      max(session) AS newest
+    FROM v_session WHERE serial <> '' OR wwid <> '' OR lab_name <> '' OR model <> ''
+    GROUP BY drive
+  ) AS known JOIN v_session AS last ON last.session = known.newest""",
+    "v_tag": """
+CREATE VIEW v_tag AS
+  SELECT session.id AS session, tag.value AS tag
+  FROM session, json_each(session.tags) AS tag""",
+    "v_job": """
+CREATE VIEW v_job AS
+  SELECT job, min(plan) AS plan, min(person) AS person, count(*) AS lanes,
+    sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) AS lanes_ok,
+    sum(CASE WHEN status = 'running' THEN 1 ELSE 0 END) AS lanes_running,
+    min(started_at) AS started_at, max(ended_at) AS ended_at
+  FROM session WHERE job IS NOT NULL GROUP BY job""",
+}
+"""Each after those that it is made of."""
