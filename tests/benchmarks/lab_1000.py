@@ -31,12 +31,14 @@ from postgres import postgres
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts import dask_client
 from ioplan.cluster.hosts.dask_client import DaskClient
-from ioplan.cluster.hosts.servers import MAX_LANES, NO_DASHBOARD, SETTINGS
+from ioplan.cluster.hosts.servers import MAX_LANES, SETTINGS, LabWorker
 from ioplan.cluster.hosts.servers import resource as resource_of
-from ioplan.cluster.hosts.tls import load_or_make_keys, security_for
 from ioplan.cluster.hosts.worker_api import versions
 from ioplan.cluster.jobs.dispatch import new_job
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
+from ioplan.cluster.keys.authority import Authority
+from ioplan.cluster.keys.dask_security import security_for
+from ioplan.cluster.keys.identity import Identity
 from ioplan.store.push import push
 from ioplan.store.store import Store
 
@@ -66,12 +68,14 @@ def _state(call: LaneCall, status: str, done: float) -> LaneState:
 
 async def workers() -> None:
     import dask
-    from distributed import Worker
 
     with dask.config.set(SETTINGS):
-        keys = security_for(ADDRESS)
-        names = [f"h{n:03}" for n in range(HOSTS)]
-        made = [Worker(ADDRESS, security=keys, **_options(one)) for one in names]
+        made = []
+        for name in (f"h{n:03}" for n in range(HOSTS)):
+            here = Identity(name)
+            here.save(Authority.open().issue(name, "host", ["127.0.0.1"]))
+            keys = security_for(ADDRESS, here)
+            made.append(LabWorker(ADDRESS, security=keys, **_options(name)))
         await asyncio.gather(*made)
         await made[0].finished()
 
@@ -87,7 +91,6 @@ def _options(name: str) -> dict[str, Any]:
         "metrics": {"lanes": lanes, "versions": lambda _: versions()},
         "memory_limit": 0,
         "dashboard": False,
-        "dashboard_address": NO_DASHBOARD,
     }
 
 
@@ -110,7 +113,9 @@ def timed(what: str) -> Iterator[None]:
 
 def dispatch(folder: Path) -> None:
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    load_or_make_keys()
+    authority = Authority.open_or_make()
+    authority.equip("desk")
+    authority.equip("scheduler", ["127.0.0.1"])
     lab = folder / "lab.toml"
     lab.write_text(lab_text())
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler", "--at", ADDRESS]

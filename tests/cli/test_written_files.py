@@ -124,7 +124,6 @@ OWN = {
     "dsl/ioplan/cluster/jobs/lane_folder.py": "a lane's own folder",
     "dsl/ioplan/cluster/jobs/job.py": "a job's own folder",
     "dsl/ioplan/cluster/hosts/service.py": "lock and log of a service",
-    "dsl/ioplan/cluster/hosts/tls.py": "the lab's keys",
     "dsl/ioplan/guard/consent_list/admin_key.py": "an admin's key, made once",
     "dsl/ioplan/cluster/sync/messages.py": "a pipe",
     "dsl/ioplan/cluster/sync/participant.py": "the session's own folder",

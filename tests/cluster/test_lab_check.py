@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
-import stat
 import sys
 from dataclasses import astuple
 from importlib.util import find_spec
@@ -18,7 +16,8 @@ from labs import loop_device, needs_root
 from refused import refused
 
 from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.hosts import lifecycle, tls
+from ioplan.cluster.hosts import lifecycle
+from ioplan.cluster.keys.identity import keys_folder
 from ioplan.core.error_kinds import ClusterFault, LabFault
 from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import LabError
@@ -223,7 +222,7 @@ def test_another_version_is_found_before_anything_starts(tmp_path: Path) -> None
     assert done.code == 2
     assert "the host old has other versions: ioplan 0.0.9 there" in done.err
     assert "the scheduler" not in done.out
-    assert not tls.tls_folder().exists()
+    assert not keys_folder().exists()
     with refused(ClusterFault.VERSION_MISMATCH, "ioplan 0.0.9 there"):
         lifecycle.up(read_lab(tmp_path / "lab.toml"), PROGRAMS, print)
 
@@ -239,44 +238,13 @@ def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
 def test_a_unit_for_a_standing_lab(tmp_path: Path) -> None:
     done = ioplan("lab", "unit", "h1", "--lab", EXAMPLE)
     command = "/opt/ioplan/bin/python -m ioplan.cli lab worker --name h1"
-    assert f"ExecStart={command} --host 10.0.0.11" in done.out
+    assert f"ExecStart={command} --host 10.0.0.11 --port 8788" in done.out
     assert "KillMode=process" in done.out
+    done = ioplan("lab", "unit", "--scheduler", "--lab", EXAMPLE)
+    assert "lab scheduler --at tls://10.0.0.1:8786" in done.out
+    assert "KillMode" not in done.out
+    assert "name a host, or say --scheduler" in ioplan("lab", "unit").err
     assert "no host 'h3'" in ioplan("lab", "unit", "h3", "--lab", EXAMPLE).err
-
-
-def test_the_keys_are_the_users_own_and_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    texts = tls.load_or_make_keys()
-    assert tls.load_or_make_keys() == texts
-    for name in tls.FILES:
-        assert stat.S_IMODE((tls.tls_folder() / name).stat().st_mode) == 0o600
-    assert _shake_hands(tls.tls_folder()) == "TLSv1.3"
-
-
-def _shake_hands(folder: Path) -> str | None:
-    """As strictly as Python can, both ways."""
-    sides = []
-    for protocol in (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER):
-        context = ssl.SSLContext(protocol)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.verify_flags |= ssl.VERIFY_X509_STRICT
-        context.load_verify_locations(folder / tls.AUTHORITY)
-        context.load_cert_chain(folder / tls.CERTIFICATE, folder / tls.KEY)
-        sides.append(context)
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = sides[0].wrap_bio(down, up)
-    server = sides[1].wrap_bio(up, down, server_side=True)
-    for _ in range(3):
-        for end in (client, server):
-            try:
-                end.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-    assert server.getpeercert()
-    return client.version()
 
 
 FABRIC = "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"

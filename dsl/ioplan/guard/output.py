@@ -34,17 +34,20 @@ class OutputError(Exception):
 
 
 @contextmanager
-def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+def output_file(
+    path: Path, *, force: bool = False, mode: int | None = None
+) -> Iterator[BinaryIO]:
     """The file to write; it is there under its name once the block has ended well.
 
+    `mode` is its permissions; else they are those of what it replaces, or the usual.
     Raises OutputError, and OSError from writing; then what was there is as it was.
     """
     before = _checked(path, force)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with _opened(part) as file:
+        with _opened(part, 0o666 if mode is None else mode) as file:
             yield file
-            _finish(file, before)
+            _finish(file, before if mode is None else None)
         _put(part, path, before)
     finally:
         with suppress(OSError):
@@ -136,10 +139,10 @@ def _digest(file: BinaryIO) -> bytes:
 
 
 @contextmanager
-def _opened(part: Path) -> Iterator[BinaryIO]:
+def _opened(part: Path, mode: int) -> Iterator[BinaryIO]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
     try:
-        fd = os.open(part, flags, 0o666)
+        fd = os.open(part, flags, mode)
     except OSError as error:
         raise OutputError(
             f"cannot write into {str(part.parent)!r}: {error.strerror}"

@@ -10,6 +10,8 @@ from ioplan.core.model import Model
 from ioplan.lab.host_settings import HostSettings
 from ioplan.target_entry import CpuList, PowerMeter, Words
 
+WORKER_PORT = 8788
+"""Where a worker listens. The scheduler's usual port is 8786."""
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 """A dead host is known within seconds; within 5 s, three packets were sent."""
 
@@ -17,7 +19,8 @@ SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 class LabHost(Model):
     """`[hosts.NAME]`.
 
-    `address`, else the name, is what the worker listens on and ssh connects to.
+    `address`, else the name, is what the worker listens on and ssh connects to; `port`
+    is ssh's, `worker_port` the worker's.
     `reach` is a command that runs the words after it on the host, in place of ssh.
     `store`, `backend`, `backends`, `power`, `cpus` and the keys of `prepare` override
     the lab's.
@@ -26,6 +29,7 @@ class LabHost(Model):
     address: Words | None = None
     user: Words | None = None
     port: Annotated[StrictInt, Field(ge=1, le=65535)] | None = None
+    worker_port: Annotated[StrictInt, Field(ge=1, le=65535)] = WORKER_PORT
     python: Words = "python3"
     reach: tuple[Words, ...] = ()
     store: Words | None = None

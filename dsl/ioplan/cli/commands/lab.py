@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -21,8 +20,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.hosts import lifecycle
-from ioplan.cluster.hosts.service import unit_of
+from ioplan.cluster.hosts.units import scheduler_unit, worker_unit
 from ioplan.cluster.hosts.worker_api import versions as host_versions
 from ioplan.core.text import line
 from ioplan.host.prepared import restore
@@ -90,14 +88,21 @@ def servers() -> ModuleType:
     return found
 
 
+def lifecycle() -> ModuleType:
+    """It needs cryptography, which not everybody has either."""
+    from ioplan.cluster.hosts import lifecycle as found  # noqa: PLC0415
+
+    return found
+
+
 def up(lab: Path | None, hosts: list[str]) -> int:
     """Start the scheduler here, and a worker on each of these hosts, over ssh.
 
     Without any named, on all. Returns the exit code.
     """
     with lab_errors():
-        asked = lifecycle.some_hosts(read_lab(lab), hosts)
-        faults = lifecycle.up(asked, PROGRAMS, print_line)
+        asked = lifecycle().some_hosts(read_lab(lab), hosts)
+        faults = lifecycle().up(asked, PROGRAMS, print_line)
     for name, error in faults.items():
         print_message(f"error: {name} is left out: {error}")
     if faults:
@@ -110,13 +115,17 @@ def up(lab: Path | None, hosts: list[str]) -> int:
 def down(lab: Path | None) -> None:
     """End the workers and the scheduler; lanes that go on are left alone."""
     with lab_errors():
-        lifecycle.down(read_lab(lab), PROGRAMS, print_line)
+        lifecycle().down(read_lab(lab), PROGRAMS, print_line)
 
 
-def unit(host: str, lab: Path | None) -> None:
-    """Print a systemd unit for the worker of a host."""
+def unit(host: str | None, scheduler: bool, lab: Path | None) -> None:
+    """Print a systemd unit for the worker of a host, or for the scheduler."""
+    if scheduler == bool(host):
+        raise UsageError("name a host, or say --scheduler")
     with lab_errors():
-        print_line(unit_of(read_lab(lab), host, PROGRAMS).rstrip("\n"))
+        found = read_lab(lab)
+        text = worker_unit(found, host, PROGRAMS) if host else None
+        print_line((text or scheduler_unit(found, PROGRAMS)).rstrip("\n"))
 
 
 def put_back(lab: Path | None) -> None:
@@ -128,7 +137,7 @@ def put_back(lab: Path | None) -> None:
     found = read_lab(lab)
     if found.hosts:
         with lab_errors():
-            lifecycle.put_back(found, PROGRAMS, print_line)
+            lifecycle().put_back(found, PROGRAMS, print_line)
 
 
 def answer_put_back() -> None:
@@ -146,24 +155,26 @@ def versions() -> None:
 def join() -> None:
     """Start a worker as `lab up` on another host asks."""
     with lab_errors():
-        print(json.dumps(lifecycle.join(json.load(sys.stdin), PROGRAMS)))
+        print(json.dumps(lifecycle().join(json.load(sys.stdin), PROGRAMS)))
 
 
 def leave() -> None:
     """End the worker as `lab down` on another host asks."""
     with lab_errors():
-        print(json.dumps(lifecycle.leave(json.load(sys.stdin))))
+        print(json.dumps(lifecycle().leave(json.load(sys.stdin))))
 
 
 def scheduler(at: str) -> None:
     """Be the scheduler until ended."""
     with lab_errors():
-        asyncio.run(servers().run_scheduler(at))
+        servers().run_scheduler_forever(at, PROGRAMS)
 
 
-def worker(name: str, scheduler: str, host: str | None, store: str | None) -> None:
+def worker(
+    name: str, scheduler: str, host: str | None, port: int, store: str | None
+) -> None:
     """Be the worker of a host until ended."""
     with lab_errors():
         if store:
             os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
-        servers().run_worker_forever(name, scheduler, host, PROGRAMS)
+        servers().run_worker_forever(name, scheduler, host, port, PROGRAMS)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, option
+from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 from ioplan.cli.interface.desk import CONSENT
+from ioplan.cli.interface.keys import KEYS, KEYS_ANSWERS
 from ioplan.cli.interface.serve import SERVE_COMMANDS
 
 _HOSTS = Argument(
     key="hosts", metavar="HOST", help="Only these hosts of the lab.", many=True
 )
-_HOST = Argument(key="host", metavar="HOST", help="A host of the lab.", required=True)
+WORKER_PORT = "8788"
+"""As in `lab.hosts`, whose import takes time; a test holds them together."""
 
 HOST_COMMANDS = (
     Command(
@@ -82,11 +84,19 @@ LAB = Group(
         ),
         Command(
             "unit",
-            "Print a systemd unit for the worker of a host.",
+            "Print a systemd unit for the worker of a host, or for the scheduler.",
             "lab:unit",
-            (_HOST, use.LAB),
-            examples=("ioplan lab unit h1 > ioplan-worker.service",),
+            (
+                Argument(key="host", metavar="HOST", help="A host of the lab."),
+                flag("--scheduler", "The scheduler's, for this machine."),
+                use.LAB,
+            ),
+            examples=(
+                "ioplan lab unit h1 > ioplan-worker.service",
+                "ioplan lab unit --scheduler > ioplan-scheduler.service",
+            ),
         ),
+        KEYS,
         Command(
             "restore",
             "Put back what killed sessions have left set by [prepare], on all hosts.",
@@ -104,6 +114,7 @@ LAB = Group(
         Command(
             "versions", "Answer `lab up` on another host.", "lab:versions", hidden=True
         ),
+        *KEYS_ANSWERS,
         Command("join", "Answer `lab up` on another host.", "lab:join", hidden=True),
         Command(
             "leave", "Answer `lab down` on another host.", "lab:leave", hidden=True
@@ -123,6 +134,7 @@ LAB = Group(
                 option("--name", required=True),
                 option("--scheduler", required=True),
                 option("--host"),
+                option("--port", kind="integer", default=WORKER_PORT),
                 option("--store"),
             ),
             hidden=True,

@@ -18,7 +18,6 @@ from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan.cluster.hosts.servers import resource
-from ioplan.cluster.hosts.tls import security_for
 from ioplan.cluster.hosts.worker_api import (
     check_versions,
     reset_lanes,
@@ -27,6 +26,9 @@ from ioplan.cluster.hosts.worker_api import (
 )
 from ioplan.cluster.jobs.executors import States
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
+from ioplan.cluster.keys.dask_security import security_for
+from ioplan.cluster.keys.handshake import shake_hands
+from ioplan.cluster.keys.identity import Identity
 from ioplan.cluster.sync.channel import Channels
 from ioplan.core.error_kinds import ClusterFault
 
@@ -55,12 +57,19 @@ class DaskClient:
             with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_S}):
                 return Client(
                     self.address,
-                    security=security_for(self.address),
+                    security=security_for(self.address, Identity("desk")),
                     timeout=CONNECT_S,
                     set_as_default=False,
                 )
         except (OSError, TimeoutError) as error:
             reason = str(error).splitlines()[0] if str(error) else "no answer"
+            said = shake_hands(self.address, Identity("desk"))
+            if said.is_refused:
+                raise ClusterError(
+                    f"the lab's scheduler {self.address}: {said.reason}; `ioplan lab "
+                    f"up` gives it and this desk keys that fit",
+                    ClusterFault.KEYS_REFUSED,
+                ) from error
             raise ClusterError(
                 f"the lab's scheduler {self.address} cannot be reached ({reason}); "
                 f"start it with `ioplan lab up`; lanes that were begun go on",

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
 
 from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.hosts import tls
 from ioplan.cluster.hosts.programs import Programs
+from ioplan.cluster.hosts.scheduler_start import START_S, start_scheduler
 from ioplan.cluster.hosts.service import Service
 from ioplan.cluster.hosts.ssh import call_host
+from ioplan.cluster.hosts.units import worker_words
 from ioplan.cluster.hosts.worker_api import check_versions
 from ioplan.cluster.jobs.lane_folder import lane_folders, lanes_root
+from ioplan.cluster.keys.enrolment import enrol
+from ioplan.cluster.keys.handshake import shake_hands
+from ioplan.cluster.keys.identity import Identity, forget_shared_key
+from ioplan.cluster.keys.tls import check_address
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 
 PARALLEL_HOSTS = 64
-START_S, PUT_BACK_S = 30, 60
+PUT_BACK_S = 60
 
 Faults = dict[str, ClusterError]
 """By host."""
@@ -33,11 +36,12 @@ ProgressCallback = Callable[[str], None]
 def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
     """Start what does not run yet.
 
-    Returns the hosts that are left out, and why: they do not answer, or have another
-    version. Raises ClusterError, and before anything is changed if this is so of all.
+    Returns the hosts that are left out, and why: they do not answer, have another
+    version, or belong to another desk. Raises ClusterError, and before anything is
+    changed if all do not answer or have another version.
     """
-    address = _scheduler_of(lab)
-    tls.check_address(address)
+    address = scheduler_of(lab)
+    check_address(address)
 
     def check(name: str, host: LabHost) -> None:
         check_versions(name, call_host(name, host, programs, "versions"))
@@ -46,17 +50,21 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
     lab = without(lab, faults)
     if not lab.hosts:
         _raise(faults)
-    keys = tls.load_or_make_keys() if address.startswith("tls:") else {}
-    _start_scheduler(address, programs, on_progress)
+    if forget_shared_key():
+        on_progress("the key that all hosts shared is replaced by one for each host")
+        Service("scheduler").stop()
+    start_scheduler(address, programs, on_progress)
 
     def join(name: str, host: LabHost) -> None:
-        request: dict[str, Any] = {"name": name, "address": host.address or name}
-        request |= {"scheduler": address, "keys": keys, "store": host.store}
+        made = enrol(name, host, programs)
+        request: dict[str, Any] = {"words": worker_words(name, host, address)}
+        request |= {"anew": made.outcome == "moved"}
         answer = call_host(name, host, programs, "join", request)
-        on_progress(f"{name}: {'started' if answer['started'] else 'is up'}")
+        said = "started" if answer["started"] else "is up"
+        on_progress(f"{name}: {said}{made.text and f'; {made.text}'}")
 
     faults |= _on_each_host(lab, join)
-    return faults | _await_workers(set(lab.hosts) - set(faults), address, programs)
+    return faults | _await_workers(without(lab, faults), address, programs)
 
 
 def without(lab: Lab, names: Collection[str]) -> Lab:
@@ -102,7 +110,8 @@ def put_back(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Non
     _raise(_on_each_host(lab, one))
 
 
-def _scheduler_of(lab: Lab) -> str:
+def scheduler_of(lab: Lab) -> str:
+    """Its address. Raises ClusterError if the lab has none."""
     if lab.scheduler is None or not lab.hosts:
         raise ClusterError(
             "the lab needs hosts and a scheduler; write into its file for example\n"
@@ -134,66 +143,46 @@ def _raise(faults: Faults) -> None:
         raise ClusterError("\n".join(map(str, found)), found[0].kind)
 
 
-def _start_scheduler(
-    address: str, programs: Programs, on_progress: ProgressCallback
-) -> None:
-    service = Service("scheduler")
-    started = service.start(programs.cli, ["lab", "scheduler", "--at", address])
-    deadline_s = time.monotonic() + START_S
-    while not _listens(address):
-        if not service.is_up() or time.monotonic() > deadline_s:
-            raise ClusterError(
-                f"the scheduler at {address} does not start; its address must be one "
-                f"of this host; its log ends with:\n{service.log_end()}",
-                ClusterFault.SCHEDULER_FAILED,
-            )
-        time.sleep(0.1)
-    on_progress(f"the scheduler: {'started' if started else 'is up'}, {address}")
-
-
-def _listens(address: str) -> bool:
-    place = urlsplit(address)
-    try:
-        with socket.create_connection((place.hostname or "", place.port or 0), 1):
-            return True
-    except OSError:
-        return False
-
-
-def _await_workers(hosts: set[str], address: str, programs: Programs) -> Faults:
+def _await_workers(lab: Lab, address: str, programs: Programs) -> Faults:
     """Until all of them have reported to the scheduler; returns those that do not."""
     from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second to import
 
     client = DaskClient(address, programs)
     try:
         deadline_s = time.monotonic() + START_S
-        while missing := hosts - client.hosts():
+        while missing := set(lab.hosts) - client.hosts():
             if time.monotonic() > deadline_s:
                 break
             time.sleep(0.2)
     finally:
         client.close()
-    return {
-        name: ClusterError(
-            f"the worker of {name} does not reach {address}; see worker.log in "
-            f"~/.local/state/ioplan there, and check that no firewall is in the way",
-            ClusterFault.NO_WORKER,
-        )
-        for name in sorted(missing)
-    }
+    with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
+        found = pool.map(lambda name: _unseen(name, lab, address), sorted(missing))
+        return dict(zip(sorted(missing), found, strict=True))
+
+
+def _unseen(name: str, lab: Lab, address: str) -> ClusterError:
+    """Why a worker does not report, as far as it says so to this desk's certificate."""
+    host = lab.hosts[name]
+    at = f"tls://{host.address or name}:{host.worker_port}"
+    found = shake_hands(at, Identity("desk"))
+    said = f" {at}: {found.reason}." if found.reason else ""
+    return ClusterError(
+        f"the worker of {name} does not reach {address}.{said} See worker.log in "
+        f"~/.local/state/ioplan there, and check that no firewall is in the way",
+        ClusterFault.KEYS_REFUSED if found.is_refused else ClusterFault.NO_WORKER,
+    )
 
 
 # ---- on the host
 
 
 def join(request: dict[str, Any], programs: Programs) -> dict[str, Any]:
-    """Store the keys and start this host's worker. Raises OSError."""
-    if request["keys"]:
-        tls.store_keys(request["keys"])
-    words = ["lab", "worker", "--name", request["name"], "--host", request["address"]]
-    words += ["--scheduler", request["scheduler"]]
-    words += ["--store", request["store"]] if request["store"] else []
-    return {"started": Service("worker").start(programs.cli, words)}
+    """Start this host's worker; anew where one runs that knows no keys of its own."""
+    worker = Service("worker")
+    if request["anew"]:
+        worker.stop()
+    return {"started": worker.start(programs.cli, request["words"])}
 
 
 def leave(request: dict[str, Any]) -> dict[str, Any]:

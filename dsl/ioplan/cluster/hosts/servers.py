@@ -5,22 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import dask
 from distributed import Scheduler, Worker
+from distributed.comm import Comm
 
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import SeenHosts
-from ioplan.cluster.hosts.tls import check_address, security_for, tls_folder
+from ioplan.cluster.hosts.service import Service
 from ioplan.cluster.hosts.worker_api import lane_states, versions
+from ioplan.cluster.keys.dask_security import security_for
+from ioplan.cluster.keys.handshake import shake_hands
+from ioplan.cluster.keys.host_rights import restrict
+from ioplan.cluster.keys.identity import Identity
 from ioplan.cluster.sync.relay import OP, relay_to
+from ioplan.core.state_folder import state_folder
 
 MAX_LANES = 1000
 """On one host. Waiting for a lane needs no thread, but counts as one to dask."""
-RESTART_S = 2
+LOOK_S = 1.0
+"""Between two looks at its keys and its log."""
+RESTART_S, MAX_WAIT_S = 2.0, 20.0
+"""Between two tries to reach the scheduler; more if it refuses this host."""
 SETTINGS: dict[str, Any] = {
     # a lane does not depend on its worker, so none is blamed for a lane
     "distributed.scheduler.allowed-failures": 1_000_000,
@@ -32,8 +42,6 @@ SETTINGS: dict[str, Any] = {
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.worker.profile.enabled": False,
 }
-NO_DASHBOARD = "127.0.0.1:0"
-"""dask's web pages have no access control."""
 
 
 def resource(host: str) -> str:
@@ -45,63 +53,144 @@ def resource(host: str) -> str:
     return f"host {host}, {said}"
 
 
+class LabScheduler(Scheduler):  # type: ignore[misc]
+    """dask's, without its web pages, which have no access control."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        self.http_server = None
+
+    def handle_comm(self, comm: Comm) -> Any:
+        restrict(comm)
+        return super().handle_comm(comm)
+
+
+class LabWorker(Worker):  # type: ignore[misc]
+    """dask's, without its web pages."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        self.http_server = None
+
+
 async def run_scheduler(address: str) -> None:
-    """Run the scheduler until it is ended. Raises ClusterError, OSError."""
-    check_address(address)
+    """Run the scheduler until its keys change. Raises ClusterError, OSError."""
+    identity = Identity("scheduler")
+    security = security_for(address, identity)
     place: Any = urlsplit(address)
     with dask.config.set(SETTINGS):
-        async with Scheduler(
+        async with LabScheduler(
             host=f"{place.scheme}://{place.hostname}",
             port=place.port,
-            security=security_for(address),
+            security=security,
             dashboard=False,
-            dashboard_address=NO_DASHBOARD,
         ) as scheduler:
-            looks = asyncio.create_task(SeenHosts(scheduler).look_forever())
-            await scheduler.finished()
-            looks.cancel()
+            await _either(
+                scheduler.finished(),
+                _until_keys_change("scheduler", identity),
+                SeenHosts(scheduler).look_forever(),
+            )
 
 
 async def run_worker(
-    name: str, scheduler: str, host: str | None, programs: Programs
+    name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
-    """Run a host's worker until the scheduler is lost. Raises ClusterError."""
-    security = security_for(scheduler)
-    folder = tls_folder().parent / "worker"
+    """Run a host's worker until the scheduler is lost, or its keys change."""
+    identity = Identity("host")
     with dask.config.set(SETTINGS):
-        worker = Worker(
+        worker = LabWorker(
             scheduler,
             name=name,
             host=host,
+            port=port,
             nthreads=MAX_LANES,
             resources={resource(name): MAX_LANES},
-            security=security,
+            security=security_for(scheduler, identity),
             metrics={"lanes": _lanes, "versions": _versions},
             memory_limit=0,
-            local_directory=str(folder),
+            local_directory=str(state_folder() / "worker"),
             dashboard=False,
-            dashboard_address=NO_DASHBOARD,
         )
         worker.handlers[OP] = relay_to(programs.participant)
+        changed = _until_keys_change("worker", identity)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
-                await worker.finished()
+                await _either(worker.finished(), changed)
+
+
+def run_scheduler_forever(address: str, programs: Programs) -> None:
+    """Run the scheduler; with other keys it is a fresh process. Raises ClusterError."""
+    Service("scheduler").be()
+    asyncio.run(run_scheduler(address))
+    _start_anew(programs)
 
 
 def run_worker_forever(
-    name: str, scheduler: str, host: str | None, programs: Programs
+    name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
     """Run a worker, and restart it as a fresh process. Raises ClusterError."""
-    check_address(scheduler)
-    asyncio.run(_run_worker_once(name, scheduler, host, programs))
+    Service("worker").be()
+    asyncio.run(_run_worker_once(name, scheduler, host, port, programs))
+    _start_anew(programs)
+
+
+def _start_anew(programs: Programs) -> None:
     os.execv(sys.executable, [sys.executable, "-m", programs.cli, *sys.argv[1:]])
 
 
 async def _run_worker_once(
-    name: str, scheduler: str, host: str | None, programs: Programs
+    name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
-    await run_worker(name, scheduler, host, programs)
-    await asyncio.sleep(RESTART_S)
+    identity = Identity("host")
+    security_for(scheduler, identity)
+    if not await _reach(scheduler, identity):
+        return
+    try:
+        await run_worker(name, scheduler, host, port, programs)
+    except (ValueError, RuntimeError) as error:
+        print(f"the scheduler refuses the worker {name}: {error}", flush=True)
+        await _wait(MAX_WAIT_S, identity)
+    await _wait(RESTART_S, identity)
+
+
+async def _reach(scheduler: str, identity: Identity) -> bool:
+    """Wait until the scheduler is there and takes these keys; False if they change.
+
+    Says why it waits when that changes, not each time.
+    """
+    said, wait_s, keys = "", RESTART_S, identity.state()
+    while identity.state() == keys:
+        found = await asyncio.to_thread(shake_hands, scheduler, identity)
+        if found.accepted:
+            return True
+        if found.reason != said:
+            said = found.reason
+            print(f"the scheduler {scheduler}: {said}; waiting", flush=True)
+        wait_s = min(wait_s * 2, MAX_WAIT_S) if found.is_refused else RESTART_S
+        await _wait(wait_s, identity)
+    return False
+
+
+async def _wait(seconds: float, identity: Identity) -> None:
+    """Not longer than until the keys change."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(_until_keys_change("worker", identity), seconds)
+
+
+async def _until_keys_change(service: str, identity: Identity) -> None:
+    """And see to it meanwhile that the log does not grow without end."""
+    before, log = identity.state(), Service(service)
+    while identity.state() == before:
+        await asyncio.sleep(LOOK_S)
+        log.bound_log()
+
+
+async def _either(*works: Coroutine[Any, Any, None]) -> None:
+    """Until the first of them has ended."""
+    tasks = [asyncio.ensure_future(one) for one in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _lanes(worker: Worker) -> Any:

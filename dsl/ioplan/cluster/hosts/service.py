@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,29 +11,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.hosts.programs import Programs
-from ioplan.cluster.hosts.tls import tls_folder
-from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.state_folder import state_folder
 from ioplan.core.system import fcntl
-from ioplan.core.text import did_you_mean
-from ioplan.lab.lab import Lab
 
 STOP_S = 10
+HELD = "IOPLAN_SERVICE_LOCK"
+"""The number of the lock's open file, for a program that starts itself anew."""
+LOG_BYTES = 1 << 20
+"""Of the log, and of the one before it, which is kept beside it."""
 
 
 class Service:
     """At most one of each name. Its lock file has its process id; it has a log."""
 
     def __init__(self, name: str) -> None:
-        folder = tls_folder().parent
+        folder = state_folder()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.name = name
         self.lock_file, self.log = folder / f"{name}.lock", folder / f"{name}.log"
 
     def start(self, program: str, words: Sequence[str]) -> bool:
         """Start a module with these arguments; False if it runs already."""
-        fd = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = self._opened()
         try:
             if not _try_lock(fd):
                 return False
@@ -48,11 +46,30 @@ class Service:
                     pass_fds=(fd,),
                     start_new_session=True,
                     cwd="/",
+                    env=os.environ | {HELD: str(fd)},
                 )
-            os.pwrite(fd, str(child.pid).encode().ljust(16), 0)
+            _write_pid(fd, child.pid)
             return True
         finally:
             os.close(fd)
+
+    def be(self) -> None:
+        """Be the one of this name, in this process, and after it starts itself anew.
+
+        Waits while another one runs: one that systemd has started takes over then.
+        """
+        if HELD in os.environ:
+            return
+        fd = self._opened()
+        if not _try_lock(fd):
+            print(f"a {self.name} runs here already: waiting for its end", flush=True)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        os.set_inheritable(fd, True)
+        os.environ[HELD] = str(fd)
+        _write_pid(fd, os.getpid())
+
+    def _opened(self) -> int:
+        return os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def is_up(self) -> bool:
         """Whether its process exists."""
@@ -86,6 +103,17 @@ class Service:
             return "\n".join(text.splitlines()[-lines:])
         return ""
 
+    def bound_log(self) -> None:
+        """Begin a new log if this process writes to the log and it is full."""
+        with suppress(OSError):
+            now = os.fstat(sys.stderr.fileno())
+            if now.st_size < LOG_BYTES or not os.path.samestat(now, self.log.stat()):
+                return
+            self.log.replace(self.log.with_name(f"{self.log.name}.1"))
+            with self.log.open("ab") as log:
+                for old in (1, 2):
+                    os.dup2(log.fileno(), old)
+
 
 def _try_lock(fd: int) -> bool:
     try:
@@ -95,36 +123,5 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
-TEXT = """\
-# /etc/systemd/system/ioplan-worker.service on {name}
-[Unit]
-Description=ioplan worker {name}
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart={command}
-Restart=always
-RestartSec=2
-# a lane goes on when its worker is started anew; `ioplan cancel` ends lanes
-KillMode=process
-{user}
-[Install]
-WantedBy=multi-user.target
-"""
-
-
-def unit_of(lab: Lab, name: str, programs: Programs) -> str:
-    """The text of a systemd unit for the worker of a host. Raises ClusterError."""
-    host = lab.hosts.get(name)
-    if host is None:
-        near = did_you_mean(name, lab.hosts)
-        text = f"the lab has no host {name!r}{near}"
-        raise ClusterError(text, ClusterFault.UNKNOWN_HOST)
-    if lab.scheduler is None:
-        raise ClusterError("the lab has no scheduler", ClusterFault.NO_SCHEDULER)
-    words = [host.python, "-m", programs.cli, "lab", "worker", "--name", name]
-    words += ["--host", host.address or name, "--scheduler", lab.scheduler]
-    words += ["--store", host.store] if host.store else []
-    user = f"User={host.user}\n" if host.user else ""
-    return TEXT.format(name=name, command=shlex.join(words), user=user)
+def _write_pid(fd: int, pid: int) -> None:
+    os.pwrite(fd, str(pid).encode().ljust(16), 0)

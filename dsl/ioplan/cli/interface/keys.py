@@ -1,0 +1,58 @@
+"""Commands on the keys by which a lab's hosts are told from others."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, Group
+
+_SOME = Argument(
+    key="hosts", metavar="HOST", help="Hosts of the lab; without, all.", many=True
+)
+_NAMED = Argument(
+    key="hosts", metavar="HOST", help="Hosts of the lab.", many=True, required=True
+)
+
+KEYS = Group(
+    "keys",
+    "The lab's keys: who has them, until when; new ones, and an end to old ones.",
+    (
+        Command(
+            "list",
+            "List the certificates of the desk, the scheduler and the hosts.",
+            "lab_keys:show",
+            (use.JSON,),
+            examples=("ioplan lab keys list", "ioplan lab keys list --json"),
+        ),
+        Command(
+            "renew",
+            "Give hosts new keys; their workers start anew, and lanes go on.",
+            "lab_keys:renew",
+            (_SOME, use.LAB),
+            examples=("ioplan lab keys renew", "ioplan lab keys renew h1"),
+        ),
+        Command(
+            "revoke",
+            "End a host's keys: the scheduler and the desk refuse them from now on.",
+            "lab_keys:revoke",
+            (_NAMED, use.LAB),
+            examples=("ioplan lab keys revoke h1",),
+        ),
+        Command(
+            "take-over",
+            "Give hosts of another desk keys of this one. The other one loses them.",
+            "lab_keys:take_over",
+            (_NAMED, use.LAB),
+            examples=("ioplan lab keys take-over h1",),
+        ),
+    ),
+    usual="list",
+)
+KEYS_ANSWERS = (
+    Command("greet", "Answer `lab up` on another host.", "lab_keys:greet", hidden=True),
+    Command(
+        "take-keys",
+        "Answer `lab up` on another host.",
+        "lab_keys:take_keys",
+        hidden=True,
+    ),
+)
