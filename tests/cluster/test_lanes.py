@@ -255,8 +255,8 @@ def test_what_is_only_for_one_target_or_for_a_group(tmp_path: Path) -> None:
     lab = lab_file(tmp_path, "a", backend="sim")
     plan = plan_file(tmp_path, SIM)
     assert "for one target" in run_all(lab, plan, "--json").err
-    done = ioplan("run", plan, "--lab", lab, "--target", "a", "--detach")
-    assert "--detach is for groups" in done.err
+    done = ioplan("run", plan, "--lab", lab, "--target", "b", "--detach")
+    assert "--detach is for targets and groups" in done.err
     assert "no job 'x'" in ioplan("attach", "x").err
 
 

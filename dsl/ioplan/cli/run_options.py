@@ -34,3 +34,4 @@ class Options(Value):
     quiet: bool = False
     json: bool = False
     lane: Path | None = None
+    job: str | None = None

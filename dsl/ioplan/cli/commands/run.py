@@ -89,11 +89,7 @@ def run_command(
     )
     if asked.quiet and asked.json:
         raise UsageError("say --quiet or --json, not both")
-    if (
-        not asked.lane
-        and not asked.listed
-        and is_fleet(read_lab(asked.lab), asked.target)
-    ):
+    if not asked.lane and not asked.listed and _has_lanes(asked, detach):
         if asked.plan.suffix == BUNDLE:
             raise UsageError(
                 "a bundle is repeated on one target; for a group, write its plan out "
@@ -104,12 +100,18 @@ def run_command(
         return run_fleet(Terminal(quiet=asked.quiet), asked, detach, skip_missing)
     if detach or skip_missing:
         word = "--detach" if detach else "--skip-missing"
-        raise UsageError(f"{word} is for groups of the lab, and for other hosts")
+        raise UsageError(f"{word} is for targets and groups of the lab")
     if asked.plan.suffix == BUNDLE:
         from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415
 
         return run_bundle(asked, run)
     return run(asked)
+
+
+def _has_lanes(options: Options, detach: bool) -> bool:
+    """A single target of this host gets a lane where nobody is to wait for it."""
+    lab = read_lab(options.lab)
+    return is_fleet(lab, options.target) or (detach and options.target in lab.here)
 
 
 def run(options: Options, id: str = "") -> int:

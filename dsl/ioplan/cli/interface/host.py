@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.consent import CONSENT
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
-from ioplan.cli.interface.desk import CONSENT
 from ioplan.cli.interface.keys import KEYS, KEYS_ANSWERS
+from ioplan.cli.interface.queue import DRIVE_COMMANDS, QUEUE
 from ioplan.cli.interface.serve import SERVE_COMMANDS
 
 _HOSTS = Argument(
@@ -140,5 +141,7 @@ LAB = Group(
             hidden=True,
         ),
         CONSENT,
+        QUEUE,
+        *DRIVE_COMMANDS,
     ),
 )

@@ -51,6 +51,7 @@ RUN_COMMANDS = (
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
+            use.JOB_ID,
         ),
         examples=(
             "ioplan run review.ioplan --target scratch.bin --create 1GiB",

@@ -95,7 +95,7 @@ STORE = option(
 )
 ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
 OUTPUT = option("--output -o", "Else stdout.", "FILE", kind="path")
-DETACH = flag("--detach", "Groups: start in the background.")
+DETACH = flag("--detach", "Targets of the lab: start in the background.")
 FORCE = flag("--force", "Replace a file that ioplan did not write.")
 FORMAT = option(
     "--format",
@@ -107,3 +107,5 @@ QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")
 JSON = flag("--json", "For programs.")
 LANE = option("--lane", kind="path", hidden=True)
+JOB_ID = option("--job", key="job", hidden=True)
+"""The id that a job gets: who starts it twice is refused the second time."""

@@ -39,6 +39,7 @@ def new_job(
     word: str,
     args: Callable[[str], Sequence[str]],
     store: Path,
+    id: str = "",
 ) -> Job:
     """A job with a lane for each target; `store` is for those of this host.
 
@@ -47,7 +48,7 @@ def new_job(
     The lab was checked before. Raises ClusterError, OSError.
     """
     lab = read_lab(lab_file)
-    id, files = new_session_id(), plan_files(plan)
+    id, files = id or new_session_id(), plan_files(plan)
     labs: dict[str | None, str] = {None: lab_file.read_text()}
     calls = []
     for number, target in enumerate(fleet_targets(lab, word), 1):

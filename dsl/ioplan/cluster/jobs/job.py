@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,6 +88,25 @@ class Jobs:
             raise StoreError(
                 f"cannot keep the job in {self.folder}: {error.strerror}"
             ) from error
+
+    def keep_new(self, job: Job) -> None:
+        """The same for a job that begins; of two with one id only one is kept.
+
+        Raises StoreError.
+        """
+        part = self.folder / f".{job.id}.{os.getpid()}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part.write_text(job.model_dump_json())
+            (self.folder / f"{job.id}.json").hardlink_to(part)
+        except FileExistsError:
+            raise StoreError(f"there is a job {job.id} already") from None
+        except OSError as error:
+            raise StoreError(
+                f"cannot keep the job in {self.folder}: {error.strerror}"
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def ids(self) -> list[str]:
         """The ids of all jobs, the newest first."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from datetime import datetime
 from pathlib import Path
 
@@ -19,18 +17,14 @@ from ioplan.guard.consent_list.admin_key import key_path, make_key
 from ioplan.guard.consent_list.read import read_list
 from ioplan.guard.consent_list.signed import Consent, consented_plan, sign
 from ioplan.lab.lab_file import read_lab
+from ioplan.runner.person import login_name
 
 
 def print_key(name: str | None) -> None:
     """Print this user's public key as a lab file names it. Raises ConsentListError."""
     public = make_key(key_path())
     print_line("[admins]")
-    print_line(f"{json.dumps(name or _login())} = {json.dumps(public)}")
-
-
-def _login() -> str:
-    """Who called, also by sudo."""
-    return os.environ.get("SUDO_USER") or getpass.getuser()
+    print_line(f"{json.dumps(name or login_name())} = {json.dumps(public)}")
 
 
 def sign_list(

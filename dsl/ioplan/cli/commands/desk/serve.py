@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from ioplan.cli.commands.desk.connect import connect
 from ioplan.cli.commands.desk.open_desk import desk_database, desk_errors
+from ioplan.cli.commands.desk.working import working
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.jobs.executors import Executor, LocalExecutor
-from ioplan.cluster.jobs.job import Job
 from ioplan.desk.database import desk_folder
 from ioplan.desk.people.people import People
 from ioplan.desk.people.role import Role
@@ -75,6 +75,7 @@ def _serve(
             tls=place.tls,
         )
         stack.callback(desk.running.close)
+        stack.enter_context(working(database, lab, local))
         serve(create_app(desk), place, partial(_ready, place.url, desk.people))
 
 
@@ -86,12 +87,3 @@ def _ready(url: str, people: People) -> None:
         print_message(f"{FIRST} is its first admin; this token is shown only once:")
         print_line(token)
     sys.stdout.flush()
-
-
-def connect(job: Job) -> Executor:
-    """What runs a job's lanes. Raises ClusterError."""
-    if job.scheduler is None:
-        return LocalExecutor(PROGRAMS.lane)
-    from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  a second
-
-    return DaskClient(job.scheduler, PROGRAMS)

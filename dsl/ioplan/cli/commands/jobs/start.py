@@ -46,13 +46,15 @@ def run_fleet(
         return [*words, *(word for id in listed for word in ("--overwrite", id))]
 
     with lane_errors():
-        job = new_job(plan, lab_file, options.target, told, options.store)
+        job = new_job(
+            plan, lab_file, options.target, told, options.store, options.job or ""
+        )
     jobs = Jobs(options.store)
     with executor_of(job) as executor, lane_errors():
         unready = some_ready(executor, job)
         if skip_missing:
             job.skip({host: str(error) for host, error in unready.items()})
-        jobs.keep(job)
+        jobs.keep_new(job)
         _print_begin(console, job, lab.results)
         print_unready(job, unready)
         executor.start(job.unfinished)

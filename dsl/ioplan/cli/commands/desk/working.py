@@ -1,0 +1,38 @@
+"""The desk at work: it starts what waits, and follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ioplan.cli.commands.desk.connect import connect
+from ioplan.cli.display.output import print_line
+from ioplan.cli.programs import PROGRAMS
+from ioplan.desk.database import DeskDatabase, desk_folder
+from ioplan.desk.queue.queue import Queue
+from ioplan.desk.queue.runner import Runner, alone, desk_name
+from ioplan.desk.queue.start import JobStarter
+from ioplan.desk.work import at_work
+from ioplan.lab.lab_file import default_path as default_lab
+
+
+@contextmanager
+def runner_of(
+    database: DeskDatabase, lab: Path | None, store: Path
+) -> Iterator[Runner]:
+    """The only runner of this desk's folder. Raises DeskError where one runs."""
+    folder = desk_folder()
+    starter = JobStarter(PROGRAMS.cli, lab or default_lab(), store, folder, connect)
+    with alone(folder):
+        yield Runner(Queue(database), starter, desk_name(folder), print_line)
+
+
+@contextmanager
+def working(database: DeskDatabase, lab: Path | None, store: Path) -> Iterator[None]:
+    """All that the desk does by itself, while the block runs. Raises DeskError."""
+    with (
+        runner_of(database, lab, store) as runner,
+        at_work([runner.turn], print_line),
+    ):
+        yield

@@ -1,0 +1,89 @@
+"""What a person asks the queue for, checked: the same at a shell and on a page."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ioplan.cluster.jobs.dispatch import fleet_targets, plan_files
+from ioplan.core.text import did_you_mean
+from ioplan.desk.clock import stamp
+from ioplan.desk.errors import Refused
+from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan.guard.consent_list.read import signed_list
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import plan_folders
+from ioplan.language.check.check import check_file
+from ioplan.language.plan import CheckedPlan
+
+
+def wanted(
+    plan: CheckedPlan,
+    lab: Lab,
+    target: str,
+    person: str,
+    options: RunOptions | None = None,
+    priority: Priority = Priority.NORMAL,
+    not_before: str = "",
+    consent: str = "",
+    origin: str = "",
+) -> Wanted:
+    """Raises Refused for a target that the lab does not name, ConsentListError."""
+    drives = drives_named(lab, [target])
+    if consent:
+        signed_list(consent, lab, plan)
+    return Wanted(
+        person=person,
+        plan=plan.title,
+        files=plan_files(plan),
+        target=target,
+        drives=tuple(drives),
+        options=options or RunOptions(),
+        priority=priority,
+        not_before=not_before if not_before > stamp() else "",
+        consent=consent,
+        origin=origin,
+    )
+
+
+def drives_named(lab: Lab, words: Sequence[str]) -> list[str]:
+    """The lab's targets of some names or groups, each once. Raises Refused."""
+    found: dict[str, None] = {}
+    for word in words:
+        if word not in lab.targets and word not in lab.groups:
+            near = did_you_mean(word, [*lab.targets, *lab.groups])
+            raise Refused(f"the lab has no target {word!r}{near}")
+        found |= dict.fromkeys(fleet_targets(lab, word))
+    return list(found)
+
+
+def priority_named(word: str) -> Priority:
+    """Raises Refused."""
+    for one in Priority:
+        if one.word == word:
+            return one
+    known = ", ".join(one.word for one in Priority)
+    raise Refused(f"there is no priority {word!r}; there are: {known}")
+
+
+def plan_of_text(
+    text: str, name: str, options: RunOptions, lab: Path | None
+) -> CheckedPlan:
+    """The plan that was sent as a text. Raises PlanError, Refused."""
+    values = dict(one.partition("=")[::2] for one in options.settings)
+    with tempfile.TemporaryDirectory(prefix="ioplan-plan-") as folder:
+        file = Path(folder) / f"{_plain(name)}.ioplan"
+        file.write_text(text)
+        try:
+            return check_file(
+                file, values, options.scale_time, options.profile,
+                lambda: plan_folders(lab),
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise Refused(f"the plan cannot be read: {error}") from error
+
+
+def _plain(name: str) -> str:
+    kept = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:60]
+    return kept.strip("-") or "plan"

@@ -1,0 +1,199 @@
+"""The queue in the desk's tables: people add to it, desks take from it.
+
+Several desks may share a database. Who decides what is started holds one lock for
+that moment, and what it takes is `starting` under its name before anything is
+started, with the id of its job. So an entry is started once, or is `unknown` when the
+desk that was starting it is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from ioplan.desk.clock import stamp
+from ioplan.desk.database import DeskDatabase
+from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.queue.decide import Decision, decisions
+from ioplan.desk.queue.drives import Drives, DriveStates
+from ioplan.desk.queue.entry import (
+    HOLDING,
+    OPEN,
+    Entry,
+    Priority,
+    State,
+    Wanted,
+    entry_of,
+    row_of,
+)
+from ioplan.desk.queue.tables import insert, locked, next_number
+from ioplan.records.session import new_session_id
+from ioplan.store.connection import Connection
+
+LEASE = timedelta(minutes=2)
+"""How long a desk may say nothing before it is taken for lost."""
+SERVED = """
+    SELECT person, MAX(started_at) AS at FROM desk_queue
+    WHERE started_at <> '' GROUP BY person"""
+
+
+def _words(states: Sequence[str]) -> str:
+    return ", ".join(f"'{one}'" for one in states)
+
+
+class Queue:
+    """Every method may raise StoreError."""
+
+    def __init__(self, database: DeskDatabase) -> None:
+        self.database = database
+
+    # ---- what people do
+
+    def add(self, wanted: Wanted) -> int:
+        """Add an entry; returns its number."""
+        with self.database.writing() as connection:
+            locked(connection, "queue", waits=True)
+            number = next_number(connection, "desk_queue")
+            insert(connection, "desk_queue", row_of(wanted, number, stamp()))
+        return number
+
+    def entry(self, number: int) -> Entry:
+        """An entry. Raises Missing."""
+        with self.database.reading() as connection:
+            return _entry(connection, number)
+
+    def waiting(self) -> list[Decision]:
+        """What waits, in the order in which it is started, and for what."""
+        drives = Drives(self.database).states()
+        with self.database.reading() as connection:
+            return _decided(connection, drives)
+
+    def held(self) -> list[Entry]:
+        """What was started and has not ended, the oldest first."""
+        with self.database.reading() as connection:
+            return _entries(connection, HOLDING)
+
+    def ended(self, limit: int = 20) -> list[Entry]:
+        """What ended last, the last first."""
+        with self.database.reading() as connection:
+            rows = connection.rows(
+                f"""SELECT * FROM desk_queue WHERE state NOT IN ({_words(OPEN)})
+                    ORDER BY ended_at DESC, number DESC LIMIT :limit""",
+                limit=limit,
+            )
+        return [entry_of(row) for row in rows]
+
+    def cancel(self, number: int, person: str) -> State:
+        """Cancel what waits; what runs is ended by its desk. Returns the new state.
+
+        What is unknown is closed: the person has looked. Raises Refused, Missing.
+        """
+        with self.database.writing() as connection:
+            locked(connection, "queue", waits=True)
+            entry = _entry(connection, number)
+            if entry.state == "starting":
+                raise Refused(f"#{number} is being started; try again in a moment")
+            if entry.state not in OPEN:
+                raise Refused(f"#{number} is {entry.state} already")
+            if entry.state == "running":
+                _set(connection, number, cancelled_by=person)
+                return "running"
+            ended = {"state": "cancelled", "ended_at": stamp(), "cancelled_by": person}
+            _set(connection, number, **ended)
+        return "cancelled"
+
+    def move(self, number: int, priority: Priority | None, first: bool) -> None:
+        """Give what waits another priority, or make it the first of its priority.
+
+        Raises Refused, Missing.
+        """
+        with self.database.writing() as connection:
+            locked(connection, "queue", waits=True)
+            entry = _entry(connection, number)
+            if entry.state != "waiting":
+                raise Refused(f"#{number} is {entry.state}, and waits no more")
+            found = connection.rows("SELECT MIN(position) AS front FROM desk_queue")
+            front = int(found[0]["front"] or 0) - 1 if first else 0
+            chosen = entry.priority if priority is None else priority
+            _set(connection, number, priority=int(chosen), position=front)
+
+    # ---- what desks do
+
+    def take(self, desk: str) -> Entry | None:
+        """The next entry, now `starting` under this desk's name and with a job's id.
+
+        None if nothing may be started, or another desk decides at this moment.
+        """
+        drives = Drives(self.database).states()
+        with self.database.writing() as connection:
+            if not locked(connection, "queue", waits=False):
+                return None
+            found = (one for one in _decided(connection, drives) if not one.waits)
+            chosen = next(found, None)
+            if chosen is None:
+                return None
+            number = chosen.entry.number
+            begun = {"state": "starting", "desk": desk, "job": new_session_id()}
+            _set(connection, number, **begun, lease=stamp(LEASE), started_at=stamp())
+            return _entry(connection, number)
+
+    def started(self, entry: Entry) -> None:
+        """Its job is there."""
+        self._turn(entry, "running", "")
+
+    def end(self, entry: Entry, message: str) -> None:
+        """It has ended; the message says how."""
+        state: State = "cancelled" if entry.cancelled_by else "ended"
+        self._turn(entry, state, message)
+
+    def _turn(self, entry: Entry, state: State, message: str) -> None:
+        ended = {} if state == "running" else {"ended_at": stamp()}
+        values = {"state": state, "message": message, "lease": stamp(LEASE), **ended}
+        with self.database.writing() as connection:
+            _set(connection, entry.number, **values)
+
+    def of(self, desk: str) -> list[Entry]:
+        """What this desk started, and has not seen end; they stay its own."""
+        with self.database.writing() as connection:
+            connection.change(
+                f"""UPDATE desk_queue SET lease = :lease
+                    WHERE desk = :desk AND state IN ({_words(HOLDING)})""",
+                {"lease": stamp(LEASE), "desk": desk},
+            )
+            return [one for one in _entries(connection, HOLDING) if one.desk == desk]
+
+    def give_up_lost(self) -> None:
+        """What a desk was starting that says nothing any more is unknown."""
+        with self.database.writing() as connection:
+            for entry in _entries(connection, ("starting",)):
+                if entry.lease < stamp():
+                    text = (
+                        f"the desk {entry.desk} was lost while it started this; look "
+                        f"there: ioplan status {entry.job}, or start the desk again"
+                    )
+                    _set(connection, entry.number, state="unknown", message=text)
+
+
+def _decided(connection: Connection, drives: DriveStates) -> list[Decision]:
+    served = {row["person"]: row["at"] for row in connection.rows(SERVED)}
+    return decisions(_entries(connection, OPEN), drives, served, stamp())
+
+
+def _entries(connection: Connection, states: Sequence[str]) -> list[Entry]:
+    rows = connection.rows(
+        f"SELECT * FROM desk_queue WHERE state IN ({_words(states)}) ORDER BY number"
+    )
+    return [entry_of(row) for row in rows]
+
+
+def _entry(connection: Connection, number: int) -> Entry:
+    found = connection.rows("SELECT * FROM desk_queue WHERE number = :n", n=number)
+    if not found:
+        raise Missing(f"the queue has no #{number}")
+    return entry_of(found[0])
+
+
+def _set(connection: Connection, number: int, **values: object) -> None:
+    assigned = ", ".join(f"{name} = :{name}" for name in values)
+    statement = f"UPDATE desk_queue SET {assigned} WHERE number = :number"
+    connection.change(statement, {**values, "number": number})

@@ -1,0 +1,101 @@
+"""The queue at a shell, from `add` to the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.store.store import Store
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def lab(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two simulated drives, a group of them, and a desk of the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("SUDO_USER", "ada")
+    text = 'name = "attic"\nbackend = "sim"\n[groups]\nall = ["d*"]\n'
+    for name in ("d1", "d2"):
+        text += f'[targets.{name}]\npath = "/sim/{name}"\n'
+    path = plan_file(tmp_path, text, "lab.toml")
+    monkeypatch.setenv("IOPLAN_LAB", str(path))
+    return path
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    return plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 1s }')
+
+
+def lab_call(*words: str | Path) -> Done:
+    done = ioplan("lab", *words)
+    assert done.code == 0, done.err
+    return done
+
+
+def states() -> dict[int, tuple[str, str]]:
+    found = lab_call("queue", "list", "--json").lines
+    return {one["number"]: (one["state"], one["text"]) for one in found}
+
+
+def test_a_person_queues_reserves_and_sees_results(
+    lab: Path, plan: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = ("queue", "add", plan, "--create", "64MiB", "--target")
+    assert lab_call(*add, "d1").out == "#1 plan waits\n"
+    lab_call("drive", "d2", "--out-of-service", "smoke")
+    assert "d2 is out of service: smoke (ada" in lab_call(*add, "all").out
+    lab_call(*add, "d1", "--after", "2d")
+    monkeypatch.setenv("SUDO_USER", "bob")
+    lab_call("reserve", "d1", "--until", "1h", "--why", "firmware")
+    text = states()[1][1]
+    assert text.startswith("d1 is reserved by bob until ") and "firmware" in text
+    rows = {one["drive"]: one for one in lab_call("drives", "--json").lines}
+    assert rows["d1"]["state"] == "reserved" and rows["d2"]["state"] == "out of service"
+    lab_call("queue", "work", "--once")
+    assert [state for state, _ in states().values()] == ["waiting"] * 3, "all closed"
+    assert lab_call("reserve", "d1", "--release").out == "1 reservation ended\n"
+    out = lab_call("queue", "work", "--once").out
+    assert "#1 plan runs on d1" in out and "#1 plan: ok" in out
+    assert states().keys() == {2, 3}
+    with Store.open(store_path) as store:
+        (session,) = store.sessions()
+        assert session.status == "ok" and len(list(store.records(session.id))) == 1
+    lab_call("queue", "move", "3", "--priority", "urgent", "--first")
+    lab_call("queue", "cancel", "#2")
+    assert states().keys() == {3}
+    lab_call("drive", "d2", "--in-service")
+    assert lab_call("drives").out.split().count("free") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("queue", "add", "PLAN", "--target", "d3"), "the lab has no target 'd3'"),
+        (("queue", "add", "PLAN", "--target", "d1", "--priority", "x"), "priority 'x'"),
+        (("queue", "add", "PLAN", "--target", "d1", "--after", "x"), "is no moment"),
+        (
+            ("queue", "add", "PLAN", "--target", "d1", "--overwrite-from", "LIST"),
+            "is not signed",
+        ),
+        (("queue", "cancel", "7"), "the queue has no #7"),
+        (("queue", "cancel", "x"), "'x' is no number"),
+        (("queue", "move", "7"), "say where it goes"),
+        (("reserve", "d1"), "say until when"),
+        (("drive", "d1", "--out-of-service", ""), "say why"),
+        (("drive", "d1", "--in-service"), "d1 is not out of service"),
+        (("drive", "d1"), "say --out-of-service REASON"),
+    ],
+)
+def test_what_is_refused(
+    words: tuple[str, ...], text: str, lab: Path, plan: Path, tmp_path: Path
+) -> None:
+    row = {"verdict": "writable", "id": "S", "identity": {"kernel": "", "serial": "S"}}
+    listed = plan_file(tmp_path, json.dumps([row]), "list.json")
+    known = {"PLAN": plan, "LIST": listed}
+    done = ioplan("lab", *(known.get(word, word) for word in words))
+    assert done.code == 2 and text in done.err, done.err

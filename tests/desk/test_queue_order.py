@@ -1,0 +1,114 @@
+"""What may be started, and for what the rest waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.desk.queue.decide import decisions
+from ioplan.desk.queue.drives import DriveStates, OutOfService, Reservation
+from ioplan.desk.queue.entry import Entry, Priority, Wanted, entry_of, row_of
+
+NOW = "2026-11-22T12:00:00Z"
+BEFORE, AFTER = "2026-11-22T11:00:00Z", "2026-11-22T13:00:00Z"
+OPEN = DriveStates(out={})
+
+
+def entry(number: int, drives: str = "a", person: str = "ada", **more: Any) -> Entry:
+    wanted = Wanted(person, "plan", {"p": ""}, "t", tuple(drives))
+    return entry_of(row_of(wanted, number, BEFORE) | more)
+
+
+def order(*entries: Entry, served: dict[str, str] | None = None) -> list[int]:
+    return [one.entry.number for one in decisions(entries, OPEN, served or {}, NOW)]
+
+
+def waits(*entries: Entry, states: DriveStates = OPEN) -> dict[int, str]:
+    return {one.entry.number: one.text for one in decisions(entries, states, {}, NOW)}
+
+
+def test_priority_then_what_was_moved_then_age() -> None:
+    low = {"priority": int(Priority.LOW)}
+    high = {"priority": int(Priority.HIGH)}
+    assert order(entry(1, **low), entry(2), entry(3, **high), entry(4)) == [3, 2, 4, 1]
+    assert order(entry(1), entry(2, position=-1), entry(3, **high)) == [3, 2, 1]
+
+
+def test_people_take_turns_whoever_adds_most() -> None:
+    many = [entry(n) for n in range(1, 5)]
+    bob = [entry(n, person="bob") for n in (5, 6)]
+    assert order(*many, *bob) == [1, 5, 2, 6, 3, 4]
+    assert order(*many, *bob, served={"ada": BEFORE}) == [5, 1, 6, 2, 3, 4]
+
+
+def test_it_says_for_what_it_waits() -> None:
+    reserved = Reservation(1, "b", "bob", BEFORE, AFTER, "firmware")
+    later = Reservation(2, "d", "bob", AFTER, "2027", "")
+    out = {"c": OutOfService("c", "smoke", "eve", BEFORE)}
+    states = DriveStates((reserved, later), out)
+    found = waits(
+        entry(1, "a", state="running"),
+        entry(2, "a"),
+        entry(3, "b"),
+        entry(4, "c"),
+        entry(5, "d"),
+        entry(6, "b", person="bob"),
+        entry(7, "e", not_before=AFTER),
+        states=states,
+    )
+    assert found == {
+        2: "a: #1 runs on it",
+        3: f"b is reserved by bob until {AFTER}: firmware; b: #6 is before it",
+        4: f"c is out of service: smoke (eve, {BEFORE})",
+        5: "",
+        6: "",
+        7: f"until {AFTER}",
+    }
+
+
+def test_a_group_holds_its_place_but_not_while_a_drive_is_closed() -> None:
+    running = entry(1, "a", state="running")
+    assert waits(running, entry(2, "ab"), entry(3, "b")) == {
+        2: "a: #1 runs on it",
+        3: "b: #2 is before it",
+    }
+    out = DriveStates(out={"a": OutOfService("a", "smoke", "eve", BEFORE)})
+    assert waits(entry(2, "ab"), entry(3, "b"), states=out)[3] == ""
+
+
+def test_what_is_unknown_keeps_its_drives() -> None:
+    unknown = entry(1, "a", state="unknown")
+    assert waits(unknown, entry(2)) == {2: "a: #1 may run on it"}
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        st.sets(st.sampled_from("abcd"), min_size=1),
+        st.sampled_from(["ada", "bob", "eve"]),
+        st.integers(0, 3),
+        st.sampled_from(["waiting", "running", "unknown"]),
+    ),
+    max_size=12,
+)
+
+
+@given(ENTRIES)
+def test_no_drive_is_given_twice_and_nothing_that_could_run_waits(rows: Any) -> None:
+    entries = [
+        entry(n, "".join(sorted(drives)), person, priority=priority, state=state)
+        for n, (drives, person, priority, state) in enumerate(rows)
+    ]
+    found = decisions(entries, OPEN, {}, NOW)
+    busy = {d for one in entries if one.holds for d in one.drives}
+    started: set[str] = set()
+    for one in found:
+        if not one.waits:
+            assert not started & set(one.entry.drives) | busy & set(one.entry.drives)
+            started |= set(one.entry.drives)
+    if found:  # the first in line waits for nothing but what runs
+        assert bool(found[0].waits) == bool(busy & set(found[0].entry.drives))
+    assert sorted(one.entry.number for one in found) == [
+        one.number for one in entries if one.state == "waiting"
+    ]
