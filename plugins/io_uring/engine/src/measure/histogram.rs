@@ -19,13 +19,13 @@ pub fn bucket_index(value_ns: u64) -> usize {
 pub type Bins = Vec<(u16, u64)>;
 
 pub struct Histogram {
-    counts: Box<[u64]>,
+    counts: Box<[u64; BUCKETS]>,
 }
 
 impl Histogram {
     pub fn new() -> Self {
         Self {
-            counts: vec![0; BUCKETS].into_boxed_slice(),
+            counts: Box::new([0; BUCKETS]),
         }
     }
 

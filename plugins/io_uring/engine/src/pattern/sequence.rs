@@ -5,12 +5,15 @@ use crate::job::{Job, Stream};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sizes::{Direction, Mix, Sizes};
+use crate::pattern::span::Span;
 use crate::pattern::walk::{Place, ThreadShare, Walk};
 
 pub struct Sequence {
     rng: fastrand::Rng,
     mix: Mix,
     sizes: [Sizes; 2],
+    /// Instead of sizes and walk, where a draw needs no more.
+    uniform: Option<(u64, Span)>,
     walk: Walk,
     /// A copy of the walk at its beginning, where the measured part starts.
     fresh_walk: Walk,
@@ -26,10 +29,13 @@ impl Sequence {
             cover_seed: seed::derive(job.seed, stream_index, 0, Purpose::Cover),
         };
         let walk = Walk::new(stream, job.block_bytes, job.passes, share);
+        let sizes = Sizes::of(stream);
+        let single = sizes.iter().all(Sizes::is_single);
         Self {
             rng: seed::generator(job.seed, stream_index, thread, Purpose::Operations),
             mix: Mix::new(stream),
-            sizes: Sizes::of(stream),
+            uniform: walk.uniform().filter(|_| single),
+            sizes,
             fresh_walk: walk.clone(),
             walk,
         }
@@ -39,6 +45,25 @@ impl Sequence {
     #[inline(always)]
     pub fn draw(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
         let direction = self.mix.pick(&mut self.rng);
+        if let Some((size_bytes, span)) = &self.uniform {
+            return Some(Op {
+                kind: Kind::Io(direction),
+                offset_bytes: span.offset(seed::below(&mut self.rng, span.count)),
+                size_bytes: *size_bytes,
+                start_ns,
+                measured,
+            });
+        }
+        self.draw_in_general(direction, start_ns, measured)
+    }
+
+    #[inline(always)]
+    fn draw_in_general(
+        &mut self,
+        direction: Direction,
+        start_ns: u64,
+        measured: bool,
+    ) -> Option<Op> {
         let sizes = &self.sizes[usize::from(direction != Direction::Read)];
         let size_bytes = sizes.pick(&mut self.rng);
         let place = match self.next_place(direction, size_bytes) {
@@ -89,5 +114,29 @@ impl Sequence {
             op.offset_bytes = place.offset_bytes;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_draw_is_what_the_walk_would_give() {
+        let size = |bytes: u64| serde_json::json!([{"size_bytes": bytes, "percent": 100.0}]);
+        let job: Job = serde_json::from_value(serde_json::json!({
+            "target": "t", "capacity_bytes": 1 << 30, "block_bytes": 512, "seed": 7,
+            "streams": [{
+                "pattern": "random", "read_percent": 70.0, "read_sizes": size(4096),
+                "write_sizes": size(4096), "region_start_bytes": 512,
+                "region_end_bytes": 1 << 30}]}))
+        .expect("a job");
+        let [mut short, mut long] = [0, 0].map(|_| Sequence::new(&job, 0, 0));
+        assert!(long.uniform.take().is_some() && short.uniform.is_some());
+        for _ in 0..10_000 {
+            let drawn = [&mut short, &mut long].map(|one| one.draw(0, true).expect("endless"));
+            let [(kind, offset), other] = drawn.map(|op| (op.kind, op.offset_bytes));
+            assert_eq!((kind, offset), other);
+        }
     }
 }

@@ -75,6 +75,11 @@ impl Sizes {
         ]
     }
 
+    /// Whether a pick is none: it draws no random number.
+    pub fn is_single(&self) -> bool {
+        self.only.is_some()
+    }
+
     fn new(shares: &[SizeShare]) -> Self {
         let weights: Vec<f64> = shares.iter().map(|share| share.percent).collect();
         let only = (shares.len() == 1).then(|| shares[0].size_bytes);

@@ -102,6 +102,15 @@ impl Walk {
         }
     }
 
+    /// The size and the places of uniform random I/O of one size without an end, which a
+    /// single draw determines.
+    pub fn uniform(&self) -> Option<(u64, Span)> {
+        match self {
+            Self::Random(walk) => walk.uniform(),
+            _ => None,
+        }
+    }
+
     /// Whether an offset that cannot be used now may be replaced by another draw.
     pub fn may_redraw(&self) -> bool {
         matches!(self, Self::Random(walk) if walk.left_bytes.is_none())
@@ -271,6 +280,14 @@ impl Random {
             spans: sizes.into_iter().map(|size| (size, span(size))).collect(),
             left_bytes: passes.map(|passes| (length_bytes * passes / divisor) as u64),
             following: Following::of(stream, region, block_bytes),
+        }
+    }
+
+    fn uniform(&self) -> Option<(u64, Span)> {
+        let endless = self.left_bytes.is_none() && self.following.is_none();
+        match (&self.scatter, &self.spans[..]) {
+            (Scatter::Uniform, [only]) if endless => Some(*only),
+            _ => None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! Submission queue entries (SQEs): the parts that never change are prepared once.
 
-use crate::pattern::op::{Kind, Op};
-use crate::pattern::sizes::Direction;
+use crate::pattern::op::Op;
 use crate::ring::uring_abi::*;
 use crate::target::buffers::Buffers;
 use crate::target::passthrough::NVME_URING_CMD_IO;
@@ -57,10 +56,11 @@ impl Entries {
     }
 
     #[inline(always)]
-    pub fn buffer_of(&self, slot: usize, op: &Op) -> usize {
-        match op.kind {
-            Kind::Io(Direction::Write) => self.write_buffers_at + slot,
-            _ => slot,
+    pub fn buffer_of(&self, slot: usize, write: bool) -> usize {
+        if write {
+            self.write_buffers_at + slot
+        } else {
+            slot
         }
     }
 

@@ -2,7 +2,9 @@
 
 mod entries;
 mod ring;
+mod simple;
 mod slots;
+mod system_call;
 mod uring_abi;
 pub mod worker;
 

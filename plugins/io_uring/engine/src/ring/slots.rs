@@ -5,7 +5,8 @@
 pub struct Slots {
     order: Box<[u32]>,
     free: usize,
-    unsubmitted: usize,
+    /// Those between the top and here are in the batch that is about to be submitted.
+    taken_up_to: usize,
 }
 
 impl Slots {
@@ -13,8 +14,13 @@ impl Slots {
         Self {
             order: (0..depth as u32).rev().collect(),
             free: depth,
-            unsubmitted: 0,
+            taken_up_to: depth,
         }
+    }
+
+    #[inline(always)]
+    pub fn free(&self) -> usize {
+        self.free
     }
 
     #[inline(always)]
@@ -27,33 +33,49 @@ impl Slots {
     pub fn take(&mut self) -> Option<u32> {
         let at = self.free.checked_sub(1)?;
         self.free = at;
-        self.unsubmitted += 1;
         Some(self.order[at])
     }
 
-    /// Returns the slot that was taken last: nothing is submitted for it.
-    pub fn undo_take(&mut self) {
-        self.free += 1;
-        self.unsubmitted -= 1;
+    /// So many at once, the one that was released last at the end.
+    #[inline(always)]
+    pub fn take_many(&mut self, count: usize) -> &[u32] {
+        self.free -= count;
+        &self.order[self.free..][..count]
+    }
+
+    /// Returns the slots that were taken last: nothing is submitted for them.
+    pub fn undo_take(&mut self, count: usize) {
+        self.free += count;
     }
 
     /// The slots taken since the last batch was submitted, the last first.
     #[inline(always)]
     pub fn unsubmitted(&self) -> &[u32] {
-        &self.order[self.free..self.free + self.unsubmitted]
+        &self.order[self.free..self.taken_up_to]
     }
 
     #[inline(always)]
     pub fn mark_submitted(&mut self) {
-        self.unsubmitted = 0;
+        self.taken_up_to = self.free;
     }
 
     /// A slot's I/O has completed; none is unsubmitted then.
     #[inline(always)]
     pub fn release(&mut self, slot: u32) {
-        debug_assert!(self.unsubmitted == 0);
+        debug_assert!(self.taken_up_to == self.free);
         self.order[self.free] = slot;
         self.free += 1;
+        self.taken_up_to = self.free;
+    }
+
+    /// Of so many slots the I/Os have completed: they are to be written there.
+    #[inline(always)]
+    pub fn release_many(&mut self, count: usize) -> &mut [u32] {
+        debug_assert!(self.taken_up_to == self.free);
+        let released = &mut self.order[self.free..][..count];
+        self.free += count;
+        self.taken_up_to = self.free;
+        released
     }
 
     pub fn in_flight(&self) -> usize {
@@ -74,7 +96,7 @@ mod tests {
         let mut slots = Slots::new(3);
         assert_eq!((slots.take(), slots.take()), (Some(0), Some(1)));
         assert_eq!(slots.unsubmitted(), [1, 0]);
-        slots.undo_take();
+        slots.undo_take(1);
         assert_eq!((slots.unsubmitted(), slots.in_flight()), (&[0][..], 1));
         slots.mark_submitted();
         assert_eq!(

@@ -39,20 +39,22 @@ const NAP_NS: u64 = 20_000_000;
 const INLINE_NS: u64 = 1_000;
 
 pub struct Worker {
-    lane: Lane,
+    pub(super) lane: Lane,
     target: Arc<Target>,
-    ring: Ring,
-    buffers: Buffers,
-    ops: Vec<Op>,
-    slots: Slots,
-    batch: usize,
-    entries: Entries,
+    pub(super) ring: Ring,
+    pub(super) buffers: Buffers,
+    pub(super) ops: Box<[Op]>,
+    pub(super) slots: Slots,
+    pub(super) batch: usize,
+    pub(super) entries: Entries,
     fixed: Fixed,
     clock: Clock,
     discards: bool,
     polled: bool,
     spin: bool,
     inline: bool,
+    /// See `simple.rs`.
+    simple: bool,
 }
 
 /// What all workers of a run have in common.
@@ -99,6 +101,7 @@ impl Worker {
             buffers: ring.register_buffers(&buffers),
         };
         Ok(Self {
+            simple: lane.only_counts() && stream.trim_percent == 0.0 && target.namespace.is_none(),
             entries: Entries::new(&target, &buffers, stream.reads(), write_buffers_at, fixed),
             fixed,
             clock,
@@ -106,7 +109,7 @@ impl Worker {
             target,
             ring,
             buffers,
-            ops: vec![idle; stream.qd],
+            ops: vec![idle; stream.qd].into_boxed_slice(),
             slots: Slots::new(stream.qd),
             batch,
             discards: options.discards,
@@ -135,8 +138,8 @@ impl Worker {
     /// Runs until the run is over and all I/O has completed or been given up.
     pub fn run(mut self) -> Result<(), Failure> {
         let mut now_ns = self.clock.now_ns();
+        self.lane.tick(now_ns);
         loop {
-            self.lane.tick(now_ns);
             let next = self.fill(now_ns);
             let over = matches!(next, Some(Next::Over));
             if over && self.slots.in_flight() == 0 {
@@ -159,6 +162,14 @@ impl Worker {
         if self.lane.is_over(now_ns) {
             return Some(Next::Over);
         }
+        if self.simple && self.lane.only_draws(now_ns) {
+            return self.fill_by_draws(now_ns);
+        }
+        self.fill_in_general(now_ns)
+    }
+
+    #[inline(never)]
+    fn fill_in_general(&mut self, now_ns: u64) -> Option<Next> {
         for _ in 0..self.batch {
             let Some(slot) = self.slots.take() else {
                 return Some(Next::Blocked);
@@ -166,7 +177,7 @@ impl Worker {
             match self.lane.next_unless_over(now_ns, false) {
                 Next::Op(op) => self.start(slot, op),
                 other => {
-                    self.slots.undo_take();
+                    self.slots.undo_take(1);
                     return Some(other);
                 }
             }
@@ -181,10 +192,11 @@ impl Worker {
         let Kind::Io(direction @ (Direction::Read | Direction::Write)) = op.kind else {
             return self.start_other(slot, &op);
         };
-        let buffer = self.entries.buffer_of(index, &op);
-        if direction == Direction::Write {
-            self.lane
-                .prepare(&op, self.buffers.slice(buffer, op.size_bytes));
+        let write = direction == Direction::Write;
+        let buffer = self.entries.buffer_of(index, write);
+        if write {
+            let data = self.buffers.slice(buffer, op.size_bytes);
+            self.lane.prepare(op.offset_bytes, data);
         }
         if self.target.namespace.is_some() {
             return self.start_command(slot, &op, buffer);
@@ -243,16 +255,18 @@ impl Worker {
         let now_ns = self.clock.now_ns();
         self.lane.tick(now_ns);
         self.lane.complete(index, &op, result, now_ns, None);
-        self.slots.undo_take();
+        self.slots.undo_take(1);
     }
 
     #[inline(always)]
     fn submit(&mut self, next: Option<Next>, now_ns: u64) -> Result<(), Failure> {
         let before_ns = self.clock.now_ns();
         let submitted = self.slots.unsubmitted().len();
-        for &slot in self.slots.unsubmitted() {
-            let index = slot as usize;
-            self.lane.issue(index, &mut self.ops[index], before_ns);
+        let unsubmitted = self.slots.unsubmitted().iter().map(|&slot| slot as usize);
+        if self.lane.only_stamps() {
+            unsubmitted.for_each(|slot| self.ops[slot].start_ns = before_ns);
+        } else {
+            unsubmitted.for_each(|slot| self.lane.issue(slot, &mut self.ops[slot], before_ns));
         }
         self.slots.mark_submitted();
         let entered = self.enter(next, now_ns.max(before_ns), before_ns, submitted);
@@ -277,6 +291,17 @@ impl Worker {
             }
             self.inline = false;
         }
+        self.enter_in_general(next, now_ns, before_ns, submitted)
+    }
+
+    #[inline(never)]
+    fn enter_in_general(
+        &mut self,
+        next: Option<Next>,
+        now_ns: u64,
+        before_ns: u64,
+        submitted: usize,
+    ) -> std::io::Result<()> {
         match self.wait(next, now_ns) {
             Wait::Poll if self.slots.in_flight() == 0 => {
                 std::hint::spin_loop();
@@ -329,21 +354,30 @@ impl Worker {
     fn reap(&mut self) -> u64 {
         let ready = self.ring.ready();
         let now_ns = self.clock.now_ns();
+        self.lane.tick(now_ns);
         if ready == 0 {
             return now_ns;
         }
-        self.lane.tick(now_ns);
+        if self.simple {
+            self.count_completions(ready, now_ns);
+        } else {
+            self.reap_in_general(ready, now_ns);
+        }
+        now_ns
+    }
+
+    #[inline(never)]
+    fn reap_in_general(&mut self, ready: u32, now_ns: u64) {
         let verifies = self.lane.verifies();
         let commands = self.target.namespace.is_some();
-        for _ in 0..ready {
-            let cqe = self.ring.pop();
+        for cqe in self.ring.completions(ready) {
             let (slot, mut result) = (cqe.user_data as usize, i64::from(cqe.res));
             let op = &self.ops[slot];
             if commands {
                 result = passthrough::outcome(result, op.size_bytes);
             }
             if verifies && op.kind == Kind::Io(Direction::Read) {
-                let buffer = self.entries.buffer_of(slot, op);
+                let buffer = self.entries.buffer_of(slot, false);
                 let data = self.buffers.slice(buffer, op.size_bytes);
                 self.lane.complete(slot, op, result, now_ns, Some(data));
             } else {
@@ -351,8 +385,7 @@ impl Worker {
             }
             self.slots.release(slot as u32);
         }
-        self.ring.release();
-        now_ns
+        self.ring.release(ready);
     }
 
     /// The kernel may still write to the buffers of I/Os that did not complete: buffers

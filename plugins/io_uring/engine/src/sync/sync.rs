@@ -149,7 +149,7 @@ impl IoThread {
         let mut next = lane.next(now_ns, true);
         if let Next::Op(op) = &mut next {
             if op.kind == Kind::Io(Direction::Write) {
-                lane.prepare(op, self.buffers.slice(1, op.size_bytes));
+                lane.prepare(op.offset_bytes, self.buffers.slice(1, op.size_bytes));
             }
             if lane.starts_when_issued(op) {
                 lane.issue(self.index, op, now_ns);

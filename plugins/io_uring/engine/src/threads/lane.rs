@@ -172,14 +172,24 @@ impl Lane {
     /// The same for a caller that has checked `is_over`, once for a batch.
     #[inline(always)]
     pub fn next_unless_over(&mut self, now_ns: u64, reserve: bool) -> Next {
-        let measured = now_ns >= self.schedule.start_ns;
-        if self.plain && measured == self.measuring {
-            if let Some(op) = self.sequence.draw(now_ns, measured) {
-                return Next::Op(op);
-            }
-            return self.end_of_work(now_ns);
+        if self.only_draws(now_ns) {
+            let drawn = self.draw(now_ns).map(Next::Op);
+            return drawn.unwrap_or_else(|| self.end_of_work(now_ns));
         }
         self.next_in_general(now_ns, reserve)
+    }
+
+    /// Whether the next I/O is a draw, and nothing else: a plain closed loop inside the
+    /// warm-up, or inside the measured part.
+    #[inline(always)]
+    pub fn only_draws(&self, now_ns: u64) -> bool {
+        self.plain && (now_ns >= self.schedule.start_ns) == self.measuring
+    }
+
+    /// The next I/O while that is so.
+    #[inline(always)]
+    pub fn draw(&mut self, now_ns: u64) -> Option<Op> {
+        self.sequence.draw(now_ns, self.measuring)
     }
 
     #[inline(never)]
@@ -263,7 +273,7 @@ impl Lane {
     }
 
     #[cold]
-    fn end_of_work(&mut self, now_ns: u64) -> Next {
+    pub fn end_of_work(&mut self, now_ns: u64) -> Next {
         self.exhausted = true;
         self.is_over(now_ns);
         Next::Over
@@ -317,10 +327,10 @@ impl Lane {
 
     /// Generates the data of a write.
     #[inline]
-    pub fn prepare(&mut self, op: &Op, buffer: &mut [u8]) {
+    pub fn prepare(&mut self, offset_bytes: u64, buffer: &mut [u8]) {
         self.filler.fill(buffer);
         if let Some(verifier) = &mut self.verifier {
-            verifier.stamp(op.offset_bytes, buffer);
+            verifier.stamp(offset_bytes, buffer);
         }
     }
 
@@ -345,9 +355,39 @@ impl Lane {
         }
     }
 
+    /// Whether issuing sets the start of an I/O, and nothing else.
+    #[inline(always)]
+    pub fn only_stamps(&self) -> bool {
+        self.plain && self.slots.all_begun()
+    }
+
+    /// Whether a completion is counted, and nothing else.
+    pub fn only_counts(&self) -> bool {
+        !self.tracked
+    }
+
+    /// `complete` while that is so; the common outcome first.
+    #[inline(always)]
+    pub fn count(&mut self, slot: usize, op: &Op, result: i64, now_ns: u64) {
+        let Kind::Io(direction) = op.kind else {
+            return self.complete(slot, op, result, now_ns, None);
+        };
+        // A trim that succeeds has the result 0.
+        let counts = self.counts.includes(op.measured) && self.succeeded;
+        if !counts || result != op.size_bytes as i64 {
+            return self.complete(slot, op, result, now_ns, None);
+        }
+        if op.measured {
+            self.slots.completed(slot, now_ns);
+        }
+        let latency_ns = now_ns.saturating_sub(op.start_ns);
+        let tally = &mut self.counts.tally;
+        tally.record(direction, latency_ns, op.size_bytes);
+    }
+
     /// The I/O has completed. `result` is bytes, or minus errno; `data` is what was read,
     /// if it is to be verified.
-    #[inline(always)]
+    #[inline(never)]
     pub fn complete(
         &mut self,
         slot: usize,

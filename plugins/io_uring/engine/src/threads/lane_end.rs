@@ -59,19 +59,31 @@ impl SlotTime {
 /// The times of all slots of a lane.
 pub struct SlotTimes {
     slots: Vec<SlotTime>,
+    /// How many were never busy.
+    fresh: usize,
 }
 
 impl SlotTimes {
     pub fn new(qd: usize) -> Self {
         Self {
             slots: vec![SlotTime::NEVER; qd],
+            fresh: qd,
         }
     }
 
     #[inline(always)]
     pub fn issued(&mut self, slot: usize, now_ns: u64) {
         let time = &mut self.slots[slot];
-        time.first_ns = time.first_ns.min(now_ns);
+        if time.first_ns == u64::MAX {
+            time.first_ns = now_ns;
+            self.fresh -= 1;
+        }
+    }
+
+    /// Whether all have been busy, so that `issued` does nothing.
+    #[inline(always)]
+    pub fn all_begun(&self) -> bool {
+        self.fresh == 0
     }
 
     #[inline(always)]
