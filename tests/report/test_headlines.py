@@ -281,7 +281,7 @@ def test_each_headline_is_a_figure_of_the_export(
 
 def _exported(one: Headline, made: Made) -> list[float]:
     """The rows of the export that a headline is chosen from."""
-    counted = counted_of(record for record, _ in made)
+    counted = counted_of([record for record, _ in made])
     if one.name.startswith("worst"):
         amount = "ios" if one.metric == "iops" else "bytes"
         return [

@@ -66,12 +66,12 @@ def as_csv(row: dict[str, Any]) -> dict[str, str]:
 
 
 def expected_runs(store: Store) -> list[dict[str, Any]]:
-    counted = counted_of(store.records(ID))
+    counted = counted_of(list(store.records(ID)))
     return [row for r in store.records(ID) for row in run_rows(r, counted)]
 
 
 def expected_series(store: Store) -> list[dict[str, Any]]:
-    counted = counted_of(store.records(ID))
+    counted = counted_of(list(store.records(ID)))
     return [
         row
         for r in store.records(ID)

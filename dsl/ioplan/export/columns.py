@@ -5,7 +5,7 @@ Each column has a type, so that an empty export has the columns of a full one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,6 +16,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.measure.wear import wear_value
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
+from ioplan.records.outline import Outline, Outlined
 from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
@@ -231,22 +232,16 @@ class Counted:
         return row
 
 
-def counted_of(records: Iterable[RunRecord]) -> Counted:
-    """Of all records of one session. Keeps the small part of each in memory."""
-    current = current_records([_outline(record) for record in records])
-    by_test: dict[str, list[RunRecord]] = {}
+def counted_of(outlines: Sequence[Outlined]) -> Counted:
+    """Of all runs of one session."""
+    current = current_records(outlines)
+    by_test: dict[str, list[Outlined]] = {}
     for record in current:
         if record.asked.round:
             by_test.setdefault(record.asked.test, []).append(record)
     found = {test: window_of(runs) for test, runs in by_test.items()}
     windows = {test: window for test, window in found.items() if window}
     return Counted(windows, frozenset(record.seq for record in current))
-
-
-def _outline(record: RunRecord) -> RunRecord:
-    """What tells where in the plan a run is, and how it ended."""
-    names = ("session", "seq", "run_id", "status", "asked", "steady")
-    return RunRecord.model_construct(**{name: getattr(record, name) for name in names})
 
 
 def missing_place(run: Run) -> Row:
@@ -273,10 +268,15 @@ class Source:
         """The runs in order."""
         return self.store.records(self.session.id)
 
+    @cached_property
+    def outlines(self) -> list[Outline]:
+        """Where in the plan each run is: what is kept in memory of all of them."""
+        return list(self.store.outlines(self.session.id))
+
     def columns(self) -> Columns:
-        """The columns of the rows. Reads all records once, for their axes."""
+        """The columns of the rows."""
         found = chain(
-            (record.asked.cell for record in self.records()),
+            (outline.asked.cell for outline in self.outlines),
             (run.cell_text for run in self.missing),
         )
         axes = dict.fromkeys(axis for cell in found for axis in cell)
@@ -284,15 +284,15 @@ class Source:
 
     @cached_property
     def counted(self) -> Counted:
-        """Which runs the figures of reports are of. Reads all records once."""
-        return counted_of(self.records())
+        """Which runs the figures of reports are of."""
+        return counted_of(self.outlines)
 
     @cached_property
     def missing(self) -> list[Run]:
         """The cells that were not measured, where all of the plan has not run."""
         if self.plan is None or self.session.status == "ok":
             return []
-        return not_measured(places_of(self.plan), self.records())
+        return not_measured(places_of(self.plan), self.outlines)
 
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""

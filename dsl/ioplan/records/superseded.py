@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from ioplan.records.record import RunRecord
+from ioplan.records.outline import Outlined
 
 Place = tuple[object, ...]
+One = TypeVar("One", bound=Outlined)
 
 
-def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
+def current_records(records: Sequence[One]) -> list[One]:
     """One for each place in the plan, in their order, and all preparations.
 
     Of the run that was last asked for there (the plan may have been edited since) it
     is the last finished record, or else the last.
     """
-    by_place: dict[Place, list[RunRecord]] = {}
+    by_place: dict[Place, list[One]] = {}
     for record in records:
         by_place.setdefault(_place(record), []).append(record)
     kept = {id(_last(found)) for found in by_place.values()}
     return [record for record in records if id(record) in kept]
 
 
-def _place(record: RunRecord) -> Place:
+def _place(record: Outlined) -> Place:
     asked = record.asked
     if asked.kind != "run":
         return record.session, record.seq
@@ -30,7 +32,7 @@ def _place(record: RunRecord) -> Place:
     return record.session, asked.test, *turn, *sorted(asked.cell.items())
 
 
-def _last(records: list[RunRecord]) -> RunRecord:
+def _last(records: list[One]) -> One:
     asked_last = [r for r in records if r.run_id == records[-1].run_id]
     finished = [record for record in asked_last if record.status == "ok"]
     return (finished or asked_last)[-1]

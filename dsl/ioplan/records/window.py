@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ioplan.records.outline import Outlined
 from ioplan.records.record import RunRecord
 
 DEFAULT_ROUNDS = 5
@@ -41,7 +42,7 @@ class Window:
         return to.join(map(str, ends))
 
 
-def window_of(runs: Sequence[RunRecord]) -> Window | None:
+def window_of(runs: Sequence[Outlined]) -> Window | None:
     """The window of the runs of one test in one session; None without rounds.
 
     It ends with the last round. Its length is that of the rule that judged the rounds.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session
 from ioplan.store.codec import (
@@ -41,7 +42,14 @@ from ioplan.store.queries import (
     verdicts_of,
 )
 from ioplan.store.reserve import with_reserve
-from ioplan.store.rows import record_of, run_row, same_run, state_of, state_row
+from ioplan.store.rows import (
+    outline_of,
+    record_of,
+    run_row,
+    same_run,
+    state_of,
+    state_row,
+)
 from ioplan.store.sessions import SessionStore
 from ioplan.store.tables import insert
 
@@ -120,6 +128,18 @@ class Store(SessionStore):
         while page:
             yield from page
             page = self._page(after, **key, seq=page[-1].seq)
+
+    def outlines(self, session_id: str) -> Iterator[Outline]:
+        """Where in the plan each run of a session is, in order: quick to read."""
+        page = self._outlines(page_of_runs(), session=session_id)
+        while page:
+            yield from page
+            after = page_of_runs("run.seq > :seq")
+            page = self._outlines(after, session=session_id, seq=page[-1].seq)
+
+    def _outlines(self, query: str, **values: Any) -> list[Outline]:
+        with self.reading() as connection:
+            return [outline_of(row) for row in connection.rows(query, **values)]
 
     def _page(self, query: str, **values: Any) -> list[RunRecord]:
         with self.reading() as connection:

@@ -1,0 +1,71 @@
+"""Where in its plan a run is, and how it ended: a small part of its record."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from ioplan.records.record import Status, Steady
+
+
+class Where(Protocol):
+    """The place in the plan; `ioplan.records.record.Asked` is one."""
+
+    @property
+    def test(self) -> str: ...
+    @property
+    def cell(self) -> dict[str, str]: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def iteration(self) -> int: ...
+
+
+class Outlined(Protocol):
+    """A record as far as it is told from others; `RunRecord` is one."""
+
+    @property
+    def session(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def asked(self) -> Where: ...
+    @property
+    def steady(self) -> Steady | None: ...
+
+
+class _Part(BaseModel):
+    """What it does not name of a record's JSON is skipped."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+class Place(_Part):
+    """Of `Asked`, without the workload and the job, which are most of it."""
+
+    test: str
+    cell: dict[str, str]
+    kind: str
+    step: int
+    round: int = 0
+    iteration: int = 0
+
+
+class Outline(_Part):
+    """A tenth of the time of a whole record is enough to read it."""
+
+    session: str
+    seq: int
+    run_id: str
+    status: Status
+    asked: Place
+    steady: Steady | None = None
