@@ -16,7 +16,7 @@ from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
 from ioplan.cli.help import error_page, help_page
 from ioplan.cli.interface.declare import Command, Group
 from ioplan.cli.interface.shared import JSON_LINES
-from ioplan.cli.interface.table import IOPLAN, NEEDS_LINUX
+from ioplan.cli.interface.table import IOPLAN, NEEDS_LINUX, READ_STORES
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.system import ELSEWHERE, IS_LINUX
 
@@ -56,7 +56,8 @@ def _command(command: Command, values: dict[str, Any]) -> int:
         raise ExplainedError(text, CommandFault.SYSTEM)
     module, _, name = command.call.partition(":")
     function = getattr(import_module(f"{COMMANDS}.{module}"), name)
-    _collect_garbage()
+    if command.name not in READ_STORES:
+        _collect_garbage()
     code: int | None = function(**values)
     return code or HELD
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 
 from ioplan.core.lazy_model import LazyModel
 from ioplan.core.text import did_you_mean
@@ -65,8 +66,7 @@ class Metric(LazyModel):
     @property
     def percent(self) -> float | None:
         """The percentile that the metric asks for, if it does."""
-        found = PERCENTILE.fullmatch(self.name)
-        return float(found[1]) if found else None
+        return _percent(self.name)
 
     @property
     def unit(self) -> str:
@@ -85,6 +85,12 @@ class Metric(LazyModel):
     def __str__(self) -> str:
         parts = (self.step, self.stream, self.direction, self.name)
         return ".".join(part for part in parts if part)
+
+
+@cache
+def _percent(name: str) -> float | None:
+    found = PERCENTILE.fullmatch(name)
+    return float(found[1]) if found else None
 
 
 def parse_metric(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -264,26 +262,12 @@ def _print_conformance(words: list[str], store: str | None) -> int:
 def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
     """The HTML page on some sessions of a store."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    with _without_garbage_collection():
-        found = document(known, sessions, _plans(sessions), made)
-        if len(sessions) > 1:
-            from ioplan.compare.for_report import compared  # noqa: PLC0415
+    found = document(known, sessions, _plans(sessions), made)
+    if len(sessions) > 1:
+        from ioplan.compare.for_report import compared  # noqa: PLC0415
 
-            found = replace(found, compared=compared(known, sessions))
-        return page(found, on).encode()
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Without the search for cycles: all records are kept to the end, and looking
-    through them again and again takes half of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        found = replace(found, compared=compared(known, sessions))
+    return page(found, on).encode()
 
 
 def _sessions(store: Store, keys: list[str]) -> list[Session]:

@@ -16,6 +16,9 @@ NEEDS_LINUX = frozenset(
     )
 )
 """What does I/O, looks at devices, or has other hosts do so."""
+READ_STORES = frozenset(("ls", "show", "export", "report", "compare", "history"))
+"""What reads records once and ends. It keeps most of what it makes until then, so to
+look through all of that for garbage again and again takes half of the time."""
 
 IOPLAN = Group(
     "ioplan",

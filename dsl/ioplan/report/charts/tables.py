@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
@@ -44,9 +45,6 @@ class TableRow(NamedTuple):
     stream: str | None = None
 
 
-WHOLE = TableRow("")
-
-
 def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
     """Session, axes, figures, and the rounds that these are of.
 
@@ -82,10 +80,13 @@ def axes_of(points: Sequence[Point]) -> list[str]:
     return axes
 
 
-def _metrics(row: TableRow = WHOLE) -> list[Metric]:
-    return [
-        Metric(name=name, direction=row.direction, stream=row.stream) for name in SHOWN
-    ]
+@cache
+def _metrics(
+    direction: Direction | None = None, stream: str | None = None
+) -> tuple[Metric, ...]:
+    return tuple(
+        Metric(name=name, direction=direction, stream=stream) for name in SHOWN
+    )
 
 
 def varying(points: Sequence[Point], always: str = "") -> list[str]:
@@ -168,7 +169,7 @@ def _row(
             None
             if row.stream and metric.name in HOST
             else reader.figure(metric, runs).value
-            for metric in _metrics(row)
+            for metric in _metrics(row.direction, row.stream)
         ),
         point.window.label if point.window else "",
         len(runs),
