@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ioplan.core.value import Value
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import clamp
@@ -50,14 +49,14 @@ RATIO_METRICS = {
 """One metric over another."""
 
 
-class Sample(Value):
+class Sample(NamedTuple):
     """A run, or a part of one, with its histograms."""
 
     record: Measured
     detail: RunDetail
 
 
-class Figure(Value):
+class Figure(NamedTuple):
     """A value, or why there is none that can be believed."""
 
     value: float | None
@@ -105,16 +104,18 @@ def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
     """The results that a metric looks at: a stream, a direction, both or all."""
-    parts = [
-        (stream.total, stream.directions)
-        for stream in record.streams
-        if metric.stream in (None, stream.name)
-    ]
-    if metric.stream is None:
-        parts = [(record.total, record.directions)]
+    parts = _parts(metric, record)
     if metric.direction is None:
-        return [total for total, _ in parts]
-    return [found[metric.direction] for _, found in parts if metric.direction in found]
+        return [part.total for part in parts]
+    found = [part.directions.get(metric.direction) for part in parts]
+    return [result for result in found if result]
+
+
+def _parts(metric: Metric, record: Measured) -> Sequence[Measured | StreamResult]:
+    """The run, or that stream of it which the metric names."""
+    if metric.stream is None:
+        return (record,)
+    return [stream for stream in record.streams if stream.name == metric.stream]
 
 
 def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
@@ -125,9 +126,9 @@ def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResul
 def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """Unlike all other figures, of trims as well."""
     wanted = [metric.direction] if metric.direction else DIRECTIONS
-    each = [metric.model_copy(update={"direction": direction}) for direction in wanted]
-    found = [result for one in each for result in all_scoped(one, samples)]
-    return Figure(float(sum(result.errors for result in found)))
+    parts = [part for sample in samples for part in _parts(metric, sample.record)]
+    found = (part.directions.get(one) for part in parts for one in wanted)
+    return Figure(float(sum(result.errors for result in found if result)))
 
 
 def _verified(metric: Metric, samples: Sequence[Sample]) -> Figure:

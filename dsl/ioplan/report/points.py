@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 from ioplan.language.plan import CellValue, Chart, Test
@@ -27,7 +28,7 @@ class Point:
     runs: list[RunRecord] = field(default_factory=list)
     window: Window | None = None
 
-    @property
+    @cached_property
     def counted(self) -> list[RunRecord]:
         """The runs that its figures are of: of rounds, those of the window."""
         return counted(self.runs, self.window)

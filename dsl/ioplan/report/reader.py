@@ -29,15 +29,28 @@ class Reader:
 
     def figure(self, metric: Metric, records: Sequence[RunRecord]) -> Figure:
         """The metric over runs of one cell, as expectations are judged."""
+        return self.figures((metric,), records)[0]
+
+    def figures(
+        self, metrics: Sequence[Metric], records: Sequence[RunRecord]
+    ) -> list[Figure]:
+        """Several metrics over the same runs: a row of a table."""
         if not records:
-            return Figure(None, NOT_MEASURED)
+            return [Figure(None, NOT_MEASURED)] * len(metrics)
         measured = [r for r in records if any(d.ios for d in r.directions.values())]
-        if not measured and metric.name != "errors":
-            last = records[-1]
-            nothing = last.found.nothing if last.found else ""
-            return Figure(None, last.message or nothing or "no I/O completed")
+        plain = [Sample(r, NOTHING) for r in measured or records]
+        return [
+            self._figure(metric, measured, plain)
+            if measured or metric.name == "errors"
+            else _nothing(records[-1])
+            for metric in metrics
+        ]
+
+    def _figure(
+        self, metric: Metric, measured: Sequence[RunRecord], plain: Sequence[Sample]
+    ) -> Figure:
         if metric.percent is None:
-            return figure(metric, [Sample(r, NOTHING) for r in measured or records])
+            return figure(metric, plain)
         if len(measured) == 1 and (known := _recorded(metric, measured[0])):
             return known
         return figure(metric, self.samples(measured))
@@ -53,6 +66,12 @@ class Reader:
         detail = self.store.detail(record.session, record.seq)
         readings = {point.t_s: point for point in detail.telemetry}
         return ((one, readings.get(one.t_s)) for one in detail.series)
+
+
+def _nothing(record: RunRecord) -> Figure:
+    """Why a run has no figure."""
+    nothing = record.found.nothing if record.found else ""
+    return Figure(None, record.message or nothing or "no I/O completed")
 
 
 def _recorded(metric: Metric, record: RunRecord) -> Figure | None:

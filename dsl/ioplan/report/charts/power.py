@@ -48,6 +48,7 @@ def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
 
 
 def _measured(name: str, records: Iterable[RunRecord]) -> bool:
+    records = [record for record in records if record.telemetry]
     metric = Metric(name=name)
     samples = (Sample(record, RunDetail()) for record in records)
     return any(figure(metric, [sample]).value is not None for sample in samples)

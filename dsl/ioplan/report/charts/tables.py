@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
+from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, part_texts, scopes_of
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.charts.over_axis import Missing, values_of
@@ -165,16 +166,19 @@ def _row(
         *dimension_values(point, axes),
         *found_values(point, row, has_found),
         row.label,
-        *(
-            None
-            if row.stream and metric.name in HOST
-            else reader.figure(metric, runs).value
-            for metric in _metrics(row.direction, row.stream)
-        ),
+        *_figures(row, runs, reader),
         point.window.label if point.window else "",
         len(runs),
         point.status,
     )
+
+
+def _figures(
+    row: TableRow, runs: Sequence[RunRecord], reader: Reader
+) -> Iterator[float | None]:
+    metrics = _metrics(row.direction, row.stream)
+    for metric, found in zip(metrics, reader.figures(metrics, runs), strict=True):
+        yield None if row.stream and metric.name in HOST else found.value
 
 
 def _without_usual(frame: Frame) -> Frame:
