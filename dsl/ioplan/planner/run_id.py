@@ -22,6 +22,8 @@ DEFAULTS = tuple(
     (name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in sorted(Stream.fields_)
 )
 
+IN_ORDER = tuple((name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in Stream.fields_)
+
 
 def digest(*parts: object) -> str:
     """A short digest of parts that print the same everywhere.
@@ -68,6 +70,27 @@ def canonical_value(value: LazyModel | str) -> str:
         return value
     text = value.model_dump_json(exclude_defaults=True)
     return f"{getattr(value, 'kind', '')}{text}"
+
+
+def set_of(workload: Workload) -> dict[str, object]:
+    """What of a workload is set, in JSON's types, as `canonical` has it."""
+    return {"streams": [_set_of(stream) for stream in workload.streams]}
+
+
+def _set_of(stream: Stream) -> dict[str, object]:
+    values = stream.__dict__
+    return {
+        name: value if type(value) in SIMPLE else _plain(value)
+        for name, default in IN_ORDER
+        if (value := values[name]) is not default and value != default
+    }
+
+
+@ByIdentity
+def _plain(value: LazyModel | tuple[LazyModel | str, ...]) -> object:
+    if isinstance(value, tuple):
+        return [one if isinstance(one, str) else _plain(one) for one in value]
+    return value.model_dump(mode="json", exclude_defaults=True)
 
 
 def prepare_digest(step: PrepareStep) -> str:

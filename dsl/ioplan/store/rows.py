@@ -111,7 +111,7 @@ def _todays(record: str, apart: str = "") -> str:
     One that has it is not taken apart first, which would take twice as long.
     """
     if not (record.startswith(TODAYS) and record.endswith("}")):
-        record = json.dumps(upcast(json.loads(record)))
+        record = json.dumps(upcast(dict(json.loads(record))))
     return f"{record[:-1]},{apart}}}" if apart else record
 
 

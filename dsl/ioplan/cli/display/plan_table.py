@@ -17,6 +17,7 @@ from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.jobs import permutes
+from ioplan.planner.run_id import set_of
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
@@ -155,6 +156,8 @@ def plan_json(
     fit: dict[str, Any] | None = None,
 ) -> None:
     """Print one document, written step by step so that it may be long."""
+    from pydantic_core import to_json  # noqa: PLC0415  the table needs none of it
+
     state, why = known
     estimator = Estimator(capacity_bytes)
     total, out = Cost(), sys.stdout
@@ -164,8 +167,8 @@ def plan_json(
     for number, (step, times) in enumerate(steps, 1):
         cost = estimator.cost(step)
         total = _sum(total, cost.repeated(times))
-        out.write(",\n" if number > 1 else "\n")
-        out.write(json.dumps(step_json(step, number, cost, times)))
+        comma = "," if number > 1 else ""
+        out.write(f"{comma}\n{to_json(step_json(step, number, cost, times)).decode()}")
     ends = {
         "run_s": round(total.run_s, 3),
         "written_bytes": round(total.written_bytes),
@@ -194,7 +197,7 @@ def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str
             "run_id": step.run_id,
             "cell": step.cell_text,
             **{k: v for k, v in step.length._asdict().items() if v},
-            "workload": step.workload.model_dump(mode="json", exclude_defaults=True),
+            "workload": set_of(step.workload),
             "after": step.after.model_dump() if step.after else None,
         }
     if isinstance(step, Prepare):
