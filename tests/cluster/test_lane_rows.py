@@ -11,6 +11,7 @@ from rich.console import Console
 from ioplan.cli.display.fleet import print_lanes, short_reasons
 from ioplan.cluster.jobs.job import Job
 from ioplan.cluster.jobs.lane import LaneCall, LaneState
+from ioplan.records.host_clock import HostClock
 
 RUNNING = LaneState(
     job="j",
@@ -122,3 +123,22 @@ def test_skipped_lanes_have_ended_and_the_job_says_so() -> None:
     assert made.states({})[1].status == "skipped"
     kept = Job.model_validate_json(made.model_dump_json())
     assert kept.states({})[1].message == "no worker reports from h2"
+
+
+@pytest.mark.parametrize(
+    ("offset_ns", "uncertainty_ns", "said"),
+    [
+        (99_000_000, 0, ""),
+        (150_000_000, 60_000_000, ""),
+        (150_000_000, 1_000_000, "0.150 s ahead of"),
+        (-3_200_000_000, 400_000, "3.20 s behind"),
+    ],
+)
+def test_only_a_clock_that_is_surely_far_off_is_warned_of(
+    offset_ns: int, uncertainty_ns: int, said: str
+) -> None:
+    at = "2026-11-22T10:00:00Z"
+    clock = HostClock(
+        offset_ns=offset_ns, uncertainty_ns=uncertainty_ns, measured_at=at
+    )
+    assert said in clock.warning and bool(said) == bool(clock.warning)

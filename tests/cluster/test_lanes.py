@@ -17,12 +17,14 @@ import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.jobs.clock_file import keep_clock
 from ioplan.cluster.jobs.lane_folder import (
     STATE_BYTES,
     LaneFolder,
     lane_folders,
     lanes_root,
 )
+from ioplan.records.host_clock import HostClock
 from ioplan.store.store import Store
 
 pytestmark = pytest.mark.slow
@@ -33,6 +35,9 @@ SIM = """test "T" {
   expect errors == 0
 }
 """
+FAR_OFF = HostClock(
+    offset_ns=-3_200_000_000, uncertainty_ns=400_000, measured_at="2026-11-22T10:00:00Z"
+)
 SLOW = SIM.replace("200ms", "1s")
 
 
@@ -92,6 +97,7 @@ def runs(job: str, path: Path) -> Counter[tuple[str, str]]:
 
 def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) -> None:
     lab = lab_file(tmp_path, "a", "b", backend="sim")
+    keep_clock(lanes_root(), FAR_OFF)
     done = run_all(lab, plan_file(tmp_path, SIM))
     assert done.code == 0, done.err
     assert "a: ok" in done.out and "b: ok" in done.out
@@ -102,6 +108,9 @@ def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) 
         named = {one.id: one.drive_name for one in store.overview()}
         (job,) = {one.job for one in sessions}
         assert named == {f"{job}-001": "a", f"{job}-002": "b"}
+        for record in store.records(sessions[0].id):
+            assert record.clock == FAR_OFF
+            assert FAR_OFF.warning in record.warnings
     told_of = " ".join(done.out.split())
     assert re.search(r"geometric mean \S+× \S+× .* highest IOPS, QD 4 \d+k", told_of)
     assert "ratios to ioplan sim, " in told_of

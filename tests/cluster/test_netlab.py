@@ -240,7 +240,7 @@ class Cut:
 
     def __init__(self, lab: NetLab, plan: Path) -> None:
         self.lab, self.plan = lab, plan
-        self.job, self.said, self.during = "", "", 0
+        self.job, self.begun, self.said, self.during = "", "", "", 0
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._go)
 
@@ -252,7 +252,7 @@ class Cut:
 
     def _happen(self) -> None:
         host = self.lab.hosts["far"]
-        up(self.lab)
+        self.begun = up(self.lab)
         self.job = detached(self.lab, self.plan)
         wait_for(lambda: stored(host, self.job))
         self.lab.cut("far")
@@ -285,3 +285,8 @@ def test_a_link_that_is_cut_for_40_s_disturbs_nothing(cut: Cut) -> None:
     with Store.open(cut.lab.hosts["far"].store) as store:
         (session,) = store.sessions()
         assert store.events(session.id) == []  # it was not even resumed
+        clocks = [one.clock for one in store.records(session.id)]
+    for clock in clocks:  # of one machine
+        assert clock and clock.uncertainty_ns > 0
+        assert abs(clock.offset_ns) <= clock.uncertainty_ns
+    assert "clocks: far is the farthest off, " in cut.begun

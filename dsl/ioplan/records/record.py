@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ioplan.core.model import Figures, Model, described
 from ioplan.job import Cpu, Job, Wear
+from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.workload import Direction, Workload
@@ -192,6 +193,9 @@ class RunRecord(Figures):
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = described(
         "of machine and drive; absent in virtual time", default=None
+    )
+    clock: HostClock | None = described(
+        "the host's, against the lab's; of a lane only", default=None
     )
     wear: Wear | None = described(
         "what the drive says it wrote; absent where it has no log", default=None

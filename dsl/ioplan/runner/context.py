@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from ioplan.backends import Backend, Drive
@@ -9,6 +10,7 @@ from ioplan.core.value import Value, fresh
 from ioplan.language.mistakes.mistakes import Mistake
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
+from ioplan.records.host_clock import HostClock
 from ioplan.records.session import Session
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.expectations import BaselineSession
@@ -18,13 +20,18 @@ from ioplan.runner.placement import Placement
 from ioplan.store.store import Store
 
 
+def no_clock() -> None:
+    """Of a host that is in no lab."""
+
+
 class SessionContext(Value):
     """What is run, on what, by what, and where the results go.
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
     power; `placement` says on which CPUs; `mistakes` are what is told before the first
-    run, and in the records; `left_out` are the tests that do not fit, a line each.
+    run, and in the records; `left_out` are the tests that do not fit, a line each;
+    `clock` is this host's against its lab's, as it was measured last.
     """
 
     plan: CheckedPlan
@@ -43,3 +50,4 @@ class SessionContext(Value):
     placement: Placement = fresh(Placement)
     mistakes: tuple[Mistake, ...] = ()
     left_out: tuple[str, ...] = ()
+    clock: Callable[[], HostClock | None] = no_clock

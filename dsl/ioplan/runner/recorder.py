@@ -8,6 +8,7 @@ from ioplan import __version__
 from ioplan.job import SECOND_NS, Job
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
+from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
@@ -30,7 +31,7 @@ class Recorder:
     ) -> RunRecord:
         """The record of a run or of a precondition's write."""
         self.seq += 1
-        measurement = outcome.measurement
+        measurement, clock = outcome.measurement, self.context.clock()
         return RunRecord(
             session=self.context.session.id,
             seq=self.seq,
@@ -51,9 +52,10 @@ class Recorder:
             total=measurement.total,
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
+            clock=clock,
             telemetry=outcome.telemetry.means,
             wear=measurement.wear or outcome.telemetry.wear,
-            warnings=(*self._mistakes(step), *_warnings(outcome)),
+            warnings=(*self._mistakes(step), *_warnings(outcome, clock)),
             substitutions=self._substitutions(job),
         )
 
@@ -115,7 +117,9 @@ def _run_id(step: Run | Prepare) -> str:
     return digest("prepare", prepare_digest(step.step))
 
 
-def _warnings(outcome: RunOutcome) -> Iterator[str]:
+def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
+    if clock and clock.warning:
+        yield clock.warning
     measurement = outcome.measurement
     yield from outcome.warnings
     errors = sum(part.errors for part in measurement.directions.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,8 +40,9 @@ from ioplan.language.check.modules import read_text
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
+from ioplan.records.host_clock import HostClock
 from ioplan.records.session import Session, new_session_id
-from ioplan.runner.context import SessionContext
+from ioplan.runner.context import SessionContext, no_clock
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.expectations import BaselineSession
@@ -213,6 +216,7 @@ def run_session(
             ),
             mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
             left_out=tuple(fit.summary for fit in left_out),
+            clock=_clock(options),
         )
         code = _run_in(context, options, console)
     if choice.lab.results:
@@ -379,6 +383,14 @@ def new_session(
 def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[str, Any]:
     """A target in virtual time is on no host."""
     return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
+
+
+def _clock(options: Options) -> Callable[[], HostClock | None]:
+    if not options.lane:
+        return no_clock
+    from ioplan.cluster.jobs.clock_file import read_clock  # noqa: PLC0415  of labs
+
+    return partial(read_clock, options.lane.parents[1])
 
 
 def _observer(options: Options, console: Console) -> SessionObserver:

@@ -31,6 +31,7 @@ from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.identity import Identity
 from ioplan.cluster.sync.channel import Channels
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.records.host_clock import HostClock
 
 CONNECT_S = 10
 SILENT_S = 15
@@ -85,6 +86,12 @@ class DaskClient:
     def hosts(self) -> set[str]:
         """The hosts whose workers report."""
         return set(self._reporting())
+
+    def clocks(self) -> dict[str, HostClock]:
+        """The clocks of the hosts that report, once they are measured."""
+        there = self._reporting().items()
+        known = {name: one["clock"] for name, one in there if one["clock"]}
+        return {name: HostClock.model_validate(one) for name, one in known.items()}
 
     def channels(self, hosts: Sequence[str], session: str) -> Channels:
         """Connect to the participants of a session on these hosts."""

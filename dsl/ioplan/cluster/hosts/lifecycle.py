@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
@@ -25,10 +25,13 @@ from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 
 PARALLEL_HOSTS = 64
-PUT_BACK_S = 60
+PUT_BACK_S, CLOCK_S = 60, 5
 
 Faults = dict[str, ClusterError]
 """By host."""
+if TYPE_CHECKING:
+    from ioplan.cluster.hosts.dask_client import DaskClient
+
 ProgressCallback = Callable[[str], None]
 """Called with a line for each host and for the scheduler."""
 
@@ -64,7 +67,8 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
         on_progress(f"{name}: {said}{made.text and f'; {made.text}'}")
 
     faults |= _on_each_host(lab, join)
-    return faults | _await_workers(without(lab, faults), address, programs)
+    joined = without(lab, faults)
+    return faults | _await_workers(joined, address, programs, on_progress)
 
 
 def without(lab: Lab, names: Collection[str]) -> Lab:
@@ -143,7 +147,9 @@ def _raise(faults: Faults) -> None:
         raise ClusterError("\n".join(map(str, found)), found[0].kind)
 
 
-def _await_workers(lab: Lab, address: str, programs: Programs) -> Faults:
+def _await_workers(
+    lab: Lab, address: str, programs: Programs, on_progress: ProgressCallback
+) -> Faults:
     """Until all of them have reported to the scheduler; returns those that do not."""
     from ioplan.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second to import
 
@@ -154,6 +160,7 @@ def _await_workers(lab: Lab, address: str, programs: Programs) -> Faults:
             if time.monotonic() > deadline_s:
                 break
             time.sleep(0.2)
+        _tell_clocks(client, set(lab.hosts) - missing, on_progress)
     finally:
         client.close()
     with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
@@ -172,6 +179,22 @@ def _unseen(name: str, lab: Lab, address: str) -> ClusterError:
         f"~/.local/state/ioplan there, and check that no firewall is in the way",
         ClusterFault.KEYS_REFUSED if found.is_refused else ClusterFault.NO_WORKER,
     )
+
+
+def _tell_clocks(
+    client: DaskClient, hosts: set[str], on_progress: ProgressCallback
+) -> None:
+    """How far they are from the scheduler's, once each has measured it."""
+    deadline_s = time.monotonic() + CLOCK_S
+    while hosts - set(found := client.clocks()) and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+    clocks = {name: found[name] for name in sorted(hosts) if name in found}
+    for name, one in clocks.items():
+        if one.warning:
+            on_progress(f"warning: {name}: {one.warning}")
+    if clocks:
+        worst = max(clocks, key=lambda name: abs(clocks[name].offset_ns))
+        on_progress(f"clocks: {worst} is the farthest off, {clocks[worst]}")
 
 
 # ---- on the host

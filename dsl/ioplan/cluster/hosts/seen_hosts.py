@@ -36,11 +36,12 @@ class SeenHosts:
                 "address": worker.address,
                 "seen_s": worker.last_seen,
                 "lanes": metrics.get("lanes", []),
+                "clock": metrics.get("clock"),
                 "versions": metrics.get("versions", {}),
             }
 
     def answer(self) -> dict[str, dict[str, Any]]:
-        """By host: its worker's address, its lanes and versions, and `silent_s`.
+        """By host: its worker's address, its lanes, versions and clock, and `silent_s`.
 
         `gone`: its link has ended.
         """

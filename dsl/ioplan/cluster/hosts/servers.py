@@ -14,6 +14,7 @@ import dask
 from distributed import Scheduler, Worker
 from distributed.comm import Comm
 
+from ioplan.cluster.hosts.clock import WorkerClock, tell_time
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import SeenHosts
 from ioplan.cluster.hosts.service import Service
@@ -83,6 +84,7 @@ async def run_scheduler(address: str) -> None:
             security=security,
             dashboard=False,
         ) as scheduler:
+            tell_time(scheduler)
             await _either(
                 scheduler.finished(),
                 _until_keys_change("scheduler", identity),
@@ -94,7 +96,7 @@ async def run_worker(
     name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
     """Run a host's worker until the scheduler is lost, or its keys change."""
-    identity = Identity("host")
+    identity, clock = Identity("host"), WorkerClock()
     with dask.config.set(SETTINGS):
         worker = LabWorker(
             scheduler,
@@ -104,7 +106,7 @@ async def run_worker(
             nthreads=MAX_LANES,
             resources={resource(name): MAX_LANES},
             security=security_for(scheduler, identity),
-            metrics={"lanes": _lanes, "versions": _versions},
+            metrics={"lanes": _lanes, "versions": _versions, "clock": clock.metric},
             memory_limit=0,
             local_directory=str(state_folder() / "worker"),
             dashboard=False,
@@ -113,7 +115,7 @@ async def run_worker(
         changed = _until_keys_change("worker", identity)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
-                await _either(worker.finished(), changed)
+                await _either(worker.finished(), changed, clock.measure_forever(worker))
 
 
 def run_scheduler_forever(address: str, programs: Programs) -> None:

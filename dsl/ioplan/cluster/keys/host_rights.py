@@ -13,12 +13,14 @@ from distributed.comm import Comm
 from ioplan.cluster.keys.certificates import facts_of
 
 REGISTER = "register-worker"
+CLOCK = "ioplan_clock"
+"""What the scheduler's clock says, which workers compare with their own."""
 OPERATIONS = frozenset(
     {
         *(REGISTER, "heartbeat_worker", "unregister", "close", "close-stream"),
         *("task-finished", "task-erred", "release-worker-data", "add-keys"),
         *("long-running", "reschedule", "keep-alive", "log-event", "log_event"),
-        *("worker-status-change", "request-refresh-who-has"),
+        *("worker-status-change", "request-refresh-who-has", CLOCK),
     }
 )
 """All that dask's workers send to their scheduler; `who_has` and `gather` they do not
