@@ -24,6 +24,16 @@ FOR = {
     "GET /": "viewer",
     "GET /now/jobs": "viewer",
     "GET /now.json": "viewer",
+    "GET /report": "viewer",
+    "GET /report/page": "viewer",
+    "GET /history/{id}": "viewer",
+    "GET /history/{id}/page": "viewer",
+    "GET /compare": "viewer",
+    "GET /start": "operator",
+    "POST /start/check": "operator",
+    "POST /start/edit": "operator",
+    "POST /start/run": "operator",
+    "POST /jobs/{id}/cancel": "operator",
     "GET /people": "admin",
 }
 """The least role of each route; a page that is missing here fails a test."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from ioplan.cli.commands.desk.serve import connect
+from ioplan.cli.commands.desk.connect import connect
 from ioplan.cli.programs import PROGRAMS
 from ioplan.desk.calls import Calls
 from ioplan.desk.database import DeskDatabase
@@ -30,6 +30,7 @@ def desk_in(folder: Path, lab: Path | None = None, tls: bool = False) -> Iterato
     local = folder / "results.db"
     desk = Desk(
         store=Store.open(local),
+        place=str(local),
         lab_file=lab,
         folder=folder / "desk",
         database=DeskDatabase.at(None, folder / "desk", TABLES),

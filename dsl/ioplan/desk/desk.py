@@ -10,7 +10,10 @@ from ioplan.desk.calls import Calls
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.people.audit import Audit
 from ioplan.desk.people.people import People
+from ioplan.desk.queue.queue import Queue
+from ioplan.desk.reports import Reports
 from ioplan.desk.running import Running
+from ioplan.desk.start.starter import Starter
 from ioplan.store.store import Store
 
 
@@ -18,11 +21,13 @@ from ioplan.store.store import Store
 class Desk(Closing):
     """Everything behind the pages.
 
-    `store` is where results are read: the lab's, else this host's. `lab_file` is what
+    `store` is where results are read: the lab's, else this host's, and `place` is its
+    path or address. `lab_file` is what
     plans are started with; None without one. `folder` is the desk's own.
     """
 
     store: Store
+    place: str
     lab_file: Path | None
     folder: Path
     database: DeskDatabase
@@ -31,6 +36,23 @@ class Desk(Closing):
     names: tuple[str, ...] = ()
     """Names that browsers may call the desk by, beside addresses and localhost."""
     tls: bool = False
+    simulated: bool = False
+    """Whether there is no lab, and so nothing but a simulated drive."""
+
+    @property
+    def reports(self) -> Reports:
+        """Pages of results."""
+        return Reports(self.store, self.place, self.folder, self.calls)
+
+    @property
+    def starter(self) -> Starter:
+        """What begins plans."""
+        return Starter(self.folder, self.lab_file, self.calls)
+
+    @property
+    def queue(self) -> Queue:
+        """What waits for its drives."""
+        return Queue(self.database)
 
     @property
     def people(self) -> People:

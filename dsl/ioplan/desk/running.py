@@ -41,6 +41,14 @@ class JobNow(Value):
         return all(state.ended for state in self.states)
 
     @property
+    def by_status(self) -> dict[str, list[LaneState]]:
+        """The lanes of each status."""
+        found: dict[str, list[LaneState]] = {}
+        for state in self.states:
+            found.setdefault(state.status, []).append(state)
+        return found
+
+    @property
     def done(self) -> float:
         """The fraction of all lanes' work, from 0 to 1."""
         return sum(1.0 if one.ended else one.done for one in self.states) / max(
@@ -73,6 +81,14 @@ class Running:
             return self._seen[1]
         finally:
             self._lock.release()
+
+    def job(self, key: str) -> Job:
+        """A job by its id. Raises StoreError."""
+        return self.jobs.job(key)
+
+    def sessions(self, key: str) -> list[str]:
+        """The sessions of a job's lanes. Raises StoreError."""
+        return [call.session for call in self.job(key).calls]
 
     def _look(self, id: str) -> JobNow | None:
         if id in self._ended:

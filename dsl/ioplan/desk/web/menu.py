@@ -21,5 +21,6 @@ class Place(Value):
 
 MENU = (
     Place("Now", "/"),
+    Place("Start a plan", "/start", Role.OPERATOR),
     Place("People", "/people", Role.ADMIN),
 )

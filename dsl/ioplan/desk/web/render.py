@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from ioplan.core.text import counted, printable
 from ioplan.core.units import bytes_text, iops_text, latency_text, time_text
+from ioplan.desk.people.role import Role
 from ioplan.desk.web.menu import MENU
 
 STATIC = ("desk.css", "desk.js")
@@ -39,7 +40,8 @@ def environment() -> Environment:
         "counted": counted,
         "printable": printable,
     }
-    made.globals |= {"static": static_address, "form_field": form_field, "menu": MENU}
+    made.globals |= {"static": static_address, "form_field": form_field}
+    made.globals |= {"menu": MENU, "Role": Role}
     return made
 
 

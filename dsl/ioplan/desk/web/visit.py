@@ -57,6 +57,11 @@ class Visit:
         return self.request.query_params.get(name, usual).strip()
 
     @property
+    def id(self) -> str:
+        """What the address names."""
+        return str(self.request.path_params["id"])
+
+    @property
     def name(self) -> str:
         """Of the person."""
         return self.person.name if self.person else ""

@@ -16,6 +16,7 @@ from ioplan.cli.programs import PROGRAMS
 from ioplan.desk.database import desk_folder
 from ioplan.desk.people.people import People
 from ioplan.desk.people.role import Role
+from ioplan.desk.start.simulated_lab import simulated_lab
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.store import Store, default_path
@@ -66,16 +67,18 @@ def _serve(
         found = stack.enter_context(Store.at(results or local))
         desk = Desk(
             store=found,
-            lab_file=lab,
+            place=results or str(local),
+            lab_file=lab or simulated_lab(desk_folder()),
             folder=desk_folder(),
             database=database,
             running=Running(local, connect),
             calls=Calls(PROGRAMS.cli, {"IOPLAN_STORE": str(local)}),
             names=names,
             tls=place.tls,
+            simulated=lab is None,
         )
         stack.callback(desk.running.close)
-        stack.enter_context(working(database, lab, local))
+        stack.enter_context(working(database, desk.lab_file, local))
         serve(create_app(desk), place, partial(_ready, place.url, desk.people))
 
 

@@ -34,7 +34,13 @@ async def as_json(visit: Visit) -> Response:
 
 async def _shown(visit: Visit) -> dict[str, Any]:
     found = await visit.blocking(visit.desk.running.now)
+    held = await visit.blocking(visit.desk.queue.held)
+    over = await visit.blocking(visit.desk.queue.ended, MOST_ENDED)
+    known = {one.job.id for one in found}
     return {
+        "refused": [one for one in over if one.message.startswith("refused")],
+        "waiting": await visit.blocking(visit.desk.queue.waiting),
+        "starting": [one for one in held if one.job not in known],
         "running": [one for one in found if not one.ended],
         "ended": [one for one in found if one.ended][:MOST_ENDED],
     }

@@ -15,7 +15,9 @@ const isBusy = (part) => part.contains(document.activeElement) &&
 const put = (part, text) => {
   if (part.dataset.shown === text || isBusy(part)) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+  const open = [...part.querySelectorAll("details[open]")].map(({ id }) => id);
   part.innerHTML = text;
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   part.dataset.shown = text;
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 };
