@@ -32,7 +32,7 @@ READ = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables"
 
 def copied(connection: Any, table: str, sessions: int) -> None:
     """The one session there, so many times."""
-    from ioplan.store.tables import COLUMNS
+    from ioplan.store.layout.tables import COLUMNS
 
     key = "id" if table == "session" else "session"
     columns = ", ".join(

@@ -19,9 +19,9 @@ from run_data import record, run, session
 
 from ioplan.records.drive import Drive
 from ioplan.store.errors import StoreError
+from ioplan.store.layout.tables import ALL
 from ioplan.store.overview import SessionFilter, SessionOverview
 from ioplan.store.store import Store
-from ioplan.store.tables import ALL
 
 OLD_LAB = paths.ROOT / "tests/golden/store/layout_1.db.gz"
 JOB = "20261122-155027-ru5q"

@@ -14,13 +14,13 @@ import pytest
 from run_data import record, run, session
 
 from ioplan.records.drive import Drive
-from ioplan.store import migration
 from ioplan.store.database import Database
 from ioplan.store.errors import StoreError
+from ioplan.store.layout import migration
+from ioplan.store.layout.tables import COLUMNS, LAYOUT
 from ioplan.store.overview import SessionFilter
 from ioplan.store.sqlite import SqliteFile
 from ioplan.store.store import Store
-from ioplan.store.tables import COLUMNS, LAYOUT
 
 GOLDEN = paths.ROOT / "tests/golden/store"
 OLDEST = GOLDEN / "layout_1.sql"

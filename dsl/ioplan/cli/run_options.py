@@ -30,6 +30,9 @@ class Options(Value):
     allow_approximate: bool = False
     only_exact: bool = False
     baseline: str | None = None
+    tags: list[str] = fresh(list)
+    note: str = ""
+    person: str = ""
     fresh: bool = False
     quiet: bool = False
     json: bool = False

@@ -15,10 +15,15 @@ from ioplan.store.database import is_address
 from ioplan.store.store import Store, default_path
 
 
+def place_of_results(place: str | None) -> str | Path:
+    """Where results are read: a file, or a database that is shared."""
+    named = place or os.environ.get("IOPLAN_STORE", "")
+    return named if is_address(named) else place or default_path()
+
+
 def results_at(place: str | None) -> Store:
     """The store to read: a file, or a database that is shared. Raises StoreError."""
-    named = place or os.environ.get("IOPLAN_STORE", "")
-    return Store.to_read(named if is_address(named) else place or default_path())
+    return Store.to_read(place_of_results(place))
 
 
 @contextmanager

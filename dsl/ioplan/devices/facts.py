@@ -17,14 +17,15 @@ BLKSSZGET = 0x1268
 BLOCK_CANDIDATES = (512, 1024, 2048, 4096)
 
 
-def device_facts(path: Path, fd: int, identity: Identity) -> TargetFacts:
+def device_facts(path: Path, fd: int, identity: Identity, firmware: str) -> TargetFacts:
     """Of a block device. Raises OSError."""
+    named = identity.facts()
     return TargetFacts(
         path=str(path),
         kind="block",
         capacity_bytes=_ioctl_int(fd, BLKGETSIZE64, "Q"),
         block_bytes=_ioctl_int(fd, BLKSSZGET, "i"),
-        identity=identity.facts(),
+        identity=named | {"firmware": firmware} if firmware else named,
     )
 
 

@@ -80,6 +80,13 @@ def identity_of(device: Device) -> Identity:
     )
 
 
+def firmware_of(device: Device) -> str:
+    """The revision, of NVMe, then of SCSI and ATA; an update changes it, and so it
+    identifies nothing."""
+    disk = device.disk
+    return disk.text("device/firmware_rev") or disk.text("device/rev")
+
+
 def _serial(disk: Device) -> str:
     """Of NVMe and MMC, virtio, SCSI and ATA, then of all others, such as USB."""
     page = disk.raw("device/vpd_pg80")

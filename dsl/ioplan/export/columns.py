@@ -16,6 +16,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.measure.wear import wear_value
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
+from ioplan.records.drive import Drive
 from ioplan.records.outline import Outline, Outlined
 from ioplan.records.record import (
     PERCENTILES,
@@ -32,6 +33,7 @@ from ioplan.records.window import Window, window_of
 from ioplan.store.store import Store
 from ioplan.workload import DIRECTIONS
 
+DRIVE = ("serial", "model", "firmware")
 Row = dict[str, Any]
 Columns = dict[str, type]
 
@@ -63,6 +65,14 @@ PLACE: Columns = {
 """Of rounds, `in_window` says whether the figures of reports are of this one too; a
 run that `resume` did once more is `current` only the last time. Of a seek, `seek_…` is
 of its probes, and `found_…` of what stands for all of them, in the axis' base unit."""
+SESSION: Columns = dict.fromkeys(
+    (
+        *("job", "person", "host_name", "drive_serial", "drive_model"),
+        *("drive_firmware", "lab_name", "tags", "note"),
+    ),
+    str,
+)
+"""Of the session, and so the same in all of its rows; tags with blanks between."""
 FIGURES: Columns = {
     "scope": str,
     "stream": str,
@@ -115,7 +125,7 @@ def series_columns(axes: Iterable[str]) -> Columns:
 
 
 def _place_columns(axes: Iterable[str]) -> Columns:
-    return PLACE | {f"cell.{axis}": str for axis in axes}
+    return PLACE | SESSION | {f"cell.{axis}": str for axis in axes}
 
 
 def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
@@ -251,6 +261,19 @@ def missing_place(run: Run) -> Row:
     return named | cell
 
 
+def session_words(session: Session) -> Row:
+    """Who ran it on which drive and why, as far as that is known."""
+    drive = session.drive or Drive()
+    row = {
+        **{name: getattr(session, name) for name in ("job", "person", "host_name")},
+        **{f"drive_{name}": getattr(drive, name) for name in DRIVE},
+        "lab_name": drive.lab_name,
+        "tags": " ".join(session.tags),
+        "note": session.note,
+    }
+    return {name: text for name, text in row.items() if text}
+
+
 @dataclass(frozen=True)
 class Source:
     """A session, as records and as flat rows: of runs, or of their intervals.
@@ -296,9 +319,10 @@ class Source:
 
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""
-        yield from self._measured()
-        if not self.series:
-            yield from map(self._empty, self.missing)
+        words = session_words(self.session)
+        missing = [] if self.series else self.missing
+        for row in chain(self._measured(), map(self._empty, missing)):
+            yield words | row
 
     def _empty(self, run: Run) -> Row:
         """The row of a cell that was not measured."""

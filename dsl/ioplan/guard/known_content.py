@@ -106,9 +106,13 @@ def known_content(facts: TargetFacts) -> KnownContent:
 
 
 def lasting_identity(facts: TargetFacts) -> dict[str, str]:
-    """What names a target beyond a restart; its path where nothing else lasts."""
+    """What names a target beyond a restart; its path where nothing else lasts.
+
+    It stays the same target with other firmware.
+    """
     path = {} if LASTING & facts.identity.keys() else {"path": facts.path}
-    return facts.identity | path
+    named = {n: text for n, text in facts.identity.items() if n != "firmware"}
+    return named | path
 
 
 def _path(facts: TargetFacts) -> Path:

@@ -17,7 +17,7 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.facts import device_facts, file_facts
 from ioplan.devices.file_id import key_at, key_of
-from ioplan.devices.identity import differences
+from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
 from ioplan.devices.usage import Host, Obstacle
@@ -180,7 +180,8 @@ def _open_device(
     fd = _open_fd(path, pin, request)
     try:
         _check_device(path, fd, device, request, inventory)
-        facts = device_facts(path, fd, inventory.identity(device))
+        identity = inventory.identity(device)
+        facts = device_facts(path, fd, identity, firmware_of(device))
         known = None
         if request.writes:
             known = check_device_data(device, fd, facts, inventory, request)

@@ -69,7 +69,9 @@ class Session(Model):
     note: str = described("a remark of a person", default="", max_length=MAX_NOTE)
 
 
-EventKind = Literal["resumed", "edited", "state", "left-out", "purged", "failed"]
+EventKind = Literal[
+    "resumed", "edited", "state", "left-out", "purged", "failed", "tagged"
+]
 
 
 class SessionEvent(Model):

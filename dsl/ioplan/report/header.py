@@ -41,6 +41,10 @@ def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
     yield "Ended", _moment(session.ended_at or "")
     yield "Status", session.status
     yield "Session", session.id
+    yield "Job", session.job or ""
+    yield "Started by", session.person
+    yield "Tags", ", ".join(session.tags)
+    yield "Note", session.note
     yield "Made by", f"ioplan {session.ioplan}"
 
 
@@ -50,6 +54,7 @@ def _target(session: Session, first: RunRecord | None) -> Pairs:
     yield "Target", _joined(drive(session, target), session.target)
     for name in ("vendor", "firmware", "serial"):
         yield name.capitalize(), str(identity.get(name, ""))
+    yield "Name in the lab", session.drive.lab_name if session.drive else ""
     capacity = target.get("capacity_bytes")
     yield "Capacity", f"{bytes_text(capacity)} ({capacity} B)" if capacity else ""
 

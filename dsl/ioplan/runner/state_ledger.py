@@ -31,8 +31,12 @@ def is_session_target(session: Session, facts: TargetFacts) -> bool:
 
 
 def _legacy_key(facts: TargetFacts) -> str:
-    """The key of versions without `born`, and without a path beside other facts."""
-    known = {name: text for name, text in facts.identity.items() if name != "born"}
+    """The key of versions without `born`, and without a path beside other facts.
+
+    None of them knew the firmware.
+    """
+    later = ("born", "firmware")
+    known = {name: text for name, text in facts.identity.items() if name not in later}
     return f"{facts.kind} {_described(known) or facts.path} {facts.capacity_bytes}"
 
 

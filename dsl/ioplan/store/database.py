@@ -12,11 +12,11 @@ from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
-from ioplan.store.migration import bring_up
-from ioplan.store.old_layout import AsToday, tables_of_today
+from ioplan.store.layout.migration import bring_up
+from ioplan.store.layout.old_layout import AsToday, tables_of_today
+from ioplan.store.layout.tables import ALL, LAYOUT, layout_of
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
-from ioplan.store.tables import ALL, LAYOUT, layout_of
 
 BUSY_S = 30.0
 SCHEMES = ("postgresql://", "postgres://")

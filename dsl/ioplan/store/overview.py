@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.connection import Row
-from ioplan.store.views import SESSIONS
+from ioplan.store.layout.views import SESSIONS
 
 SessionVerdict = Literal["held", "failed", "undecided", "none"]
 """Of all expectations of a session, the gravest."""

@@ -18,9 +18,10 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.extents import CONSTANT_COLUMNS, extents, run_identities
+from ioplan.store.layout.tables import COLUMNS, insert_missing
+from ioplan.store.queries import SET_WORDS
 from ioplan.store.rows import tags_text
 from ioplan.store.store import Store
-from ioplan.store.tables import COLUMNS, insert_missing
 
 PAGE = 50
 SESSIONS = 200
@@ -36,7 +37,6 @@ CHANGES = [
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
-ADD_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
 
 
 class Pushed(NamedTuple):
@@ -112,7 +112,7 @@ def _add_words(there: Connection, session: Row) -> None:
     (known,) = _rows(there, "session", "id = :id", id=session["id"])
     tags = json.loads(known["tags"]) + json.loads(session["tags"])
     words = {"tags": tags_text(tags), "note": session["note"] or known["note"]}
-    there.change(ADD_WORDS, {"id": session["id"], **words})
+    there.change(SET_WORDS, {"id": session["id"], **words})
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.store.connection import Connection, Row, scalar
-from ioplan.store.tables import COLUMNS, insert
+from ioplan.store.layout.tables import COLUMNS, insert
 
 PAGE = 200
 OF_RUN = "session = :session AND seq = :seq"
@@ -48,6 +48,7 @@ DETAIL = """
 STATE = f"""
     SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
     WHERE target = :target"""
+SET_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
 VERDICTS = """
     SELECT seq, verdict FROM verdict
     WHERE session = :session AND seq BETWEEN :first AND :last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,7 @@ from ioplan.records.session import Session, SessionEvent, SessionStatus
 from ioplan.store.connection import Source, scalar
 from ioplan.store.database import Database
 from ioplan.store.errors import KeyViolation, ReserveUsedError, StoreError
+from ioplan.store.layout.tables import insert, insert_missing
 from ioplan.store.overview import (
     ALL,
     SessionFilter,
@@ -19,10 +21,16 @@ from ioplan.store.overview import (
     overview_of,
     overview_query,
 )
-from ioplan.store.queries import all_sessions
+from ioplan.store.queries import SET_WORDS, all_sessions
 from ioplan.store.reserve import with_reserve
-from ioplan.store.rows import drive_row, env_row, event_of, session_of, session_row
-from ioplan.store.tables import insert, insert_missing
+from ioplan.store.rows import (
+    drive_row,
+    env_row,
+    event_of,
+    session_of,
+    session_row,
+    tags_text,
+)
 
 
 class SessionStore(Database):
@@ -66,6 +74,13 @@ class SessionStore(Database):
         row["args"] = json.dumps(args)
         with self.writing() as connection:
             connection.change(change, row)
+
+    def set_words(self, session_id: str, tags: Iterable[str], note: str) -> None:
+        """Store the tags and the note of a session."""
+        row = {"id": session_id, "tags": tags_text(tags), "note": note}
+        with self.writing() as connection:
+            if not connection.change(SET_WORDS, row):
+                raise self._no_session(session_id)
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
         """Store how a session ended; `ended_at` is UTC, ISO 8601."""

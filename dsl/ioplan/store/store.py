@@ -31,6 +31,7 @@ from ioplan.store.codec import (
 )
 from ioplan.store.connection import Row, scalar
 from ioplan.store.errors import KeyViolation, StoreError
+from ioplan.store.layout.tables import insert
 from ioplan.store.queries import (
     DETAIL,
     PAGE,
@@ -51,7 +52,6 @@ from ioplan.store.rows import (
     state_row,
 )
 from ioplan.store.sessions import SessionStore
-from ioplan.store.tables import insert
 
 
 def default_path() -> Path:

@@ -215,5 +215,6 @@ def _identity(bdev: dict[str, Any]) -> dict[str, str]:
         "model": data.get("model_number"),
         "serial": data.get("serial_number"),
         "wwid": bdev.get("uuid"),
+        "firmware": data.get("firmware_revision"),
     }
     return {key: str(value).strip() for key, value in found.items() if value}

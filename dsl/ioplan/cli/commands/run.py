@@ -29,6 +29,7 @@ from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, checked_plan, plan_path, simulated, size
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
+from ioplan.cli.words import checked_note, checked_tags
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.core.text import line
 from ioplan.core.value import Value, fresh, replace
@@ -90,6 +91,8 @@ def run_command(
         options=options,
         **others,
     )
+    checked_tags(asked.tags)
+    checked_note(asked.note)
     if asked.quiet and asked.json:
         raise UsageError("say --quiet or --json, not both")
     if not asked.lane and not asked.listed and _has_lanes(asked, detach):
@@ -321,7 +324,13 @@ def _session(
     args["seal"] = _signature(id, choice, args)
     session = new_session(id, plan, choice, drive.facts, args, meter)
     lane = _lane(options)
-    return session.model_copy(update={"job": lane.job if lane else None})
+    words = {
+        "job": lane.job if lane else None,
+        "person": options.person or session.person,
+        "tags": tuple(sorted({*options.tags})),
+        "note": options.note,
+    }
+    return session.model_copy(update=words)
 
 
 def _drive_file(choice: Choice) -> dict[str, str]:

@@ -174,7 +174,18 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
         markup=False,
         soft_wrap=True,
     )
+    if words := words_text(session):
+        console.print(words, markup=False, soft_wrap=True)
     show_records(console, store, session, records, plan)
+
+
+def words_text(session: Session) -> str:
+    """What people said of it, and who started it; empty of an ordinary session."""
+    job = f"job {session.job}" if session.job else ""
+    tags = f"tags {', '.join(session.tags)}" if session.tags else ""
+    said = [part for part in (job, tags, session.note) if part]
+    by = [f"by {session.person}"] if said and session.person else []
+    return "; ".join((*by, *said))
 
 
 def _only(title: str, plan: CheckedPlan | None) -> CheckedPlan | None:

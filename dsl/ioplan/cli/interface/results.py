@@ -205,6 +205,24 @@ RESULT_COMMANDS = (
         ),
     ),
     Command(
+        "tag",
+        "Add tags and a note to a session, or take tags away.",
+        "tag:tag_session",
+        (
+            use.SESSION,
+            Argument(key="tags", metavar="TAG", help="Words to find it by.", many=True),
+            option(
+                "--remove", "Take this tag away; may be repeated.", "TAG", many=True
+            ),
+            option("--note", "A remark, instead of the one that it has.", "TEXT"),
+            use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan tag last nightly lab2",
+            "ioplan tag 20261121 --remove nightly --note 'the cable was loose'",
+        ),
+    ),
+    Command(
         "bundle",
         "Write sessions into one file with all that it takes to repeat them.",
         "share.bundle:bundle_sessions",

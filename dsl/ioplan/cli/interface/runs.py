@@ -46,6 +46,9 @@ RUN_COMMANDS = (
                 values="sessions",
             ),
             flag("--fresh", "Prepare again what is prepared already."),
+            use.TAGS,
+            use.NOTE,
+            use.PERSON,
             use.DETACH,
             flag("--skip-missing", "Groups: leave out the hosts that do not report."),
             use.QUIET,
@@ -58,6 +61,7 @@ RUN_COMMANDS = (
             "ioplan run review.ioplan --backend sim --create 1GiB --scale-time 0.01",
             "ioplan run review.ioplan --target fast --overwrite S4EVNX0R123456",
             "ioplan run review.ioplan --test 'Random*' --set run_time=10s",
+            "ioplan run review.ioplan --target fast --tag nightly --note 'new cable'",
         ),
     ),
     Command(

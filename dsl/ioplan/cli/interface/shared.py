@@ -103,6 +103,15 @@ FORMAT = option(
     "FORMAT",
     values="json|jsonl|csv|parquet",
 )
+TAGS = option(
+    "--tag",
+    "A word to find it by later; may be repeated.",
+    "WORD",
+    key="tags",
+    many=True,
+)
+NOTE = option("--note", "A remark that stays with the results.", "TEXT", default="")
+PERSON = option("--person", default="", hidden=True)
 QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")
 JSON = flag("--json", "For programs.")

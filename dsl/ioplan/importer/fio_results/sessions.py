@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -34,7 +35,7 @@ from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
 from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
-from ioplan.records.session import ALPHABET, Session, SessionStatus
+from ioplan.records.session import ALPHABET, TAG, Session, SessionStatus
 from ioplan.workload import DIRECTIONS
 
 IMPORTED = "imported"
@@ -109,6 +110,8 @@ class _Maker:
             backend=f"fio, {IMPORTED}",
             target=self.target,
             args={IMPORTED: self.file, **({"tag": tag} if tag else {})},
+            tags=(tag,) if tag and re.fullmatch(TAG, tag) else (),
+            note=tag if tag and not re.fullmatch(TAG, tag) else "",
         )
 
     def _file_name(self) -> str:

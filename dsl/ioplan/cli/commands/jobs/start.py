@@ -23,6 +23,7 @@ from ioplan.cluster.jobs.dispatch import fleet_targets, new_job
 from ioplan.cluster.jobs.job import Job, Jobs
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
+from ioplan.runner.person import login_name
 
 
 def run_fleet(
@@ -83,6 +84,9 @@ def _words(options: Options) -> list[str]:
         *(("--test", one) for one in options.tests),
         *(("--option", one) for one in options.options),
         *(("--allow", one) for one in options.allow),
+        *(("--tag", one) for one in options.tags),
+        ("--note", options.note),
+        ("--person", options.person or login_name()),
         *(("--overwrite", _from_root(one)) for one in options.overwrite),
         *(("--overwrite-data", _from_root(one)) for one in options.overwrite_data),
     ]

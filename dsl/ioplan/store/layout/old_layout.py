@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.store.connection import Connection, Row
-from ioplan.store.tables import COLUMNS, TABLES
+from ioplan.store.layout.tables import COLUMNS, TABLES
 
 NUMBERS = ("seq", "capacity_bytes")
 SESSION = """session AS (SELECT old.*, NULL AS job, '' AS person, '' AS host_name,

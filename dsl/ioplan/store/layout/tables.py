@@ -11,7 +11,7 @@ import re
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
-from ioplan.store.views import VIEWS
+from ioplan.store.layout.views import VIEWS
 
 LAYOUT = 2
 """Raised when the tables or views change, with a step in `migration`; records carry

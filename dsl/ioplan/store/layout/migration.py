@@ -13,8 +13,7 @@ from typing import Any
 
 from ioplan.records.drive import drive_of
 from ioplan.store.connection import Connection, Row
-from ioplan.store.rows import drive_row
-from ioplan.store.tables import (
+from ioplan.store.layout.tables import (
     INDEXES,
     LAYOUT,
     TABLES,
@@ -23,7 +22,8 @@ from ioplan.store.tables import (
     insert_missing,
     layout_of,
 )
-from ioplan.store.views import VIEWS
+from ioplan.store.layout.views import VIEWS
+from ioplan.store.rows import drive_row
 
 PAGE = 200
 LANE = re.compile(r"(\d{8}-\d{6}-[0-9a-z]{4})-\d{3,}")

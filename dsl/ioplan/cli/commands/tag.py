@@ -1,0 +1,72 @@
+"""`ioplan tag`: words to find a session by, given after it was begun."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.cli.stores import place_of_results
+from ioplan.cli.words import checked_note, checked_tags
+from ioplan.records.session import Session, SessionEvent
+from ioplan.runner.execute.execute import now
+from ioplan.store.database import is_address
+from ioplan.store.errors import StoreError
+from ioplan.store.store import Store, default_path
+
+
+def tag_session(
+    *,
+    session: str,
+    tags: list[str],
+    remove: list[str],
+    note: str | None,
+    store: str | None,
+) -> None:
+    """Add tags, take some away, set the note; tells what there is then.
+
+    Where the results are shared, this host's own store is changed as well. Raises
+    UsageError, StoreError.
+    """
+    added, removed = checked_tags(tags, "ioplan tag"), checked_tags(remove, "--remove")
+    text = None if note is None else checked_note(note)
+    place = place_of_results(store)
+    with Store.at(place) as found:
+        known = found.session(session)
+        changed = _changed(known, added, removed, text)
+        _keep(found, known, changed)
+    if is_address(str(place)):
+        with suppress(StoreError), Store.open(default_path()) as own:
+            _keep(own, own.session(known.id), changed)
+    print_line(f"{known.id}: {' '.join(changed.tags) or 'no tags'}")
+    if changed.note:
+        print_line(changed.note)
+
+
+def _changed(
+    session: Session,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    note: str | None,
+) -> Session:
+    if missing := sorted({*removed} - {*session.tags}):
+        known = ", ".join(session.tags) or "none"
+        raise UsageError(
+            f"session {session.id} has no tag {missing[0]!r}; it has: {known}"
+        )
+    tags = tuple(sorted({*session.tags, *added} - {*removed}))
+    text = session.note if note is None else note
+    return session.model_copy(update={"tags": tags, "note": text})
+
+
+def _keep(store: Store, before: Session, after: Session) -> None:
+    """The event has a push see that something is new."""
+    if (before.tags, before.note) == (after.tags, after.note):
+        return
+    store.set_words(before.id, after.tags, after.note)
+    said = [f"+{tag}" for tag in after.tags if tag not in before.tags]
+    said += [f"-{tag}" for tag in before.tags if tag not in after.tags]
+    said += ["note"] if before.note != after.note else []
+    store.add_event(
+        before.id, SessionEvent(at=now(), kind="tagged", text=" ".join(said))
+    )
