@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from ioplan.store.errors import StoreError
+from ioplan.core.error_kinds import ExplainedError
 
 LOOK_S = 2.0
 ENDING_S = 10.0
@@ -24,7 +24,7 @@ def repeat(turn: Turn, ended: Event, said: Said, look_s: float = LOOK_S) -> None
         try:
             turn()
             trouble = ""
-        except StoreError as error:
+        except ExplainedError as error:
             if str(error) != trouble:
                 said(str(error))
             trouble = str(error)

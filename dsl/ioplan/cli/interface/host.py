@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.consent import CONSENT
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.desk_times import HOOK, SCHEDULE
 from ioplan.cli.interface.keys import KEYS, KEYS_ANSWERS
 from ioplan.cli.interface.queue import DRIVE_COMMANDS, QUEUE
 from ioplan.cli.interface.serve import SERVE_COMMANDS
@@ -143,5 +144,7 @@ LAB = Group(
         CONSENT,
         QUEUE,
         *DRIVE_COMMANDS,
+        SCHEDULE,
+        HOOK,
     ),
 )

@@ -8,7 +8,7 @@ desk that was starting it is lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from ioplan.desk.clock import stamp
@@ -36,6 +36,12 @@ SERVED = """
     SELECT person, MAX(started_at) AS at FROM desk_queue
     WHERE started_at <> '' GROUP BY person"""
 
+Announce = Callable[[Connection, Entry, str], None]
+
+
+def nobody(connection: Connection, entry: Entry, message: str) -> None:
+    """Nobody is told."""
+
 
 def _words(states: Sequence[str]) -> str:
     return ", ".join(f"'{one}'" for one in states)
@@ -44,18 +50,16 @@ def _words(states: Sequence[str]) -> str:
 class Queue:
     """Every method may raise StoreError."""
 
-    def __init__(self, database: DeskDatabase) -> None:
-        self.database = database
+    def __init__(self, database: DeskDatabase, announce: Announce = nobody) -> None:
+        """`announce` has a part in the transaction that ends an entry."""
+        self.database, self.announce = database, announce
 
     # ---- what people do
 
     def add(self, wanted: Wanted) -> int:
         """Add an entry; returns its number."""
         with self.database.writing() as connection:
-            locked(connection, "queue", waits=True)
-            number = next_number(connection, "desk_queue")
-            insert(connection, "desk_queue", row_of(wanted, number, stamp()))
-        return number
+            return add_to(connection, wanted)
 
     def entry(self, number: int) -> Entry:
         """An entry. Raises Missing."""
@@ -151,6 +155,8 @@ class Queue:
         values = {"state": state, "message": message, "lease": stamp(LEASE), **ended}
         with self.database.writing() as connection:
             _set(connection, entry.number, **values)
+            if state != "running":
+                self.announce(connection, entry, message)
 
     def of(self, desk: str) -> list[Entry]:
         """What this desk started, and has not seen end; they stay its own."""
@@ -172,6 +178,14 @@ class Queue:
                         f"there: ioplan status {entry.job}, or start the desk again"
                     )
                     _set(connection, entry.number, state="unknown", message=text)
+
+
+def add_to(connection: Connection, wanted: Wanted) -> int:
+    """Add an entry as a part of something else; returns its number."""
+    locked(connection, "queue", waits=True)
+    number = next_number(connection, "desk_queue")
+    insert(connection, "desk_queue", row_of(wanted, number, stamp()))
+    return number
 
 
 def _decided(connection: Connection, drives: DriveStates) -> list[Decision]:

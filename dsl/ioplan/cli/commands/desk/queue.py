@@ -21,7 +21,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan
 from ioplan.core.text import line
 from ioplan.desk.queue.ask import priority_named, wanted
-from ioplan.desk.queue.entry import Entry, Priority, RunOptions
+from ioplan.desk.queue.entry import Entry, Priority, RunOptions, Wanted
 from ioplan.desk.queue.queue import Queue
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name
@@ -30,7 +30,17 @@ from ioplan.store.store import default_path
 WORK_S = 0.2
 
 
-def add(
+def add(*, lab: Path | None, **asked: Any) -> None:
+    """Add a plan. Raises PlanError, UsageError, Refused, ConsentListError."""
+    found = asked_of(lab=lab, **asked)
+    with desk_database(lab) as database:
+        queue = Queue(database)
+        number = queue.add(found)
+        waits = next(w.text for w in queue.waiting() if w.entry.number == number)
+    print_line(f"#{number} {found.plan} waits" + (f": {waits}" if waits else ""))
+
+
+def asked_of(
     *,
     plan: Path,
     target: str,
@@ -40,12 +50,12 @@ def add(
     lab: Path | None,
     settings: list[str],
     **others: Any,
-) -> None:
-    """Add a plan. Raises PlanError, UsageError, Refused, ConsentListError."""
+) -> Wanted:
+    """What a call asks the queue for. Raises PlanError, Refused, ConsentListError."""
     options = run_options(settings=settings, **others)
-    checked = checked_plan(plan, settings, options.scale_time, options.profile, lab=lab)
-    asked = wanted(
-        checked,
+    words = options.scale_time, options.profile
+    return wanted(
+        checked_plan(plan, settings, *words, lab=lab),
         read_lab(lab),
         target,
         login_name(),
@@ -54,11 +64,6 @@ def add(
         _stamp(after, "--after"),
         text_of(consent),
     )
-    with desk_database(lab) as database:
-        queue = Queue(database)
-        number = queue.add(asked)
-        waits = next(w.text for w in queue.waiting() if w.entry.number == number)
-    print_line(f"#{number} {asked.plan} waits" + (f": {waits}" if waits else ""))
 
 
 def run_options(
@@ -116,18 +121,19 @@ def move(number: str, priority: str | None, first: bool, lab: Path | None) -> No
         raise UsageError("say where it goes: --priority, --first, or both")
     chosen = priority_named(priority) if priority else None
     with desk_database(lab) as database:
-        Queue(database).move(_number(number), chosen, first)
+        Queue(database).move(entry_number(number), chosen, first)
 
 
 def cancel(number: str, lab: Path | None) -> None:
     """Raises UsageError, Refused, Missing."""
     with desk_database(lab) as database:
-        state = Queue(database).cancel(_number(number), login_name())
+        state = Queue(database).cancel(entry_number(number), login_name())
     ends = "ends; its desk stops the I/O" if state == "running" else "is cancelled"
-    print_line(f"#{_number(number)} {ends}")
+    print_line(f"#{entry_number(number)} {ends}")
 
 
-def _number(word: str) -> int:
+def entry_number(word: str) -> int:
+    """Raises UsageError."""
     if not word.lstrip("#").isdecimal() or len(word) > 12:
         raise UsageError(f"{word!r} is no number as `ioplan lab queue` shows it")
     return int(word.lstrip("#"))

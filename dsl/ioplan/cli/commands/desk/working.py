@@ -10,9 +10,12 @@ from ioplan.cli.commands.desk.connect import connect
 from ioplan.cli.display.output import print_line
 from ioplan.cli.programs import PROGRAMS
 from ioplan.desk.database import DeskDatabase, desk_folder
+from ioplan.desk.hooks.deliver import Deliverer
+from ioplan.desk.hooks.hooks import Hooks, announce
 from ioplan.desk.queue.queue import Queue
 from ioplan.desk.queue.runner import Runner, alone, desk_name
 from ioplan.desk.queue.start import JobStarter
+from ioplan.desk.schedules.schedule import Schedules
 from ioplan.desk.work import at_work
 from ioplan.lab.lab_file import default_path as default_lab
 
@@ -25,14 +28,15 @@ def runner_of(
     folder = desk_folder()
     starter = JobStarter(PROGRAMS.cli, lab or default_lab(), store, folder, connect)
     with alone(folder):
-        yield Runner(Queue(database), starter, desk_name(folder), print_line)
+        yield Runner(Queue(database, announce), starter, desk_name(folder), print_line)
 
 
 @contextmanager
 def working(database: DeskDatabase, lab: Path | None, store: Path) -> Iterator[None]:
     """All that the desk does by itself, while the block runs. Raises DeskError."""
+    schedules, hooks = Schedules(database), Hooks(database)
     with (
         runner_of(database, lab, store) as runner,
-        at_work([runner.turn], print_line),
+        at_work([runner.turn, schedules.turn, Deliverer(hooks).turn], print_line),
     ):
         yield

@@ -1,0 +1,104 @@
+"""Commands of what the desk does by itself: schedules and web hooks."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.queue import LAB_TARGET, PRIORITY, RUN_WORDS, SIGNED
+
+_NAME = Argument(key="name", metavar="NAME", help="Of the schedule.", required=True)
+
+SCHEDULE = Group(
+    "schedule",
+    "Plans that the desk adds to the queue at certain times.",
+    (
+        Command(
+            "list",
+            "List the schedules, when each is due, and what was done last.",
+            "desk.schedules:list_schedules",
+            (use.LAB, use.JSON),
+            examples=("ioplan lab schedule list",),
+        ),
+        Command(
+            "add",
+            "Add a plan at the times of a cron expression.",
+            "desk.schedules:add_schedule",
+            (
+                _NAME,
+                use.PLAN,
+                option("--cron", "As '0 2 * * *', each night at 2.", required=True),
+                option("--zone", "Its time zone, as Europe/Berlin.", required=True),
+                option(
+                    "--missed",
+                    "What was due while no desk was at work: once or skip.",
+                    "WHAT",
+                    default="skip",
+                    values="once|skip",
+                ),
+                LAB_TARGET,
+                PRIORITY,
+                SIGNED,
+                *RUN_WORDS,
+                use.LAB,
+            ),
+            examples=(
+                "ioplan lab schedule add n p.ioplan --target t --cron '0 2 * * *' "
+                "--zone UTC",
+            ),
+        ),
+        Command(
+            "remove",
+            "Remove a schedule; what it has added stays in the queue.",
+            "desk.schedules:remove_schedule",
+            (_NAME, use.LAB),
+            examples=("ioplan lab schedule remove nightly",),
+        ),
+    ),
+    usual="list",
+)
+
+HOOK = Group(
+    "hook",
+    "Web hooks: addresses that are told when a job of the queue has ended.",
+    (
+        Command(
+            "list",
+            "List the hooks, and what was delivered last.",
+            "desk.hooks:list_hooks",
+            (use.LAB, use.JSON),
+            examples=("ioplan lab hook list",),
+        ),
+        Command(
+            "add",
+            "Add a hook, and print the secret that signs; it is shown once.",
+            "desk.hooks:add_hook",
+            (
+                Argument(key="url", metavar="URL", help="https://…", required=True),
+                option(
+                    "--on",
+                    "ended, failed, unmet (an expectation); may be repeated.",
+                    "EVENT",
+                    key="events",
+                    many=True,
+                    values="ended|failed|unmet",
+                ),
+                flag("--inside", "Permit loopback and link-local addresses."),
+                use.LAB,
+            ),
+            examples=("ioplan lab hook add https://chat.example/x --on failed",),
+        ),
+        Command(
+            "remove",
+            "Remove a hook.",
+            "desk.hooks:remove_hook",
+            (
+                Argument(
+                    key="number", metavar="NUMBER", help="Of the hook.", required=True
+                ),
+                use.LAB,
+            ),
+            examples=("ioplan lab hook remove 1",),
+        ),
+    ),
+    usual="list",
+)
