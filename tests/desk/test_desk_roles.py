@@ -34,6 +34,9 @@ FOR = {
     "POST /start/edit": "operator",
     "POST /start/run": "operator",
     "POST /jobs/{id}/cancel": "operator",
+    "GET /sessions": "viewer",
+    "GET /sessions.json": "viewer",
+    "GET /drives": "viewer",
     "GET /people": "admin",
 }
 """The least role of each route; a page that is missing here fails a test."""

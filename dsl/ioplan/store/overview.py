@@ -27,6 +27,7 @@ class SessionFilter:
     Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
     is a serial number, a world-wide name, a name of the lab or a target. A session has
     each `tag`, started at or after `since` (UTC, ISO 8601), and has `text` somewhere.
+    With a `limit` the first `offset` are left out.
     """
 
     drive: str = ""
@@ -38,6 +39,7 @@ class SessionFilter:
     verdict: str = ""
     since: str = ""
     limit: int | None = None
+    offset: int = 0
     text: str = ""
 
 
@@ -103,7 +105,8 @@ def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     limit = ""
     if wanted.limit is not None:
-        values["limit"], limit = wanted.limit, "LIMIT :limit"
+        values |= {"limit": wanted.limit, "offset": wanted.offset}
+        limit = "LIMIT :limit OFFSET :offset"
     query = f"""
         SELECT * FROM ({SESSIONS}) AS s {where}
         ORDER BY s.started_at DESC, s.session DESC {limit}"""

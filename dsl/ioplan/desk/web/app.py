@@ -14,11 +14,24 @@ from starlette.routing import Route
 from ioplan.desk.desk import Desk
 from ioplan.desk.web.headers import KnownHosts, SafeHeaders, own_names
 from ioplan.desk.web.limits import LimitRequests, Limits
-from ioplan.desk.web.pages import compare, now, people, report, sign_in, start, static
+from ioplan.desk.web.pages import (
+    compare,
+    drives,
+    now,
+    people,
+    report,
+    sessions,
+    sign_in,
+    start,
+    static,
+)
 from ioplan.desk.web.render import rendered
 from ioplan.desk.web.visit import Page, answered, role_of
 
-PAGES: tuple[ModuleType, ...] = (sign_in, now, report, compare, start, people, static)
+PAGES: tuple[ModuleType, ...] = (
+    *(sign_in, now, sessions, report, compare, drives),
+    *(start, people, static),
+)
 """Each has ROUTES: method, path, function."""
 
 

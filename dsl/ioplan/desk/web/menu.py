@@ -21,6 +21,8 @@ class Place(Value):
 
 MENU = (
     Place("Now", "/"),
+    Place("Sessions", "/sessions"),
+    Place("Drives", "/drives"),
     Place("Start a plan", "/start", Role.OPERATOR),
     Place("People", "/people", Role.ADMIN),
 )

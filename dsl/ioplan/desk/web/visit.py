@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ioplan.core.error_kinds import ExplainedError
+from ioplan.core.text import printable
 from ioplan.desk.desk import Desk
 from ioplan.desk.errors import DeskError, Refused
 from ioplan.desk.people.people import Person
@@ -53,8 +54,11 @@ class Visit:
         return self.form.get(name, [usual])[-1].strip()
 
     def asked(self, name: str, usual: str = "") -> str:
-        """A word of the address's query."""
-        return self.request.query_params.get(name, usual).strip()
+        """A word of the address's query. Raises DeskError if it cannot be shown."""
+        found = self.request.query_params.get(name, usual).strip()
+        if printable(found) != found:
+            raise DeskError(f"{name!r} has characters that cannot be shown")
+        return found
 
     @property
     def id(self) -> str:

@@ -1,0 +1,38 @@
+"""The drives: state, last plan, health and wear, and the way to their sessions."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from ioplan.desk.desk import Desk
+from ioplan.desk.drives import LabDrive, lab_drives
+from ioplan.desk.people.role import Role
+from ioplan.desk.queue.drives import Drives
+from ioplan.desk.queue.overview import drive_rows
+from ioplan.desk.web.visit import Visit, allowed
+
+
+@allowed(Role.VIEWER)
+async def page(visit: Visit) -> Response:
+    """All of them, or those with a word in their names."""
+    found = await visit.blocking(_drives, visit.desk)
+    if word := visit.asked("text").casefold():
+        found = [one for one in found if word in _searched(one)]
+    return visit.page("drives.html.j2", drives=found, text=visit.asked("text"))
+
+
+def _drives(desk: Desk) -> list[LabDrive]:
+    lab = desk.starter.lab
+    states = drive_rows(lab, Drives(desk.database).states(), desk.queue)
+    return lab_drives(desk.store, lab, states)
+
+
+def _searched(one: LabDrive) -> str:
+    last = one.last or {}
+    keys = ("serial", "model", "firmware", "last_plan")
+    state = one.state.state if one.state else ""
+    parts = [one.name, one.host, state, *(str(last.get(key, "")) for key in keys)]
+    return " ".join(parts).casefold()
+
+
+ROUTES = (("GET", "/drives", page),)
