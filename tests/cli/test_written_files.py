@@ -125,6 +125,7 @@ OWN = {
     "dsl/ioplan/host/ledger.py": "the lock of what was set, in the state folder",
     "dsl/ioplan/cluster/jobs/locks.py": "locks in the folder of lanes",
     "dsl/ioplan/cluster/jobs/clock_file.py": "beside the lanes",
+    "dsl/ioplan/cli/workers/lane.py": "a temporary folder, for a rehearsal",
     "dsl/ioplan/cluster/jobs/lane_folder.py": "a lane's own folder",
     "dsl/ioplan/cluster/jobs/job.py": "a job's own folder",
     "dsl/ioplan/cluster/hosts/service.py": "lock and log of a service",

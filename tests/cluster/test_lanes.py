@@ -18,12 +18,14 @@ from command import Done, ioplan, plan_file
 
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.jobs.clock_file import keep_clock
+from ioplan.cluster.jobs.lane import initial_state
 from ioplan.cluster.jobs.lane_folder import (
     STATE_BYTES,
     LaneFolder,
     lane_folders,
     lanes_root,
 )
+from ioplan.cluster.jobs.lane_parent import PARENTS
 from ioplan.records.host_clock import HostClock
 from ioplan.store.store import Store
 
@@ -232,6 +234,57 @@ def test_a_killed_lane_is_begun_again_but_not_for_ever(
     assert ioplan("resume", job).code == 0
     found = runs(job, store_path)
     assert len(found) == 3 and set(found.values()) == {1}
+
+
+def test_lanes_share_memory_with_a_parent_and_outlive_it(
+    tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, SLOW.replace("1, 2, 4", "1, 2"))
+    job = begun(lab_file(tmp_path, "a", "b"), plan)
+    lanes = [lane(job, number) for number in (1, 2)]
+    wait_for(lambda: all(one.state().status == "running" for one in lanes))
+    pids = [int(one.lock_file.read_text()) for one in lanes]
+    parents = {int(proc(pid, "stat").rpartition(")")[2].split()[1]) for pid in pids}
+    (parent,) = parents
+    assert proc(parent, "cmdline").split("\0")[:2] == ["ioplan", "lanes"]
+    for pid, one, name in zip(pids, lanes, "ab", strict=True):
+        assert proc(pid, "comm") == f"lane {name}\n"
+        title = ["ioplan", "lane", name, str(one.path)]
+        assert proc(pid, "cmdline").split("\0")[:4] == title
+        assert os.getsid(pid) == pid
+        own = re.search(r"Private_Dirty:\s+(\d+) kB", proc(pid, "smaps_rollup"))
+        assert own and int(own[1]) < 24 << 10
+    os.kill(parent, signal.SIGKILL)
+    assert ioplan("attach", job).code == 0
+    assert [one.state().attempts for one in lanes] == [1, 1]
+    found = runs(job, store_path)
+    assert len(found) == 4 and set(found.values()) == {1}
+
+
+def proc(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
+
+
+def test_a_lane_that_is_cancelled_before_it_has_a_process_does_nothing(
+    tmp_path: Path, store_path: Path
+) -> None:
+    lab, plan = lab_file(tmp_path, "a", "b", backend="sim"), plan_file(tmp_path, SIM)
+    job = begun(lab, plan)
+    assert ioplan("attach", job).code == 0
+    first, second = lane(job), lane(job, 2)
+    for one in (first, second):  # as if never begun
+        one.write_state(initial_state(one.call()))
+    first.advance(PROGRAMS.lane)
+    wait_for(lambda: first.state().ended)
+    (parent,) = PARENTS
+    os.kill(parent.process.pid, signal.SIGSTOP)
+    second.advance(PROGRAMS.lane)
+    assert second.is_running()
+    second.stop()
+    os.kill(parent.process.pid, signal.SIGCONT)
+    wait_for(lambda: not second.is_running())
+    assert second.state().status == "stopped"
+    assert sum(runs(job, store_path).values()) == 6
 
 
 @pytest.mark.parametrize("lock", ["", "shelf"])

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,13 @@ def no_io(lab: NetLab) -> None:
         if backing.strip().startswith(str(lab.folder)):
             assert openers(Path(name).stat()) == []
     for host in lab.hosts.values():
-        pids = set(map(int, tell("ip", "netns", "pids", host.space).split()))
-        assert pids <= {host.pid("worker")}
+        wait_for(partial(only_its_worker, host))
+
+
+def only_its_worker(host: Place) -> bool:
+    """A parent of lanes ends soon after the last of them."""
+    pids = set(map(int, tell("ip", "netns", "pids", host.space).split()))
+    return pids <= {host.pid("worker")}
 
 
 def job_of(text: str) -> str:

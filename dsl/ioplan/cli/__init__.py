@@ -9,8 +9,8 @@ import sys
 from ioplan.cli.exit_codes import INTERRUPTED
 
 
-def main() -> None:
-    """The entry point; Ctrl-C ends it in one line while it is still being imported.
+def frugal() -> None:
+    """For the start of a process: imports are to take little time and memory.
 
     Garbage is collected once a command is imported, which makes none. What numpy is
     used for needs no thread on each CPU, which spins there before it sleeps. Pydantic
@@ -19,6 +19,11 @@ def main() -> None:
     gc.disable()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def main() -> None:
+    """The entry point; Ctrl-C ends it in one line while it is still being imported."""
+    frugal()
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 

@@ -19,6 +19,8 @@ from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
 
 BUSY_S = 30.0
+LANE_BUSY_S = 600.0
+"""Hundreds of lanes begin at once, and each waits for its turn."""
 SCHEMES = ("postgresql://", "postgres://")
 
 

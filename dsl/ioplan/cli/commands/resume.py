@@ -27,6 +27,7 @@ from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
 from ioplan.runner.seal import is_signed, sign
+from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
 
@@ -74,7 +75,7 @@ def _check_no_words(others: dict[str, Any]) -> None:
 
 def resume(resumed: ResumeOptions) -> int:
     """Go on at the first run that is not finished; returns the exit code."""
-    with Store.open(resumed.store) as store:
+    with Store.open(resumed.store, LANE_BUSY_S if resumed.lane else BUSY_S) as store:
         id = store.session(resumed.session).id
         with session_lock(session_folder(resumed.store, id)):
             # read again: another process may have had the lock until now

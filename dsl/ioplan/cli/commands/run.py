@@ -57,6 +57,7 @@ from ioplan.runner.placement import placement_of
 from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
+from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import (
     remove_unused,
@@ -128,7 +129,8 @@ def run(options: Options, id: str = "") -> int:
     if options.listed:
         print_tests(plan)
         return HELD
-    with Store.open(options.store) as store:
+    busy_s = LANE_BUSY_S if options.lane else BUSY_S
+    with Store.open(options.store, busy_s) as store:
         return run_session(plan, options, store, SessionStart(id or _id(options)))
 
 

@@ -1,35 +1,118 @@
-"""The process of a lane: `python -m ioplan.cli.workers.lane FOLDER LOCK_FD`.
+"""The lanes of a host: `python -m ioplan.cli.workers.lane SOCKET_FD`.
 
-It does what a person on the host would: `ioplan run`, or `ioplan resume` if the
-session has begun. So a lane is like any other session.
+The process is the parent of all lanes, see `ioplan.cluster.jobs.lane_parent`. A lane
+does what a person on the host would: `ioplan run`, or `ioplan resume` if the session
+has begun. So it is like any other session.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import socket
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import NoReturn
 
+from ioplan.backends import BackendError, find
+from ioplan.cli import frugal
 from ioplan.cli.app import run
 from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
-from ioplan.cluster.jobs.lane import LaneCall
+from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.cluster.jobs.lane_folder import LaneFolder
+from ioplan.cluster.jobs.lane_parent import Begun, requests
 from ioplan.cluster.jobs.locks import locked
+from ioplan.core.process_title import set_title
+from ioplan.core.system import libc
+from ioplan.store.database import LANE_BUSY_S
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
 
+PRELOADED = ("ioplan.cli.commands.resume", "ioplan.cluster.jobs.lane_observer")
+BACKENDS = ("io_uring", "fio", "sim")
+"""What most lanes need beside a rehearsal: imported here, all of them share it."""
+REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
+M_ARENA_MAX = -8
 
-def main(folder: str, lock: str) -> None:
-    """Do what the lane's call says, and write its exit code to the folder."""
-    os.set_inheritable(int(lock), False)  # a backend's process must not keep it
-    signal.signal(signal.SIGTERM, _interrupted)
-    lane = LaneFolder(Path(folder))
-    call = lane.call()
+
+def main(fd: str) -> None:
+    """Fork a lane for each request that comes on the socket."""
+    _preload()
+    set_title(["ioplan", "lanes"], "ioplan lanes")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel waits for the lanes
+    with socket.socket(fileno=int(fd)) as asked:
+        for lane in requests(asked):
+            if not os.fork():
+                asked.close()
+                _live(lane)
+            os.close(lane.lock)
+    with suppress(ChildProcessError):
+        os.wait()  # for all of them
+
+
+def _preload() -> None:
+    """Everything that is the same in all lanes, and nothing that leaves a thread.
+
+    Objects that are frozen stay on the pages that they share. A lane has few threads,
+    which need no arena of their own.
+    """
+    libc().mallopt(M_ARENA_MAX, 1)
+    for module in PRELOADED:
+        import_module(module)
+    for backend in BACKENDS:
+        with suppress(BackendError):
+            find(backend)
+    for model in (LaneCall, LaneState):
+        model.model_rebuild()
+    with suppress(OSError):
+        _rehearse()
+    gc.collect()
+    gc.freeze()
+
+
+def _rehearse() -> None:
+    """A session on the simulated drive: what is made on first use is made once.
+
+    Validators, compiled expressions, the interpreter's own caches: 3 MiB of a lane.
+    """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        plan, lab = folder / "rehearsal.ioplan", folder / "lab.toml"
+        plan.write_text(REHEARSAL)
+        lab.touch(0o600)
+        target = ("--backend", "sim", "--create", "1GiB", "--target", "rehearsal")
+        kept = ("--lab", str(lab), "--store", str(folder / "store.db"), "--quiet")
+        run(["run", str(plan), *target, *kept])
+
+
+def _live(begun: Begun) -> NoReturn:
+    """A child's life; it must not go on with what the parent does."""
     try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, _interrupted)
+        _run(LaneFolder(begun.folder), begun.lock)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _run(lane: LaneFolder, lock: int) -> None:
+    """Do what the lane's call says, and write its exit code to the folder."""
+    try:
+        lane.become(lock)
+        if lane.stop_file.exists():  # it was cancelled before it had a process
+            raise KeyboardInterrupt
+        call = lane.call()
         with locked(lane.path.parents[1] / "locks", call.locks, _on_wait(lane)):
             code = run(_words(lane, call))
     except KeyboardInterrupt:
@@ -68,9 +151,10 @@ def _words(lane: LaneFolder, call: LaneCall) -> list[str]:
 def _has_begun(store: Path, session: str) -> bool:
     if not store.exists():
         return False
-    with Store.open(store) as found:
-        return any(one.id == session for one in found.sessions())
+    with Store.open(store, LANE_BUSY_S) as found:
+        return session in found.ids()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    frugal()
+    main(sys.argv[1])

@@ -16,8 +16,8 @@ from ioplan.cluster.jobs.lane_folder import (
     LaneFolder,
     lane_folders,
     lanes_root,
-    reap_children,
 )
+from ioplan.cluster.jobs.lane_parent import forget_ended
 from ioplan.core.error_kinds import ClusterFault
 
 POLL_S = 0.5
@@ -38,7 +38,7 @@ async def run_lane(call_json: str, program: str) -> dict[str, Any]:
 
 def lane_states() -> list[dict[str, Any]]:
     """The states of this host's lanes; every heartbeat of its worker has them."""
-    reap_children()
+    forget_ended()
     root = lanes_root()
     jobs = sorted((path.name for path in root.glob("2*/")), reverse=True)
     lanes = (lane for job in jobs[:NEWEST_JOBS] for lane in lane_folders(root, job))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, initial_state
+from ioplan.cluster.jobs.lane_parent import start_lane
+from ioplan.core.process_title import set_title
 from ioplan.core.system import fcntl
 from ioplan.store.store import default_path
 
@@ -25,8 +26,6 @@ STATE_BYTES = 4096
 SIGNAL_AGAIN_S = 10
 MAX_MESSAGE = 1000
 LANES = "lanes"
-CHILDREN: list[subprocess.Popen[bytes]] = []
-"""The lanes' processes that this process has started, until they are reaped."""
 
 
 def lanes_root(store: str | None = None) -> Path:
@@ -125,7 +124,6 @@ class LaneFolder:
 
         `program` is the module that runs a lane.
         """
-        reap_children()
         state = self.state()
         if not state.ended and not self.stop_file.exists():
             self._start(program)
@@ -141,19 +139,22 @@ class LaneFolder:
             state = self._read_state()
             attempts = {"attempts": state.attempts + 1, "status": "waiting"}
             self._write_state(state.model_copy(update=attempts))
-            command = [sys.executable, "-m", program, str(self.path), str(fd)]
             with self.errors_file.open("wb") as errors:
-                child = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    pass_fds=(fd,),
-                    start_new_session=True,
-                    cwd=self.path,
-                )
-            os.pwrite(fd, str(child.pid).encode().ljust(16), 0)
-        CHILDREN.append(child)
+                start_lane(program, self.path, fd, errors)
+
+    def become(self, lock: int) -> None:
+        """This process is the lane's from now on, with the lock of who asked for it.
+
+        It is in a session of its own, its errors go to the folder, and it is found by
+        its command line, which has the folder.
+        """
+        os.setsid()
+        os.chdir(self.path)
+        with self.errors_file.open("wb") as errors:
+            os.dup2(errors.fileno(), sys.stderr.fileno())
+        target = self.call().target
+        set_title(["ioplan", "lane", target, str(self.path)], f"lane {target}")
+        os.pwrite(lock, str(os.getpid()).encode().ljust(16), 0)
 
     @contextmanager
     def _lock(self, how: int = fcntl.LOCK_EX) -> Iterator[int | None]:
@@ -234,11 +235,6 @@ class LaneFolder:
             return self.errors_file.read_text(errors="replace").strip()
         except OSError:
             return ""
-
-
-def reap_children() -> None:
-    """Wait for the lanes' processes that have ended, so that they are no zombies."""
-    CHILDREN[:] = [child for child in CHILDREN if child.poll() is None]
 
 
 def lane_folders(root: Path, job: str = "*") -> list[LaneFolder]:
