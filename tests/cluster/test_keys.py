@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import socket
 import ssl
@@ -15,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import ioplan
 from refused import refused
 
+from ioplan.cli.commands import doctor
 from ioplan.cli.interface.host import WORKER_PORT as CLI_PORT
 from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.keys import authority as authorities
-from ioplan.cluster.keys import enrolment
+from ioplan.cluster.keys import enrolment, issued
 from ioplan.cluster.keys.authority import Authority
 from ioplan.cluster.keys.certificates import make_authority
 from ioplan.cluster.keys.enrolment import enrol
 from ioplan.cluster.keys.handshake import Handshake, shake_hands
 from ioplan.cluster.keys.host_rights import NotItsRightError, check
 from ioplan.cluster.keys.identity import FILES, OWN, SERVERS, Identity, keys_folder
+from ioplan.cluster.keys.issued import notice
 from ioplan.cluster.keys.tls import to_listen
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import WORKER_PORT, LabHost
@@ -208,7 +212,7 @@ def test_a_host_gets_keys_once_and_new_ones_near_their_end(
     assert enrol("new", moved, PROGRAMS).outcome == "renewed", "another address"
     assert enrol("new", moved, PROGRAMS, renew=True).outcome == "renewed"
     assert Identity("host").state() != before
-    monkeypatch.setattr(authorities, "NEAR_END", timedelta(days=731))
+    monkeypatch.setattr(issued, "NEAR_END", timedelta(days=731))
     assert enrol("new", moved, PROGRAMS).outcome == "renewed"
 
 
@@ -251,6 +255,27 @@ def test_a_lab_with_one_key_for_all_is_moved(host: LabHost) -> None:
     made = enrol("old", host, PROGRAMS)
     assert made.outcome == "moved" and "the one that all hosts shared" in made.text
     assert not (keys_folder() / "lab.key").exists()
+
+
+def test_what_ends_soon_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert notice() == ""
+    (row,) = _doctor_rows()
+    assert row["state"] == "works" and row["text"].startswith("4 certificates")
+    monkeypatch.setattr(issued, "NEAR_END", timedelta(days=731))
+    assert re.search(r"of the desk ends on .*and 3 more; `ioplan lab up`", notice())
+    (row,) = _doctor_rows()
+    assert row["state"] == "limited" and row["mend"] == "ioplan lab up"
+    rows = json.loads(ioplan("lab", "keys", "list", "--json").out)
+    assert {one["state"] for one in rows} == {"ends soon"}
+    shown = ioplan("lab", "keys")
+    assert "host h2" in shown.out and "authority" in shown.out
+
+
+def _doctor_rows() -> list[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor, "findings", lambda machine: ())
+        rows = json.loads(ioplan("doctor", "--json").out)
+    return [one for one in rows if one["name"] == "lab keys"]
 
 
 def test_the_port_has_one_value() -> None:

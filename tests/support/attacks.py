@@ -14,6 +14,7 @@ class Attack(NamedTuple):
 
 
 GUARD, CLI = "guard/test_", "cli/test_written_files.py::test_"
+KEYS = "cluster/test_keys"
 ATTACKS = (
     # data of others
     Attack(
@@ -87,6 +88,46 @@ ATTACKS = (
         "a lab file that others may write, in a folder of theirs, behind their link",
         "refused; none of its commands runs",
         "cluster/test_lab_owners.py::test_no_program_of_it_is_run",
+    ),
+    Attack(
+        "the key of a host, to connect to another host",
+        "refused by TLS",
+        KEYS + ".py::test_a_host_is_let_in_by_no_other_host",
+    ),
+    Attack(
+        "the key of a host, at the address of the scheduler or of another host",
+        "refused by TLS: hosts believe those who command only, and names are checked",
+        KEYS + ".py::test_a_host_is_not_taken_for_the_scheduler_or_for_another_address",
+    ),
+    Attack(
+        "the key of a host, to submit, cancel or ask as a client",
+        "the scheduler ends the connection",
+        KEYS + "_lab.py::test_the_key_of_a_host_is_no_clients",
+    ),
+    Attack(
+        "the key of a host, to register as another host",
+        "the scheduler ends the connection, and says who it was",
+        KEYS + "_lab.py::test_a_host_registers_under_its_own_name",
+    ),
+    Attack(
+        "the key of a host that was revoked",
+        "refused by the scheduler and by the desk",
+        KEYS + "_lab.py::test_who_is_revoked_is_refused_from_then_on",
+    ),
+    Attack(
+        "the certificate for web pages, as a peer of the lab",
+        "refused by TLS",
+        KEYS + ".py::test_what_the_web_gets_is_for_browsers_only",
+    ),
+    Attack(
+        "`lab up` on a host that another desk uses",
+        "its keys stay; `lab keys take-over` takes it",
+        KEYS + "_lab.py::test_another_desk_does_not_get_the_host",
+    ),
+    Attack(
+        "a worker that is refused for weeks",
+        "its log keeps 2 MiB at most",
+        KEYS + "_lab.py::test_a_log_does_not_fill_a_disk",
     ),
     # nothing lost, nothing false
     Attack(

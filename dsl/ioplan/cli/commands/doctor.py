@@ -15,6 +15,7 @@ from ioplan.backends import Availability, BackendError
 from ioplan.cli.choose import named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cluster.keys.issued import latest, notice
 from ioplan.doctor.checks import findings
 from ioplan.doctor.machine import Finding, Machine
 from ioplan.lab.lab import Lab
@@ -29,6 +30,8 @@ def examine(lab: Path | None, json: bool) -> int:
     """Look at all of it; the code is 1 where no backend can do I/O."""
     known = read_lab(lab)
     found = list(findings(Machine(lambda name: _availability(name, known))))
+    if keys := _keys():
+        found.append(keys)
     if json:
         rows = [{name: getattr(one, name) for name in one.fields_} for one in found]
         sys.stdout.write(f"{dumps(rows, indent=2)}\n")
@@ -41,6 +44,21 @@ def examine(lab: Path | None, json: bool) -> int:
 
 def _needed(found: Sequence[Finding]) -> list[Finding]:
     return [one for one in found if one.name in NEEDED]
+
+
+def _keys() -> Finding | None:
+    """Of a lab whose desk this is."""
+    known = [one for one in latest().values() if not one.revoked_at]
+    if not known:
+        return None
+    if said := notice():
+        text = said.removeprefix("note: ").partition(";")[0]
+        return Finding(
+            name="lab keys", state="limited", text=text, mend="ioplan lab up"
+        )
+    first = min(one.ends_at for one in known)
+    text = f"{len(known)} certificates, the first ends on {first:%Y-%m-%d}"
+    return Finding(name="lab keys", state="works", text=text)
 
 
 def _availability(name: str, lab: Lab) -> Availability:

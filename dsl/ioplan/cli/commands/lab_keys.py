@@ -18,6 +18,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.keys.issued import latest
 from ioplan.core.text import did_you_mean, line
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
@@ -29,7 +30,7 @@ def show(json: bool) -> None:
         from ioplan.cluster.keys.authority import Authority, short  # noqa: PLC0415
 
         authority = Authority.open()
-        found = list(authority.latest().values())
+    found = list(latest().values())
     if json:
         rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
         sys.stdout.write(f"{json_text.dumps(rows, indent=2)}\n")
@@ -38,9 +39,8 @@ def show(json: bool) -> None:
     for heading in ("for", "serial", "valid until", "state"):
         table.add_column(heading, overflow="fold")
     for one in found:
-        what = f"host {one.name}" if one.role == "host" else f"the {one.role}"
         until = f"{one.ends_at:%Y-%m-%d}"
-        table.add_row(line(what), one.serial[:16], until, one.state)
+        table.add_row(line(one.title), one.serial[:16], until, one.state)
     console = Terminal(highlight=False)
     console.print(table)
     facts = authority.facts
@@ -100,7 +100,7 @@ def revoke(hosts: Sequence[str], lab: Path | None) -> None:
             ended = authority.revoke(name)
             print_line(f"{name}: {len(ended)} certificates end now")
         address = lifecycle().scheduler_of(read_lab(lab))
-        _scheduler_start().apply_revocations(address, PROGRAMS, print_line)
+        _scheduler_start().renew_own_keys(address, PROGRAMS, print_line)
 
 
 def _known(lab: Lab, names: Sequence[str]) -> Sequence[str]:

@@ -13,7 +13,7 @@ from ioplan.cluster.keys.authority import Authority
 from ioplan.cluster.keys.certificates import facts_of
 from ioplan.cluster.keys.enrolment import addresses_of
 from ioplan.cluster.keys.handshake import shake_hands
-from ioplan.cluster.keys.identity import OWN, Identity
+from ioplan.cluster.keys.identity import Identity
 from ioplan.core.error_kinds import ClusterFault
 
 START_S = 30
@@ -26,9 +26,21 @@ def start_scheduler(
 
     One that runs with other keys starts anew by itself. Raises ClusterError.
     """
+    _start(address, programs, on_progress, is_changed=_equip(address))
+
+
+def _equip(address: str, *, renew: bool = False) -> bool:
     authority, place = Authority.open_or_make(), urlsplit(address).hostname or ""
-    authority.equip("desk")
-    is_changed = authority.equip("scheduler", [place, *addresses_of(place)])
+    authority.equip("desk", renew=renew)
+    return authority.equip("scheduler", [place, *addresses_of(place)], renew=renew)
+
+
+def _start(
+    address: str,
+    programs: Programs,
+    on_progress: Callable[[str], None],
+    is_changed: bool,
+) -> None:
     service = Service("scheduler")
     started = service.start(programs.cli, ["lab", "scheduler", "--at", address])
     deadline_s = time.monotonic() + START_S
@@ -47,24 +59,14 @@ def start_scheduler(
 def renew_own_keys(
     address: str, programs: Programs, on_progress: Callable[[str], None]
 ) -> None:
-    """New keys for the desk and the scheduler. Raises ClusterError."""
-    for role in ("desk", "scheduler"):
-        (Identity(role).folder / OWN).unlink(missing_ok=True)
-    start_scheduler(address, programs, on_progress)
+    """New keys for the desk and the scheduler, and what was revoked until now.
 
-
-def apply_revocations(
-    address: str, programs: Programs, on_progress: Callable[[str], None]
-) -> None:
-    """Have the desk and a running scheduler refuse what is revoked from now on.
-
-    The scheduler starts anew, and so ends the connections that it has; lanes go on.
-    Raises ClusterError.
+    A scheduler that runs starts anew with them, and so ends the connections that it
+    has; lanes go on. Raises ClusterError.
     """
+    _equip(address, renew=True)
     if Service("scheduler").is_up():
-        renew_own_keys(address, programs, on_progress)
-    else:
-        Authority.open().equip("desk")
+        _start(address, programs, on_progress, is_changed=True)
 
 
 def _uses_its_keys(address: str) -> bool:

@@ -22,7 +22,7 @@ from ioplan.cluster.hosts.worker_api import lane_states, versions
 from ioplan.cluster.keys.dask_security import security_for
 from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.host_rights import restrict
-from ioplan.cluster.keys.identity import Identity
+from ioplan.cluster.keys.identity import Identity, KeysState
 from ioplan.cluster.sync.relay import OP, relay_to
 from ioplan.core.state_folder import state_folder
 
@@ -64,6 +64,15 @@ class LabScheduler(Scheduler):  # type: ignore[misc]
         restrict(comm)
         return super().handle_comm(comm)
 
+    async def add_worker(self, comm: Comm, *, address: str, **facts: Any) -> None:
+        """A host may be back before its old connection is known to be lost.
+
+        dask would refuse it then, and not even tell it.
+        """
+        if address in self.workers:
+            await self.remove_worker(address, stimulus_id="back", close=False)
+        await super().add_worker(comm, address=address, **facts)
+
 
 class LabWorker(Worker):  # type: ignore[misc]
     """dask's, without its web pages."""
@@ -75,6 +84,7 @@ class LabWorker(Worker):  # type: ignore[misc]
 async def run_scheduler(address: str) -> None:
     """Run the scheduler until its keys change. Raises ClusterError, OSError."""
     identity = Identity("scheduler")
+    keys = identity.state()
     security = security_for(address, identity)
     place: Any = urlsplit(address)
     with dask.config.set(SETTINGS):
@@ -87,7 +97,7 @@ async def run_scheduler(address: str) -> None:
             tell_time(scheduler)
             await _either(
                 scheduler.finished(),
-                _until_keys_change("scheduler", identity),
+                _until_keys_change("scheduler", identity, keys),
                 SeenHosts(scheduler).look_forever(),
             )
 
@@ -97,6 +107,7 @@ async def run_worker(
 ) -> None:
     """Run a host's worker until the scheduler is lost, or its keys change."""
     identity, clock = Identity("host"), WorkerClock()
+    keys = identity.state()
     with dask.config.set(SETTINGS):
         worker = LabWorker(
             scheduler,
@@ -112,7 +123,7 @@ async def run_worker(
             dashboard=False,
         )
         worker.handlers[OP] = relay_to(programs.participant)
-        changed = _until_keys_change("worker", identity)
+        changed = _until_keys_change("worker", identity, keys)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
                 await _either(worker.finished(), changed, clock.measure_forever(worker))
@@ -173,13 +184,16 @@ async def _reach(scheduler: str, identity: Identity) -> bool:
 
 async def _wait(seconds: float, identity: Identity) -> None:
     """Not longer than until the keys change."""
+    changed = _until_keys_change("worker", identity, identity.state())
     with suppress(TimeoutError):
-        await asyncio.wait_for(_until_keys_change("worker", identity), seconds)
+        await asyncio.wait_for(changed, seconds)
 
 
-async def _until_keys_change(service: str, identity: Identity) -> None:
+async def _until_keys_change(
+    service: str, identity: Identity, before: KeysState
+) -> None:
     """And see to it meanwhile that the log does not grow without end."""
-    before, log = identity.state(), Service(service)
+    log = Service(service)
     while identity.state() == before:
         await asyncio.sleep(LOOK_S)
         log.bound_log()

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
-from typing import Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-Role = Literal["host", "scheduler", "desk", "web"]
-"""What a certificate is for. Its subject says so, as OU; CN is the name."""
+from ioplan.cluster.keys.issued import Role
+
 AUTHORITY_VALIDITY, VALIDITY = timedelta(days=3650), timedelta(days=730)
 EARLIER = timedelta(days=1)
 """All begins that much before it is made: the hosts' clocks differ."""

@@ -11,13 +11,14 @@ from typing import Any, Literal
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.ssh import call_host
-from ioplan.cluster.keys.authority import Authority, Issued, short
+from ioplan.cluster.keys.authority import Authority, short
 from ioplan.cluster.keys.certificates import facts_of
 from ioplan.cluster.keys.identity import (
     Identity,
     forget_shared_key,
     shared_authority,
 )
+from ioplan.cluster.keys.issued import Issued
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import LabHost
 

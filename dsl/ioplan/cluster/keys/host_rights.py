@@ -47,7 +47,8 @@ def _filter(comm: Any, name: str) -> None:
         try:
             for one in found if isinstance(found, list | tuple) else (found,):
                 check(one, name)
-        except NotItsRightError:
+        except NotItsRightError as error:
+            print(f"refused: {error}", flush=True)
             comm.abort()
             raise
         return found

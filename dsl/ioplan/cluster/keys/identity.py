@@ -19,6 +19,7 @@ SHARED = ("lab.key", "lab.pem")
 """What all hosts had in common before each had keys of its own."""
 BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----\n"
 Texts = dict[str, str]
+KeysState = tuple[tuple[int, int], ...]
 
 
 def keys_folder() -> Path:
@@ -61,7 +62,7 @@ class Identity:
         """The certificate of the authority that it believes to be the scheduler's."""
         return _first_certificate(self.folder / SERVERS)
 
-    def state(self) -> tuple[tuple[int, int], ...]:
+    def state(self) -> KeysState:
         """Another one whenever a file was replaced."""
         with suppress(OSError):
             found = [(self.folder / name).stat() for name in FILES]
@@ -84,7 +85,8 @@ def forget_shared_key() -> bool:
 
 def write_private(path: Path, text: str) -> None:
     """A file for this user only, whole or not at all. Raises OSError, OutputError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (keys_folder(), path.parent):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with output_file(path, force=True, mode=0o600) as file:
         file.write(text.encode())
 

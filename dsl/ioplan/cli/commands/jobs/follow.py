@@ -23,6 +23,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
 from ioplan.cluster.jobs.job import Jobs
+from ioplan.cluster.keys.issued import notice
 from ioplan.store.store import default_path
 
 
@@ -64,6 +65,8 @@ def status(key: str, store: Path | None) -> int:
     print_lanes(console, states)
     for text in short_reasons(states):
         console.print(text, soft_wrap=True)
+    if said := notice():
+        print_message(said)
     failed = any(one.ended and one.status != "ok" for one in states)
     return EXPECTATION_FAILED if failed else HELD
 
