@@ -4,6 +4,8 @@
 //! octave is split into 2^b buckets. A bucket is at most 2^-b of its lower edge
 //! wide, so that its middle is within 0.4 % of every value in it.
 
+use crate::threads::apart::Apart;
+
 pub const BITS: u32 = 7;
 pub const BUCKETS: usize = (64 - BITS as usize + 1) << BITS;
 
@@ -19,26 +21,32 @@ pub fn bucket_index(value_ns: u64) -> usize {
 pub type Bins = Vec<(u16, u64)>;
 
 pub struct Histogram {
-    counts: Box<[u64; BUCKETS]>,
+    counts: Box<Apart<[u64; BUCKETS]>>,
 }
 
 impl Histogram {
     pub fn new() -> Self {
         Self {
-            counts: Box::new([0; BUCKETS]),
+            counts: Box::new(Apart([0; BUCKETS])),
         }
     }
 
     #[inline(always)]
     pub fn record(&mut self, value_ns: u64) {
-        self.counts[bucket_index(value_ns)] += 1;
+        self.counts.0[bucket_index(value_ns)] += 1;
+    }
+
+    /// Where it writes.
+    #[cfg(test)]
+    pub fn written(&self) -> std::ops::Range<usize> {
+        crate::threads::apart::addresses(&self.counts.0)
     }
 
     /// Removes and returns the counts between two latencies.
     pub fn drain(&mut self, min_ns: u64, max_ns: u64) -> Bins {
         let range = bucket_index(min_ns)..bucket_index(max_ns) + 1;
         let first = range.start;
-        let taken = self.counts[range].iter_mut().enumerate();
+        let taken = self.counts.0[range].iter_mut().enumerate();
         taken
             .filter(|(_, count)| **count > 0)
             .map(|(at, count)| ((first + at) as u16, std::mem::take(count)))

@@ -91,6 +91,13 @@ impl Tally {
         self.counters[direction as usize].record(latency_ns, bytes);
     }
 
+    /// Where it writes beside itself.
+    #[cfg(test)]
+    pub fn written(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let counters = self.counters.iter();
+        counters.map(|counter| counter.histogram.written())
+    }
+
     pub fn error(&mut self, direction: Direction) {
         self.counters[direction as usize].errors += 1;
     }

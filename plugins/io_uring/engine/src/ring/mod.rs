@@ -1,6 +1,8 @@
 //! I/O by io_uring: one ring per thread.
 
 mod entries;
+#[cfg(test)]
+mod layout;
 mod ring;
 mod simple;
 mod slots;

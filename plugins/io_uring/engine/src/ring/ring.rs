@@ -151,6 +151,15 @@ impl Ring {
         unsafe { register(self.fd.as_raw_fd(), REGISTER_BUFFERS, address, count) == 0 }
     }
 
+    /// What it shares with the kernel.
+    #[cfg(test)]
+    pub fn written(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        self._maps.iter().map(|map| {
+            let start = map.base.as_ptr() as usize;
+            start..start + map.length_bytes
+        })
+    }
+
     pub fn flag_names(&self) -> Vec<&'static str> {
         let set = OPTIONAL_FLAGS
             .iter()

@@ -1,9 +1,11 @@
 //! The slots of the queue depth: which are free, in flight, or in the batch that is
 //! about to be submitted.
 
+use crate::threads::apart::ApartSlice;
+
 /// A stack of free slots. Slots that were just taken lie above its top.
 pub struct Slots {
-    order: Box<[u32]>,
+    order: ApartSlice<u32>,
     free: usize,
     /// Those between the top and here are in the batch that is about to be submitted.
     taken_up_to: usize,
@@ -11,8 +13,14 @@ pub struct Slots {
 
 impl Slots {
     pub fn new(depth: usize) -> Self {
+        let mut order = ApartSlice::new(0, depth);
+        let from_last = (0..depth as u32).rev();
+        order
+            .iter_mut()
+            .zip(from_last)
+            .for_each(|(at, slot)| *at = slot);
         Self {
-            order: (0..depth as u32).rev().collect(),
+            order,
             free: depth,
             taken_up_to: depth,
         }
@@ -80,6 +88,12 @@ impl Slots {
 
     pub fn in_flight(&self) -> usize {
         self.order.len() - self.free
+    }
+
+    /// Where it writes.
+    #[cfg(test)]
+    pub fn written(&self) -> std::ops::Range<usize> {
+        crate::threads::apart::addresses(&self.order[..])
     }
 
     pub fn is_free(&self, slot: usize) -> bool {

@@ -20,6 +20,7 @@ use crate::ring::{Ring, Shape, Wait};
 use crate::target::buffers::Buffers;
 use crate::target::passthrough;
 use crate::target::{self, Target, TargetKind};
+use crate::threads::apart::ApartSlice;
 use crate::threads::lane::Lane;
 
 /// I/Os submitted in one batch: all free slots, or the queue depth would not be held,
@@ -43,7 +44,7 @@ pub struct Worker {
     target: Arc<Target>,
     pub(super) ring: Ring,
     pub(super) buffers: Buffers,
-    pub(super) ops: Box<[Op]>,
+    pub(super) ops: ApartSlice<Op>,
     pub(super) slots: Slots,
     pub(super) batch: usize,
     pub(super) entries: Entries,
@@ -109,7 +110,7 @@ impl Worker {
             target,
             ring,
             buffers,
-            ops: vec![idle; stream.qd].into_boxed_slice(),
+            ops: ApartSlice::new(idle, stream.qd),
             slots: Slots::new(stream.qd),
             batch,
             discards: options.discards,

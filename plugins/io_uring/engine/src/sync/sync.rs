@@ -29,7 +29,8 @@ struct LaneState {
     in_flight: Vec<Option<Op>>,
 }
 
-/// A lane, and how many I/O threads still use it.
+/// A lane, and how many I/O threads still use it. Apart from other lanes.
+#[repr(align(128))]
 pub struct SharedLane {
     state: Mutex<LaneState>,
     pub active: AtomicUsize,

@@ -58,6 +58,13 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(address, length_bytes) }
     }
 
+    /// All of them.
+    #[cfg(test)]
+    pub fn written(&self) -> std::ops::Range<usize> {
+        let start = self.base.as_ptr() as usize;
+        start..start + self.length_bytes
+    }
+
     pub fn each_bytes(&self) -> usize {
         self.each_bytes
     }

@@ -472,6 +472,13 @@ impl Lane {
         }
     }
 
+    /// Where a plain loop writes beside the lane itself.
+    #[cfg(test)]
+    pub fn written(&self) -> Vec<std::ops::Range<usize>> {
+        let tally = self.counts.tally.written();
+        tally.chain([self.slots.written()]).collect()
+    }
+
     /// A reserved I/O is not issued, because the run was stopped before its start.
     pub fn cancel(&mut self, op: &Op) {
         if let Some(verifier) = &mut self.verifier {

@@ -1,5 +1,6 @@
 //! The end of a lane: how it ended, how long its slots were busy, the load of its thread.
 
+use crate::threads::apart::ApartSlice;
 use crate::threads::conditions::{Load, Usage};
 
 /// What a lane reports at its end.
@@ -58,7 +59,7 @@ impl SlotTime {
 
 /// The times of all slots of a lane.
 pub struct SlotTimes {
-    slots: Vec<SlotTime>,
+    slots: ApartSlice<SlotTime>,
     /// How many were never busy.
     fresh: usize,
 }
@@ -66,7 +67,7 @@ pub struct SlotTimes {
 impl SlotTimes {
     pub fn new(qd: usize) -> Self {
         Self {
-            slots: vec![SlotTime::NEVER; qd],
+            slots: ApartSlice::new(SlotTime::NEVER, qd),
             fresh: qd,
         }
     }
@@ -89,6 +90,12 @@ impl SlotTimes {
     #[inline(always)]
     pub fn completed(&mut self, slot: usize, now_ns: u64) {
         self.slots[slot].last_ns = now_ns;
+    }
+
+    /// Where it writes.
+    #[cfg(test)]
+    pub fn written(&self) -> std::ops::Range<usize> {
+        crate::threads::apart::addresses(&self.slots[..])
     }
 
     /// The fields of `LaneEnd` that follow from them.

@@ -11,6 +11,7 @@ use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::target::verify::{FAULTS, Mismatch};
+use crate::threads::apart::Apart;
 
 /// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
@@ -63,7 +64,8 @@ pub struct Shared {
     stop: AtomicBool,
     give_up_ns: AtomicU64,
     limit_bytes: Option<u64>,
-    claimed_bytes: AtomicU64,
+    /// Written for each I/O where there is a limit.
+    claimed_bytes: Apart<AtomicU64>,
     errors: AtomicU64,
     any_success: AtomicBool,
     too_many_errors: AtomicBool,
@@ -78,7 +80,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             give_up_ns: AtomicU64::new(u64::MAX),
             limit_bytes,
-            claimed_bytes: AtomicU64::new(0),
+            claimed_bytes: Apart::default(),
             errors: AtomicU64::new(0),
             any_success: AtomicBool::new(false),
             too_many_errors: AtomicBool::new(false),
@@ -112,12 +114,12 @@ impl Shared {
         let Some(limit_bytes) = self.limit_bytes else {
             return true;
         };
-        self.claimed_bytes.fetch_add(bytes, Ordering::Relaxed) < limit_bytes
+        self.claimed_bytes.0.fetch_add(bytes, Ordering::Relaxed) < limit_bytes
     }
 
     /// Whether `claim` would refuse.
     pub fn limit_reached(&self) -> bool {
-        let claimed_bytes = self.claimed_bytes.load(Ordering::Relaxed);
+        let claimed_bytes = self.claimed_bytes.0.load(Ordering::Relaxed);
         self.limit_bytes.is_some_and(|limit| claimed_bytes >= limit)
     }
 
