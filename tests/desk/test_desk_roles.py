@@ -38,6 +38,7 @@ FOR = {
     "GET /sessions.json": "viewer",
     "GET /drives": "viewer",
     "GET /people": "admin",
+    "GET /metrics": "viewer",
 }
 """The least role of each route; a page that is missing here fails a test."""
 FILLED = {"{digest}": "0", "{name}": "desk.css", "{id}": "20261122-000000-none"}

@@ -113,6 +113,12 @@ class Hooks:
         with self.database.reading() as connection:
             return [Delivery(**row) for row in connection.rows(query, limit=limit)]
 
+    def states(self) -> dict[str, int]:
+        """How many deliveries are in each state."""
+        query = "SELECT state, count(*) AS many FROM desk_delivery GROUP BY state"
+        with self.database.reading() as connection:
+            return {row["state"]: row["many"] for row in connection.rows(query)}
+
     def take(self) -> tuple[Hook, Delivery] | None:
         """What is due, which counts as tried and fails unless it is said otherwise."""
         with self.database.writing() as connection:

@@ -17,6 +17,7 @@ from ioplan.desk.web.limits import LimitRequests, Limits
 from ioplan.desk.web.pages import (
     compare,
     drives,
+    metrics,
     now,
     people,
     report,
@@ -30,7 +31,7 @@ from ioplan.desk.web.visit import Page, answered, role_of
 
 PAGES: tuple[ModuleType, ...] = (
     *(sign_in, now, sessions, report, compare, drives),
-    *(start, people, static),
+    *(start, people, metrics, static),
 )
 """Each has ROUTES: method, path, function."""
 

@@ -1,0 +1,74 @@
+"""`/metrics`, read by Prometheus's own parser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from desks import by_token, client, desk_in
+from prometheus_client.parser import text_string_to_metric_families
+
+from ioplan.cluster.jobs.lane import LaneState
+from ioplan.desk.clock import stamp
+from ioplan.desk.metrics.families import DeskNow, families
+from ioplan.desk.queue.drives import Drives
+from ioplan.desk.queue.entry import Priority, Wanted
+
+LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
+
+
+def samples(text: str) -> dict[tuple[str, ...], float]:
+    """Values by the name and the labels' values."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_what_a_desk_tells(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(LAB)
+    with desk_in(tmp_path, lab) as desk:
+        for priority in (Priority.HIGH, Priority.NORMAL, Priority.NORMAL):
+            wanted = Wanted("ada", 'p"\n', {"p": ""}, "d1", ("d1",), priority=priority)
+            desk.queue.add(wanted)
+        assert desk.queue.take("desk")
+        Drives(desk.database).take_out(["d2"], "ada", "smoke")
+        assert client(desk).get("/metrics").status_code == 303
+        answer = by_token(desk, "viewer").get("/metrics")
+        assert answer.headers["content-type"].startswith("text/plain; version=")
+    found = samples(answer.text)
+    assert found["ioplan_queue_length", "normal"] == 2
+    assert found["ioplan_queue_length", "high"] == 0
+    assert found["ioplan_jobs", "starting"] == 1
+    assert found["ioplan_sessions", "running"] == 0
+    assert found["ioplan_drive_state", "d1", "", "busy"] == 1
+    assert found["ioplan_drive_state", "d1", "", "free"] == 0
+    assert found["ioplan_drive_state", "d2", "", "out of service"] == 1
+    assert 0 <= found["ioplan_queue_oldest_seconds",] < 60
+
+
+def lane(target: str, **more: Any) -> LaneState:
+    return LaneState(job="j", session=f"j-{target}", target=target, host="h1", **more)
+
+
+def test_figures_of_lanes_are_in_base_units_and_only_where_known() -> None:
+    lanes = [
+        lane("a", status="running", iops=12.5, p99_ns=250_000.0, done=0.5),
+        lane("b", status="running", temperature_celsius=61.0),
+        lane("c", status="ok", iops=9.0, done=1.0),
+    ]
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families(DeskNow(stamp(), "1", lanes=lanes))
+        for sample in family.samples
+    }
+    assert found["ioplan_lane_iops", "j", "a", "h1"] == 12.5
+    assert found["ioplan_lane_p99_latency_seconds", "j", "a", "h1"] == 250e-6
+    assert found["ioplan_lane_temperature_celsius", "j", "b", "h1"] == 61
+    assert found["ioplan_lane_done_ratio", "j", "a", "h1"] == 0.5
+    assert ("ioplan_lane_iops", "j", "b", "h1") not in found
+    assert ("ioplan_lane_iops", "j", "c", "h1") not in found
+    assert found["ioplan_lanes", "running"] == 2 and found["ioplan_lanes", "ok"] == 1
+    assert found["ioplan_lanes", "died"] == 0
