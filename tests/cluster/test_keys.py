@@ -257,6 +257,30 @@ def test_a_lab_with_one_key_for_all_is_moved(host: LabHost) -> None:
     assert not (keys_folder() / "lab.key").exists()
 
 
+def test_keys_are_renewed_and_revoked_by_command(
+    host: LabHost, tmp_path: Path, authority: Authority
+) -> None:
+    text = f'scheduler = "tls://{HERE}:1"\n[hosts.h1]\naddress = "{HERE}"\n'
+    lab = tmp_path / "lab.toml"
+    lab.write_text(f"{text}[hosts.h2]\naddress = '{HERE}'\n")
+    before = {name: Identity(name).certificate() for name in ("desk", "scheduler")}
+    done = ioplan("lab", "keys", "renew", "h1", "--lab", lab)
+    assert (done.code, done.out.count("h1: has its keys, until")) == (0, 1), done.err
+    assert {name: Identity(name).certificate() for name in before} == before
+    done = ioplan("lab", "keys", "revoke", "h2", "--lab", lab)
+    assert (done.code, done.out) == (0, "h2: 1 certificates end now\n"), done.err
+    assert "it is revoked" in between("h2", "scheduler").reason
+    done = ioplan("lab", "keys", "take-over", "h2", "--lab", lab)
+    assert done.code == 3 and "`ioplan lab keys renew h2`" in done.err
+    assert ioplan("lab", "keys", "renew", "h2", "--lab", lab).code == 0
+    lab.write_text(text)
+    done = ioplan("lab", "keys", "renew", "--lab", lab)
+    assert (done.code, done.out.count("has new keys")) == (0, 1), done.err
+    assert before["desk"] != Identity("desk").certificate()
+    assert "no keys were given" in ioplan("lab", "keys", "revoke", "h9").err
+    assert "no host 'h9'" in ioplan("lab", "keys", "renew", "h9", "--lab", lab).err
+
+
 def test_what_ends_soon_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notice() == ""
     (row,) = _doctor_rows()
@@ -269,6 +293,10 @@ def test_what_ends_soon_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {one["state"] for one in rows} == {"ends soon"}
     shown = ioplan("lab", "keys")
     assert "host h2" in shown.out and "authority" in shown.out
+    Identity("host").save(Identity("h1").texts())
+    shutil.rmtree(keys_folder() / "authority")
+    (row,) = _doctor_rows()
+    assert row["mend"] == "ioplan lab up h1  # at the lab's desk"
 
 
 def _doctor_rows() -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from ioplan.backends import Availability, BackendError
 from ioplan.cli.choose import named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cluster.keys.issued import latest, notice
+from ioplan.cluster.keys.identity import Identity
+from ioplan.cluster.keys.issued import is_near, latest, notice
 from ioplan.doctor.checks import findings
 from ioplan.doctor.machine import Finding, Machine
 from ioplan.lab.lab import Lab
@@ -47,10 +48,10 @@ def _needed(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _keys() -> Finding | None:
-    """Of a lab whose desk this is."""
+    """Of a lab whose desk this is, or of which this is a host."""
     known = [one for one in latest().values() if not one.revoked_at]
     if not known:
-        return None
+        return _host_keys()
     if said := notice():
         text = said.removeprefix("note: ").partition(";")[0]
         return Finding(
@@ -59,6 +60,20 @@ def _keys() -> Finding | None:
     first = min(one.ends_at for one in known)
     text = f"{len(known)} certificates, the first ends on {first:%Y-%m-%d}"
     return Finding(name="lab keys", state="works", text=text)
+
+
+def _host_keys() -> Finding | None:
+    certificate = Identity("host").certificate()
+    if not certificate:
+        return None
+    from ioplan.cluster.keys.certificates import facts_of  # noqa: PLC0415  hosts of a lab have cryptography
+
+    found = facts_of(certificate)
+    text = f"the certificate of host {found.name} ends on {found.ends_at:%Y-%m-%d}"
+    if not is_near(found.ends_at):
+        return Finding(name="lab keys", state="works", text=text)
+    mend = f"ioplan lab up {found.name}  # at the lab's desk"
+    return Finding(name="lab keys", state="limited", text=text, mend=mend)
 
 
 def _availability(name: str, lab: Lab) -> Availability:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,8 @@ from ioplan.cluster.keys.issued import latest
 from ioplan.core.text import did_you_mean, line
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+
+PARALLEL_HOSTS = 64
 
 
 def show(json: bool) -> None:
@@ -69,21 +72,30 @@ def take_over(hosts: Sequence[str], lab: Path | None) -> int:
     """Give hosts of another desk keys of this one."""
     with lab_errors():
         found = read_lab(lab)
-        return _enrol(found, _known(found, hosts), take_over=True)
+        code = _enrol(found, _known(found, hosts), take_over=True)
+    print_line(f"to start what they run: ioplan lab up {' '.join(hosts)}")
+    return code
 
 
 def _enrol(lab: Lab, hosts: Sequence[str], **how: bool) -> int:
+    """In parallel. Returns the exit code."""
     from ioplan.cluster.keys.enrolment import enrol  # noqa: PLC0415  needs cryptography
 
-    code = HELD
-    for name in hosts:
+    def one(name: str) -> str | ClusterError:
         try:
-            made = enrol(name, lab.hosts[name], PROGRAMS, **how)
+            said = enrol(name, lab.hosts[name], PROGRAMS, **how).text
         except ClusterError as error:
-            code = RUN_FAILED
-            print_message(f"error: {error}")
-            continue
-        print_line(f"{name}: {made.text or 'its keys are kept'}")
+            return error
+        return f"{name}: {said or 'its keys are kept'}"
+
+    code = HELD
+    with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
+        for said in pool.map(one, hosts):
+            if isinstance(said, ClusterError):
+                code = RUN_FAILED
+                print_message(f"error: {said}")
+            else:
+                print_line(said)
     return code
 
 

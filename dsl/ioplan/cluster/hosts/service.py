@@ -58,7 +58,7 @@ class Service:
 
         Waits while another one runs: one that systemd has started takes over then.
         """
-        if HELD in os.environ:
+        if self._is_handed_down():
             return
         fd = self._opened()
         if not _try_lock(fd):
@@ -67,6 +67,13 @@ class Service:
         os.set_inheritable(fd, True)
         os.environ[HELD] = str(fd)
         _write_pid(fd, os.getpid())
+
+    def _is_handed_down(self) -> bool:
+        """Whether who started this process holds the lock for it."""
+        with suppress(KeyError, ValueError, OSError):
+            held = os.fstat(int(os.environ[HELD]))
+            return os.path.samestat(held, self.lock_file.stat())
+        return False
 
     def _opened(self) -> int:
         return os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -20,6 +20,11 @@ NEAR_END = timedelta(days=60)
 """`lab up` renews what ends sooner, and other commands say so."""
 
 
+def is_near(end: datetime) -> bool:
+    """Whether a certificate has ended, or soon will."""
+    return end - datetime.now(UTC) < NEAR_END
+
+
 class Issued(Model):
     """A certificate that was signed. Times are of UTC."""
 
@@ -48,7 +53,7 @@ class Issued(Model):
     @property
     def is_near_end(self) -> bool:
         """It has ended, or soon will."""
-        return self.ends_at - datetime.now(UTC) < NEAR_END
+        return is_near(self.ends_at)
 
 
 ALL_ISSUED = TypeAdapter(list[Issued])
