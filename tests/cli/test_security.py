@@ -288,7 +288,7 @@ def test_only_one_file_opens_the_terminal() -> None:
     assert found == []
 
 
-PLAIN = ("print(json.dumps(", "print(f'ioplan {__version__}'")
+PLAIN = ("print(json.dumps(", "print(json_text.dumps(", "print(f'ioplan {__version__}'")
 
 
 # names in plans, labs and stores become no paths and no commands
