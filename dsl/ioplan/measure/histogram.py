@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ioplan.core.late import Late
 
@@ -64,6 +64,8 @@ class Histogram:
 
         Raises ValueError when a number is not of the layout.
         """
+        if isinstance(bins, Bins) and bins.histogram.bits == bits:
+            return bins.histogram
         flat = np.fromiter(bins, dtype=np.int64)
         if len(flat) % 2:
             raise ValueError("the bins are not pairs of index and count")
@@ -103,7 +105,9 @@ class Histogram:
 
     def bins(self) -> tuple[int, ...]:
         """Flat pairs, as `of` takes them."""
-        return tuple(np.column_stack((self.index, self.count)).ravel().tolist())
+        flat = np.empty(2 * len(self.index), dtype=np.int64)
+        flat[0::2], flat[1::2] = self.index, self.count
+        return Bins(self, flat.tolist())
 
     @property
     def total(self) -> int:
@@ -137,6 +141,22 @@ class Histogram:
     def mean_ns(self) -> float:
         """The mean of the buckets' middles, a check on the exact mean."""
         return float(bucket_middles(self.bits)[self.index] @ self.count / self.total)
+
+
+class Bins(tuple[int, ...]):
+    """Flat pairs that were made of a histogram, so that it need not be made of them
+    again in this process."""
+
+    histogram: Histogram
+
+    def __new__(cls, histogram: Histogram, flat: list[int]) -> Self:
+        made = super().__new__(cls, flat)
+        made.histogram = histogram
+        return made
+
+    def __reduce__(self) -> tuple[type[tuple[int, ...]], tuple[list[int]]]:
+        """Elsewhere, plain pairs."""
+        return tuple, (list(self),)
 
 
 def bucket_middle(index: int, bits: int = BITS) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from ioplan.core.error_kinds import FigureFault
@@ -34,6 +35,8 @@ from ioplan.records.record import (
 from ioplan.workload import DIRECTIONS, Direction
 
 Streams = dict[str, StreamCountsBuilder]
+FIGURES = ("streams", "directions", "total", "detail")
+"""Made once for all that ask for them; each event makes them out of date."""
 
 
 class Measurement:
@@ -55,6 +58,8 @@ class Measurement:
 
     def add(self, event: Event) -> Interval | None:
         """Take an event; returns the point of the series that it makes, if any."""
+        for figure in FIGURES:
+            vars(self).pop(figure, None)
         match event:
             case Progress(warmup=False):
                 return self._add_progress(event)
@@ -122,12 +127,12 @@ class Measurement:
         """The points so far."""
         return tuple(self._series)
 
-    @property
+    @cached_property
     def streams(self) -> tuple[StreamResult, ...]:
         """The results by stream."""
         return tuple(s.result(self.run_ns) for s in self._totals.values())
 
-    @property
+    @cached_property
     def directions(self) -> dict[Direction, DirectionResult]:
         """The results by direction, over all streams."""
         return {
@@ -136,7 +141,7 @@ class Measurement:
             if (parts := self._tallies(direction))
         }
 
-    @property
+    @cached_property
     def total(self) -> DirectionResult:
         """Reads and writes of all streams."""
         parts = [tally for d in READ_WRITE for tally in self._tallies(d)]
@@ -146,7 +151,7 @@ class Measurement:
         streams = self._totals.values()
         return [s.directions[direction] for s in streams if direction in s.directions]
 
-    @property
+    @cached_property
     def detail(self) -> RunDetail:
         """A histogram for each stream and direction, and the series."""
         return RunDetail(

@@ -52,8 +52,7 @@ class Batch(QueueModel):
     def _follow(self, work: int) -> None:
         """Let events happen until so much is done, each I/O once at least."""
         while self._work() < work or self.measured < self.outstanding:
-            for _ in range(EVENTS):
-                self.next_event()
+            self.next_events(EVENTS)
         self._round_off()
 
     def _round_off(self) -> None:

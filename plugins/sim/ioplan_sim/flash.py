@@ -137,8 +137,8 @@ class Flash:
         self.where[pages] = -1
 
     def _leave(self, places: Pages) -> None:
-        """What lay there is stale."""
-        inside = places[(places >= 0) & (places < self.places)]
+        """What lay there is stale. Without a sign, no place (-1) is beyond all."""
+        inside = places[places.view(np.uint64) < self.places]
         if len(inside):
             np.subtract.at(self.valid, inside // self.geometry.block_pages, 1)
 
@@ -165,6 +165,20 @@ class Flash:
             self.valid[block.number] += valid
             block.used += len(part)
             done += len(part)
+
+    def _copy(self, pages: Pages) -> None:
+        """Fill collection's blocks with different pages, which a block is left by."""
+        done, size = 0, self.geometry.block_pages
+        while done < len(pages):
+            part = pages[done : done + size - self._open_block(COLLECTION).used]
+            block, count = self.open_blocks[COLLECTION], len(part)
+            first = block.number * size + block.used
+            self.where[part] = np.arange(first, first + count)
+            self.holds[first : first + count] = part
+            self.valid[block.number] += count
+            block.used += count
+            done += count
+        self.programmed_pages += len(pages)
 
     def _open_block(self, writer: int) -> OpenBlock:
         """The block to fill, a new one where it is full."""
@@ -197,9 +211,10 @@ class Flash:
         if self.barred[block] or kept >= size:
             return 0
         places = np.arange(block * size, (block + 1) * size)
-        pages = self.holds[places]
+        pages = self.holds[block * size : (block + 1) * size]
         self.barred[block] = NEVER
-        self._program(pages[self.where[pages] == places], COLLECTION)
+        self._copy(pages[self.where[pages] == places])
+        self.valid[block] = 0
         self.free.append(block)
         self.victims.append(kept)
         return size - kept
