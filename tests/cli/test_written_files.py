@@ -117,6 +117,7 @@ OWN = {
     "dsl/ioplan/desk/queue/runner.py": "the lock of the desk's own folder",
     "dsl/ioplan/desk/queue/start.py": "the desk's own folder",
     "dsl/ioplan/desk/queue/ask.py": "a temporary folder, for a plan",
+    "dsl/ioplan/desk/start/consents.py": "the desk's own folder",
     "dsl/ioplan/desk/database.py": "the desk's own database",
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",

@@ -39,6 +39,23 @@ FOR = {
     "GET /drives": "viewer",
     "GET /people": "admin",
     "GET /metrics": "viewer",
+    "GET /queue": "viewer",
+    "POST /queue/{id}/move": "operator",
+    "POST /queue/{id}/cancel": "operator",
+    "GET /reservations": "viewer",
+    "POST /reservations": "operator",
+    "POST /reservations/release": "operator",
+    "POST /drives/out-of-service": "admin",
+    "POST /drives/in-service": "admin",
+    "GET /schedules": "viewer",
+    "POST /schedules": "operator",
+    "POST /schedules/{id}/remove": "operator",
+    "GET /consents": "viewer",
+    "POST /consents": "admin",
+    "POST /consents/{id}/remove": "admin",
+    "GET /hooks": "admin",
+    "POST /hooks": "admin",
+    "POST /hooks/{id}/remove": "admin",
 }
 """The least role of each route; a page that is missing here fails a test."""
 FILLED = {"{digest}": "0", "{name}": "desk.css", "{id}": "20261122-000000-none"}

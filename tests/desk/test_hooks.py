@@ -17,7 +17,7 @@ import pytest
 
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.hooks.address import checked_address, parts_of, refusal
 from ioplan.desk.hooks.deliver import SIGNATURE, Deliverer
 from ioplan.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
@@ -57,7 +57,7 @@ def test_where_a_hook_may_go(address: str, why: str) -> None:
     ],
 )
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DeskError):
         parts_of(url)
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_address(url: str) -> None:
     ],
 )
 def test_other_spellings_of_a_host_are_seen_through(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DeskError):
         checked_address(parts_of(url), inside=False)
 
 
@@ -78,7 +78,9 @@ def test_a_name_with_one_forbidden_address_is_refused(
 ) -> None:
     both = [(0, 0, 0, "", (one, 80)) for one in ("8.8.8.8", "127.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
-    with pytest.raises(Refused, match=r"two.example is 127.0.0.1, the desk's own host"):
+    with pytest.raises(
+        DeskError, match=r"two.example is 127.0.0.1, the desk's own host"
+    ):
         checked_address(parts_of("http://two.example/"), inside=False)
 
 
@@ -137,7 +139,7 @@ def test_a_body_arrives_signed_and_again_until_it_is_taken(
     hooks = Hooks(database)
     with receiver(500, 302, 200) as server:
         url = f"http://localhost:{server.server_port}/take?x=1"
-        with pytest.raises(Refused, match=r"the desk's own host; .* --inside"):
+        with pytest.raises(DeskError, match=r"the desk's own host; .* --inside"):
             hooks.add(url, ["ended"], False, "ada")
         hook = hooks.add(url, ["failed"], True, "ada")
         ended(database, "ok")
@@ -212,7 +214,7 @@ def test_a_delivery_survives_a_desk_that_dies_with_it(database: DeskDatabase) ->
     assert not hooks.deliveries()
     with pytest.raises(Missing):
         hooks.remove(1)
-    with pytest.raises(Refused, match="is told of"):
+    with pytest.raises(DeskError, match="is told of"):
         hooks.add("http://127.0.0.1:9/", ["begun"], True, "ada")
 
 

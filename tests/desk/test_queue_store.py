@@ -14,7 +14,7 @@ from postgres import needs_postgres, postgres
 
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import DeskError, Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue import queue as module
 from ioplan.desk.queue.drives import Drives
 from ioplan.desk.queue.entry import Entry, Priority, Wanted
@@ -108,7 +108,7 @@ def test_cancelling(queue: Queue) -> None:
         *("cancelled", "stopped"),
         "bob",
     )
-    with pytest.raises(Refused, match="is cancelled already"):
+    with pytest.raises(DeskError, match="is cancelled already"):
         queue.cancel(waiting, "bob")
 
 
@@ -119,7 +119,7 @@ def test_moving(queue: Queue) -> None:
     order = [one.entry.number for one in queue.waiting()]
     assert order == [numbers[2], numbers[1], numbers[0]]
     queue.cancel(numbers[0], "ada")
-    with pytest.raises(Refused, match="waits no more"):
+    with pytest.raises(DeskError, match="waits no more"):
         queue.move(numbers[0], None, first=True)
 
 
@@ -162,11 +162,11 @@ def test_reservations_and_drives_out_of_service(database: DeskDatabase) -> None:
     drives, hour = Drives(database), timedelta(hours=1)
     now, later, last = stamp(-hour), stamp(hour), stamp(2 * hour)
     drives.reserve(["a", "b"], "ada", now, later, "firmware")
-    with pytest.raises(Refused, match=r"b is reserved by ada until .*: firmware"):
+    with pytest.raises(DeskError, match=r"b is reserved by ada until .*: firmware"):
         drives.reserve(["c", "b"], "bob", now, last, "")
     drives.reserve(["b"], "bob", later, last, "")
     assert drives.states().reservation("c", stamp()) is None, "all or none"
-    with pytest.raises(Refused, match="before it begins"):
+    with pytest.raises(DeskError, match="before it begins"):
         drives.reserve(["c"], "bob", later, now, "")
     states = drives.states()
     assert states.closed_to("a", "ada", stamp()) == ""
@@ -182,7 +182,7 @@ def test_reservations_and_drives_out_of_service(database: DeskDatabase) -> None:
     drives.put_back(["a"])
     with pytest.raises(Missing):
         drives.put_back(["a"])
-    with pytest.raises(Refused, match="say why"):
+    with pytest.raises(DeskError, match="say why"):
         drives.take_out(["a"], "eve", " ")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
 from ioplan.desk.queue.queue import Queue
 from ioplan.desk.schedules.schedule import Missed, Schedules
@@ -54,7 +54,7 @@ def test_how_often_it_was_due() -> None:
     ],
 )
 def test_what_is_no_time(cron: str, zone: str, text: str) -> None:
-    with pytest.raises(Refused, match=text):
+    with pytest.raises(DeskError, match=text):
         next_time(cron, zone, "2026-11-22T00:00:00Z")
 
 
@@ -114,9 +114,9 @@ def test_they_do_not_pile_up(database: DeskDatabase) -> None:
 def test_adding_and_removing(database: DeskDatabase) -> None:
     schedules = Schedules(database)
     schedules.add("nightly", "0 2 * * *", "UTC", "skip", WANTED)
-    with pytest.raises(Refused, match="already"):
+    with pytest.raises(DeskError, match="already"):
         schedules.add("nightly", "0 3 * * *", "UTC", "skip", WANTED)
-    with pytest.raises(Refused, match="letters"):
+    with pytest.raises(DeskError, match="letters"):
         schedules.add("a b", "0 3 * * *", "UTC", "skip", WANTED)
     schedules.remove("nightly")
     with pytest.raises(Missing):

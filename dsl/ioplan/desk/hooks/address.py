@@ -13,7 +13,7 @@ import socket
 from urllib.parse import urlsplit
 
 from ioplan.core.value import Value
-from ioplan.desk.errors import Refused
+from ioplan.desk.errors import DeskError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 METADATA = frozenset(
@@ -43,24 +43,24 @@ class HookUrl(Value):
 
 
 def parts_of(url: str) -> HookUrl:
-    """Raises Refused for what is no address of a web server."""
+    """Raises DeskError for what is no address of a web server."""
     try:
         found = urlsplit(url)
         port = found.port
     except ValueError as error:
-        raise Refused(f"{url!r} is no address: {error}") from None
+        raise DeskError(f"{url!r} is no address: {error}") from None
     plain = url.isascii() and url.isprintable() and " " not in url
     if not plain or len(url) > MOST_URL or found.scheme not in PORTS:
-        raise Refused(f"{url!r} is no address as https://host.example/path")
+        raise DeskError(f"{url!r} is no address as https://host.example/path")
     if not found.hostname or found.username is not None or found.fragment:
-        raise Refused("a hook's address has a host, and no password or fragment")
+        raise DeskError("a hook's address has a host, and no password or fragment")
     path = (found.path or "/") + (f"?{found.query}" if found.query else "")
     usual = PORTS[found.scheme] if port is None else port
     return HookUrl(found.scheme, found.hostname, usual, path)
 
 
 def checked_address(url: HookUrl, inside: bool) -> str:
-    """The address to connect to. Raises Refused, OSError where there is none.
+    """The address to connect to. Raises DeskError, OSError where there is none.
 
     All that the name stands for must be allowed: who answers with two addresses does
     not get one through.
@@ -69,7 +69,7 @@ def checked_address(url: HookUrl, inside: bool) -> str:
     addresses = [str(one[4][0]) for one in found]
     for one in addresses:
         if why := refusal(one, inside):
-            raise Refused(
+            raise DeskError(
                 f"{url.host} is {one}, {why}; an admin can allow that with --inside"
             )
     return addresses[0]

@@ -6,7 +6,7 @@ import hmac
 import time
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.desk.errors import Refused
+from ioplan.desk.errors import DeskError
 from ioplan.desk.hooks.address import HookUrl, checked_address, parts_of
 from ioplan.desk.hooks.hooks import Delivery, Hook, Hooks
 
@@ -53,7 +53,7 @@ def sent(hook: Hook, due: Delivery) -> tuple[bool, str]:
     try:
         url = parts_of(hook.url)
         status, text = _posted(url, checked_address(url, hook.inside), hook, due)
-    except (OSError, Refused, urllib3.exceptions.HTTPError) as error:
+    except (OSError, DeskError, urllib3.exceptions.HTTPError) as error:
         return False, str(error)
     return 200 <= status < 300, f"{status} {text}".strip()
 

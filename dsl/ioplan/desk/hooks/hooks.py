@@ -15,7 +15,7 @@ from typing import Literal
 from ioplan.core.value import Value
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.hooks.address import checked_address, parts_of
 from ioplan.desk.queue.entry import Entry
 from ioplan.desk.queue.tables import insert, locked, next_number
@@ -76,14 +76,14 @@ class Hooks:
         return [_hook(row) for row in rows]
 
     def add(self, url: str, events: Sequence[str], inside: bool, person: str) -> Hook:
-        """The hook with its secret. Raises Refused for where it may not go."""
+        """The hook with its secret. Raises DeskError for where it may not go."""
         unknown = [one for one in events if one not in EVENTS]
         if unknown or not events:
-            raise Refused(f"a hook is told of: {', '.join(EVENTS)}")
+            raise DeskError(f"a hook is told of: {', '.join(EVENTS)}")
         try:
             checked_address(parts_of(url), inside)
         except OSError as error:
-            raise Refused(f"the host of {url} is not found: {error}") from error
+            raise DeskError(f"the host of {url} is not found: {error}") from error
         with self.database.writing() as connection:
             locked(connection, "hooks", waits=True)
             row = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from ioplan.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan.core.text import did_you_mean
 from ioplan.desk.clock import stamp
-from ioplan.desk.errors import Refused
+from ioplan.desk.errors import DeskError
 from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
 from ioplan.guard.consent_list.read import signed_list
 from ioplan.lab.lab import Lab
@@ -29,7 +29,7 @@ def wanted(
     consent: str = "",
     origin: str = "",
 ) -> Wanted:
-    """Raises Refused for a target that the lab does not name, ConsentListError."""
+    """Raises DeskError for a target that the lab does not name, ConsentListError."""
     drives = drives_named(lab, [target])
     if consent:
         signed_list(consent, lab, plan)
@@ -48,29 +48,29 @@ def wanted(
 
 
 def drives_named(lab: Lab, words: Sequence[str]) -> list[str]:
-    """The lab's targets of some names or groups, each once. Raises Refused."""
+    """The lab's targets of some names or groups, each once. Raises DeskError."""
     found: dict[str, None] = {}
     for word in words:
         if word not in lab.targets and word not in lab.groups:
             near = did_you_mean(word, [*lab.targets, *lab.groups])
-            raise Refused(f"the lab has no target {word!r}{near}")
+            raise DeskError(f"the lab has no target {word!r}{near}")
         found |= dict.fromkeys(fleet_targets(lab, word))
     return list(found)
 
 
 def priority_named(word: str) -> Priority:
-    """Raises Refused."""
+    """Raises DeskError."""
     for one in Priority:
         if one.word == word:
             return one
     known = ", ".join(one.word for one in Priority)
-    raise Refused(f"there is no priority {word!r}; there are: {known}")
+    raise DeskError(f"there is no priority {word!r}; there are: {known}")
 
 
 def plan_of_text(
     text: str, name: str, options: RunOptions, lab: Path | None
 ) -> CheckedPlan:
-    """The plan that was sent as a text. Raises PlanError, Refused."""
+    """The plan that was sent as a text. Raises PlanError, DeskError."""
     values = dict(one.partition("=")[::2] for one in options.settings)
     with tempfile.TemporaryDirectory(prefix="ioplan-plan-") as folder:
         file = Path(folder) / f"{_plain(name)}.ioplan"
@@ -81,7 +81,7 @@ def plan_of_text(
                 lambda: plan_folders(lab),
             )  # fmt: skip
         except (OSError, ValueError) as error:
-            raise Refused(f"the plan cannot be read: {error}") from error
+            raise DeskError(f"the plan cannot be read: {error}") from error
 
 
 def _plain(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from ioplan.core.value import Value, fresh
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue.tables import insert, locked, next_number
 
 DriveState = Literal["free", "busy", "reserved", "out of service"]
@@ -98,9 +98,9 @@ class Drives:
     def reserve(
         self, drives: Sequence[str], person: str, since: str, until: str, why: str
     ) -> None:
-        """Reserve all or none. Raises Refused where another person has one of them."""
+        """Reserve all or none. Raises DeskError where another person has one."""
         if until <= max(since, stamp()):
-            raise Refused(f"the reservation ends at {until}, before it begins")
+            raise DeskError(f"the reservation ends at {until}, before it begins")
         with self.database.writing() as connection:
             locked(connection, "drives", waits=True)
             for drive in drives:
@@ -110,7 +110,7 @@ class Drives:
                 spans = {"since": since, "until": until}
                 taken = connection.rows(query, drive=drive, person=person, **spans)
                 if taken:
-                    raise Refused(f"{drive} is {Reservation(**taken[0]).text}")
+                    raise DeskError(f"{drive} is {Reservation(**taken[0]).text}")
                 number = next_number(connection, "desk_reservation")
                 row = {"number": number, "drive": drive, "person": person, **spans}
                 insert(connection, "desk_reservation", {**row, "why": why})
@@ -129,7 +129,7 @@ class Drives:
     def take_out(self, drives: Sequence[str], person: str, reason: str) -> None:
         """Nothing is started on them any more; what runs there goes on."""
         if not reason.strip():
-            raise Refused("say why the drive is out of service")
+            raise DeskError("say why the drive is out of service")
         with self.database.writing() as connection:
             for drive in drives:
                 connection.change(

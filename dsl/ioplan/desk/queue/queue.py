@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue.decide import Decision, decisions
 from ioplan.desk.queue.drives import Drives, DriveStates
 from ioplan.desk.queue.entry import (
@@ -90,15 +90,15 @@ class Queue:
     def cancel(self, number: int, person: str) -> State:
         """Cancel what waits; what runs is ended by its desk. Returns the new state.
 
-        What is unknown is closed: the person has looked. Raises Refused, Missing.
+        What is unknown is closed: the person has looked. Raises DeskError, Missing.
         """
         with self.database.writing() as connection:
             locked(connection, "queue", waits=True)
             entry = _entry(connection, number)
             if entry.state == "starting":
-                raise Refused(f"#{number} is being started; try again in a moment")
+                raise DeskError(f"#{number} is being started; try again in a moment")
             if entry.state not in OPEN:
-                raise Refused(f"#{number} is {entry.state} already")
+                raise DeskError(f"#{number} is {entry.state} already")
             if entry.state == "running":
                 _set(connection, number, cancelled_by=person)
                 return "running"
@@ -109,13 +109,13 @@ class Queue:
     def move(self, number: int, priority: Priority | None, first: bool) -> None:
         """Give what waits another priority, or make it the first of its priority.
 
-        Raises Refused, Missing.
+        Raises DeskError, Missing.
         """
         with self.database.writing() as connection:
             locked(connection, "queue", waits=True)
             entry = _entry(connection, number)
             if entry.state != "waiting":
-                raise Refused(f"#{number} is {entry.state}, and waits no more")
+                raise DeskError(f"#{number} is {entry.state}, and waits no more")
             found = connection.rows("SELECT MIN(position) AS front FROM desk_queue")
             front = int(found[0]["front"] or 0) - 1 if first else 0
             chosen = entry.priority if priority is None else priority

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ioplan.core.value import Value
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import Missing, Refused
+from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.people.people import NAME
 from ioplan.desk.queue.entry import OPEN, Priority, RunOptions, Wanted
 from ioplan.desk.queue.queue import add_to
@@ -71,18 +71,18 @@ class Schedules:
     def add(
         self, name: str, cron: str, zone: str, missed: Missed, wanted: Wanted
     ) -> Schedule:
-        """Raises Refused for a wrong time, or a name that is taken."""
+        """Raises DeskError for a wrong time, or a name that is taken."""
         if not NAME.fullmatch(name):
-            raise Refused("a schedule's name has letters, digits, and . _ - only")
+            raise DeskError("a schedule's name has letters, digits, and . _ - only")
         if missed not in ("once", "skip"):
-            raise Refused(f"what was missed is run 'once', or 'skip', not {missed!r}")
+            raise DeskError(f"what was missed is run 'once', or 'skip', not {missed!r}")
         due = next_time(cron, zone, stamp())
         made = Schedule(name, cron, zone, missed, wanted, due)
         with self.database.writing() as connection:
             locked(connection, "schedules", waits=True)
             query = "SELECT name FROM desk_schedule WHERE name = :name"
             if connection.rows(query, name=name):
-                raise Refused(f"there is a schedule {name!r} already")
+                raise DeskError(f"there is a schedule {name!r} already")
             insert(connection, "desk_schedule", _row(made))
         return made
 

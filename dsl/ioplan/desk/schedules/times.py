@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.desk.errors import Refused
+from ioplan.desk.errors import DeskError
 
 MOST_COUNTED = 1000
 FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def next_time(cron: str, zone: str, after: str) -> str:
-    """The first time after one, both UTC. Raises Refused."""
+    """The first time after one, both UTC. Raises DeskError."""
     return next(_times(cron, zone, after))
 
 
@@ -45,17 +45,17 @@ def _times(cron: str, zone: str, after: str) -> Iterator[str]:
         for at in CronSim(cron, start.astimezone(_zone(zone))):
             yield f"{at.astimezone(UTC):{FORM}}"
     except CronSimError as error:
-        raise Refused(
+        raise DeskError(
             f"{cron!r} is no cron expression that comes to pass: {error}; write for "
             f"example '0 2 * * *' for each night at 2:00"
         ) from error
-    raise Refused(f"{cron!r} does not come to pass")
+    raise DeskError(f"{cron!r} does not come to pass")
 
 
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise Refused(
+        raise DeskError(
             f"there is no time zone {name!r}; write for example Europe/Berlin or UTC"
         ) from None

@@ -16,11 +16,16 @@ from ioplan.desk.web.headers import KnownHosts, SafeHeaders, own_names
 from ioplan.desk.web.limits import LimitRequests, Limits
 from ioplan.desk.web.pages import (
     compare,
+    consents,
     drives,
+    hooks,
     metrics,
     now,
     people,
+    queue,
     report,
+    reservations,
+    schedules,
     sessions,
     sign_in,
     start,
@@ -31,6 +36,7 @@ from ioplan.desk.web.visit import Page, answered, role_of
 
 PAGES: tuple[ModuleType, ...] = (
     *(sign_in, now, sessions, report, compare, drives),
+    *(queue, reservations, schedules, consents, hooks),
     *(start, people, metrics, static),
 )
 """Each has ROUTES: method, path, function."""

@@ -23,6 +23,11 @@ MENU = (
     Place("Now", "/"),
     Place("Sessions", "/sessions"),
     Place("Drives", "/drives"),
+    Place("Queue", "/queue"),
+    Place("Reservations", "/reservations"),
+    Place("Schedules", "/schedules"),
+    Place("Consents", "/consents"),
+    Place("Web hooks", "/hooks", Role.ADMIN),
     Place("Start a plan", "/start", Role.OPERATOR),
     Place("People", "/people", Role.ADMIN),
 )

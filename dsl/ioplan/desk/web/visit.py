@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.text import printable
 from ioplan.desk.desk import Desk
-from ioplan.desk.errors import DeskError, Refused
+from ioplan.desk.errors import DeskError, Missing, Refused
 from ioplan.desk.people.people import Person
 from ioplan.desk.people.role import Role
 from ioplan.desk.people.secret import form_token, is_same
@@ -64,6 +64,13 @@ class Visit:
     def id(self) -> str:
         """What the address names."""
         return str(self.request.path_params["id"])
+
+    @property
+    def number(self) -> int:
+        """The same where it is a number. Raises Missing."""
+        if not self.id.isdecimal() or len(self.id) > 9:
+            raise Missing(f"there is no number {self.id!r}")
+        return int(self.id)
 
     @property
     def name(self) -> str:

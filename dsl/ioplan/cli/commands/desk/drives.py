@@ -51,7 +51,7 @@ def reserve(
     release: bool,
     lab: Path | None,
 ) -> None:
-    """Raises UsageError, Refused, LabError, StoreError."""
+    """Raises UsageError, DeskError, LabError, StoreError."""
     if release == bool(until):
         raise UsageError("say until when: --until DATE, or --release")
     names = drives_named(read_lab(lab), drives)
@@ -74,7 +74,7 @@ def _stamp(word: str, name: str) -> str:
 def service(
     drives: list[str], out_of_service: str | None, in_service: bool, lab: Path | None
 ) -> None:
-    """Raises UsageError, Refused, Missing, LabError, StoreError."""
+    """Raises UsageError, DeskError, Missing, LabError, StoreError."""
     if in_service == (out_of_service is not None):
         raise UsageError("say --out-of-service REASON, or --in-service")
     names = drives_named(read_lab(lab), drives)

@@ -20,7 +20,7 @@ MOST_SHOWN = 10
 
 
 def add_hook(url: str, events: list[str], inside: bool, lab: Path | None) -> None:
-    """Raises Refused."""
+    """Raises DeskError."""
     with desk_database(lab) as database:
         made = Hooks(database).add(url, events or ["ended"], inside, login_name())
     print_message(f"hook {made.number} signs with this secret, shown only once:")

@@ -31,7 +31,7 @@ WORK_S = 0.2
 
 
 def add(*, lab: Path | None, **asked: Any) -> None:
-    """Add a plan. Raises PlanError, UsageError, Refused, ConsentListError."""
+    """Add a plan. Raises PlanError, UsageError, DeskError, ConsentListError."""
     found = asked_of(lab=lab, **asked)
     with desk_database(lab) as database:
         queue = Queue(database)
@@ -51,7 +51,7 @@ def asked_of(
     settings: list[str],
     **others: Any,
 ) -> Wanted:
-    """What a call asks the queue for. Raises PlanError, Refused, ConsentListError."""
+    """What a call asks the queue for. Raises PlanError, DeskError, ConsentListError."""
     options = run_options(settings=settings, **others)
     words = options.scale_time, options.profile
     return wanted(
@@ -116,7 +116,7 @@ def _print_json(rows: list[tuple[Entry, str]]) -> None:
 
 
 def move(number: str, priority: str | None, first: bool, lab: Path | None) -> None:
-    """Raises UsageError, Refused, Missing."""
+    """Raises UsageError, DeskError, Missing."""
     if not (priority or first):
         raise UsageError("say where it goes: --priority, --first, or both")
     chosen = priority_named(priority) if priority else None
@@ -125,7 +125,7 @@ def move(number: str, priority: str | None, first: bool, lab: Path | None) -> No
 
 
 def cancel(number: str, lab: Path | None) -> None:
-    """Raises UsageError, Refused, Missing."""
+    """Raises UsageError, DeskError, Missing."""
     with desk_database(lab) as database:
         state = Queue(database).cancel(entry_number(number), login_name())
     ends = "ends; its desk stops the I/O" if state == "running" else "is cancelled"

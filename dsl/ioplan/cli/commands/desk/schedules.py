@@ -20,7 +20,7 @@ from ioplan.desk.schedules.schedule import Missed, Schedules
 def add_schedule(
     *, name: str, cron: str, zone: str, missed: Missed, lab: Path | None, **asked: Any
 ) -> None:
-    """Raises PlanError, Refused, ConsentListError."""
+    """Raises PlanError, DeskError, ConsentListError."""
     wanted = asked_of(lab=lab, after=None, **asked)
     with desk_database(lab) as database:
         made = Schedules(database).add(name, cron, zone, missed, wanted)
