@@ -124,6 +124,7 @@ OWN = {
     "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",
     "dsl/ioplan/host/sysfs.py": "the known settings of the kernel",
     "dsl/ioplan/host/ledger.py": "the lock of what was set, in the state folder",
+    "dsl/ioplan/cluster/adopt/install.py": "a tar in memory",
     "dsl/ioplan/cluster/jobs/locks.py": "locks in the folder of lanes",
     "dsl/ioplan/cluster/jobs/clock_file.py": "beside the lanes",
     "dsl/ioplan/cli/workers/lane.py": "a temporary folder, for a rehearsal",

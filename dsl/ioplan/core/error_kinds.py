@@ -178,6 +178,7 @@ class ClusterFault(Kind):
     SCHEDULER_UNREACHABLE = "scheduler-unreachable", "the scheduler does not answer"
     NO_WORKER = "no-worker", "a host's worker does not report"
     LANES_RUNNING = "lanes-running", "lanes that were cancelled have not ended"
+    INSTALL_FAILED = "install-failed", "ioplan cannot be installed on a host"
 
 
 class HostFault(Kind):

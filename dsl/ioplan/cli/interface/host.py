@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.adopt import ADOPT
 from ioplan.cli.interface.consent import CONSENT
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 from ioplan.cli.interface.desk_times import HOOK, SCHEDULE
@@ -99,6 +100,7 @@ LAB = Group(
             ),
         ),
         KEYS,
+        *ADOPT,
         Command(
             "restore",
             "Put back what killed sessions have left set by [prepare], on all hosts.",

@@ -49,7 +49,7 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
     def check(name: str, host: LabHost) -> None:
         check_versions(name, call_host(name, host, programs, "versions"))
 
-    faults = _on_each_host(lab, check)
+    faults = on_each_host(lab, check)
     lab = without(lab, faults)
     if not lab.hosts:
         _raise(faults)
@@ -66,7 +66,7 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
         said = "started" if answer["started"] else "is up"
         on_progress(f"{name}: {said}{made.text and f'; {made.text}'}")
 
-    faults |= _on_each_host(lab, join)
+    faults |= on_each_host(lab, join)
     joined = without(lab, faults)
     return faults | _await_workers(joined, address, programs, on_progress)
 
@@ -97,7 +97,7 @@ def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
         on_progress(f"{name}: {'ended' if answer['ended'] else 'was not up'}{lanes}")
 
     try:
-        _raise(_on_each_host(lab, leave))
+        _raise(on_each_host(lab, leave))
     finally:
         if Service("scheduler").stop():
             on_progress("the scheduler: ended")
@@ -111,12 +111,12 @@ def put_back(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Non
         for note in answer["notes"]:
             on_progress(f"{name}: {note}")
 
-    _raise(_on_each_host(lab, one))
+    _raise(on_each_host(lab, one))
 
 
-def scheduler_of(lab: Lab) -> str:
-    """Its address. Raises ClusterError if the lab has none."""
-    if lab.scheduler is None or not lab.hosts:
+def scheduler_of(lab: Lab, hosts: Sequence[str] = ()) -> str:
+    """Its address. Raises ClusterError if the lab has none, or no host."""
+    if lab.scheduler is None or not (hosts or lab.hosts):
         raise ClusterError(
             "the lab needs hosts and a scheduler; write into its file for example\n"
             'scheduler = "tls://10.0.0.1:8786"\n[hosts.h1]\naddress = "10.0.0.2"',
@@ -125,7 +125,7 @@ def scheduler_of(lab: Lab) -> str:
     return lab.scheduler
 
 
-def _on_each_host(lab: Lab, do: Callable[[str, LabHost], None]) -> Faults:
+def on_each_host(lab: Lab, do: Callable[[str, LabHost], None]) -> Faults:
     """In parallel; returns those where it failed."""
     with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
         hosts = lab.hosts.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from ioplan.cluster.errors import ClusterError
@@ -29,14 +30,37 @@ def call_host(
     Raises ClusterError.
     """
     words = [host.python, "-m", programs.cli, "lab", command]
+    done = _run(name, host, words, json.dumps(request).encode(), timeout_s)
+    return _answer(name, host, done)
+
+
+def run_there(
+    name: str,
+    host: LabHost,
+    words: Sequence[str],
+    given: bytes = b"",
+    timeout_s: float = ANSWER_S,
+) -> str:
+    """Run a program there, with this on its standard input; what it prints.
+
+    Raises ClusterError, also if it fails.
+    """
+    done = _run(name, host, words, given, timeout_s)
+    if done.returncode:
+        raise _failed(name, host, done, "")
+    return done.stdout
+
+
+def _run(
+    name: str, host: LabHost, words: Sequence[str], given: bytes, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
     if not host.reach:
         words = [shlex.quote(word) for word in words]  # ssh passes them to a shell
     try:
         done = subprocess.run(
             [*host.command(name), *words],
-            input=json.dumps(request),
+            input=given,
             capture_output=True,
-            text=True,
             timeout=timeout_s,
             check=False,
         )
@@ -46,7 +70,8 @@ def call_host(
     except OSError as error:
         text = f"the host {name} cannot be reached: {error}"
         raise ClusterError(text, ClusterFault.HOST_UNREACHABLE) from error
-    return _answer(name, host, done)
+    said = (one.decode(errors="replace") for one in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, *said)
 
 
 def _answer(
@@ -58,12 +83,18 @@ def _answer(
         answer = None
     if done.returncode == 0 and isinstance(answer, dict):
         return answer
+    help = f"is ioplan[lab] installed for {host.python} there?"
+    raise _failed(name, host, done, help)
+
+
+def _failed(
+    name: str, host: LabHost, done: subprocess.CompletedProcess[str], help: str
+) -> ClusterError:
     lines = (done.stderr or done.stdout).strip().splitlines()
     reason = lines[-1] if lines else f"exit code {done.returncode}"
-    help = f"is ioplan[lab] installed for {host.python} there?"
     if done.returncode == 255:
         help = f"try it by hand: {shlex.join(host.command(name))} true"
-    raise ClusterError(
-        f"the host {name} does not answer: {reason}; {help}",
+    return ClusterError(
+        "; ".join(filter(None, [f"the host {name} does not answer: {reason}", help])),
         ClusterFault.HOST_UNREACHABLE,
     )

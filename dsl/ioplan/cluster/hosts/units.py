@@ -13,6 +13,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 
+UNIT_FILE = "/etc/systemd/system/ioplan-worker.service"
 TEXT = """\
 # /etc/systemd/system/ioplan-{what}.service on {where}
 [Unit]
