@@ -134,6 +134,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
         small.mkdir()
         tell("mount", "-t", "tmpfs", "-o", "size=40m", "none", small)
         try:
+            lab.close_ports()
             up(lab)
             yield lab
         finally:

@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 from labs import MIB, loop_device, tell
 
+from ioplan.lab.hosts import WORKER_PORT
+
 PREFIX = "10.77.0"
-PORT = 8786
+PORT, SSH_PORT = 8786, 22
 NUMBERS = count()
 """Several labs of a process differ."""
 
@@ -114,6 +116,14 @@ class NetLab:
     file: Path
     overwrite: list[str] = field(default_factory=list)
 
+    def close_ports(self) -> None:
+        """Let in what dsl/keys.md says that a firewall must, and nothing else."""
+        if not shutil.which("iptables"):
+            return
+        _close_ports(self.coordinator, f"{PREFIX}.0/24", PORT)
+        for host in self.hosts.values():
+            _close_ports(host, self.coordinator.address, WORKER_PORT, SSH_PORT)
+
     def cut(self, host: str) -> None:
         """Pull the plug of its network."""
         self._link(host, "down")
@@ -128,6 +138,15 @@ class NetLab:
         """The words of `ioplan run` on a group."""
         said = ["run", plan, "--lab", self.file, "--target", target, *words]
         return [*said, *self.overwrite]
+
+
+def _close_ports(place: Place, source: str, *ports: int) -> None:
+    add = ("ip", "netns", "exec", place.space, "iptables", "-A", "INPUT")
+    tell(*add, "-i", "lo", "-j", "ACCEPT")
+    tell(*add, "-m", "conntrack", "--ctstate", "ESTABLISHED", "-j", "ACCEPT")
+    for port in ports:
+        tell(*add, "-p", "tcp", "-s", source, "--dport", str(port), "-j", "ACCEPT")
+    tell(*add, "-j", "DROP")
 
 
 @contextmanager

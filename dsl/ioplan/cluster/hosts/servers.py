@@ -23,6 +23,7 @@ from ioplan.cluster.keys.dask_security import security_for
 from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.host_rights import restrict
 from ioplan.cluster.keys.identity import Identity, KeysState
+from ioplan.cluster.keys.tls import check_address
 from ioplan.cluster.sync.relay import OP, relay_to
 from ioplan.core.state_folder import state_folder
 
@@ -153,15 +154,20 @@ async def _run_worker_once(
     name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
     identity = Identity("host")
-    security_for(scheduler, identity)
-    if not await _reach(scheduler, identity):
+    keys = identity.state()
+    check_address(scheduler)
+    if not identity.exists:
+        print("this host has no keys yet: waiting for `ioplan lab up`", flush=True)
+        await _until_keys_change("worker", identity, keys)
+    if identity.state() != keys or not await _reach(scheduler, identity):
         return
     try:
         await run_worker(name, scheduler, host, port, programs)
     except (ValueError, RuntimeError) as error:
         print(f"the scheduler refuses the worker {name}: {error}", flush=True)
         await _wait(MAX_WAIT_S, identity)
-    await _wait(RESTART_S, identity)
+    if identity.state() == keys:
+        await _wait(RESTART_S, identity)
 
 
 async def _reach(scheduler: str, identity: Identity) -> bool:
