@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -119,3 +120,31 @@ def test_tags_and_jobs(path: Path) -> None:
 def test_no_view_is_left_out_here() -> None:
     text = Path(__file__).read_text()
     assert [name for name in VIEWS if f"FROM {name}" not in text] == []
+
+
+def test_the_document_has_all_columns(path: Path) -> None:
+    text = (paths.ROOT / "dsl/store.md").read_text()
+    told = {
+        name: re.findall(r"`(\w+)`", columns)
+        for name, columns in re.findall(r"^\| `(v_\w+)` \|[^|]*\|(.*)\|$", text, re.M)
+    }
+    with closing(sqlite3.connect(path)) as connection:
+        found = {
+            name: [
+                column[0]
+                for column in connection.execute(f"SELECT * FROM {name}").description
+            ]
+            for name in VIEWS
+        }
+    assert told == found
+
+
+def test_the_examples_of_the_document(path: Path) -> None:
+    text = (paths.ROOT / "dsl/store.md").read_text()
+    queries = re.findall(r"^SELECT.*?;", text, re.M | re.S)
+    assert len(queries) == 2
+    asked = queries[0].replace("S4EVNX0R123456", "SIME0FF1ACB")
+    assert [row["test"] for row in rows(path, asked)] == ["Too fast"] + [
+        "Read share"
+    ] * 2
+    assert [row["plan"] for row in rows(path, queries[1])] == ["q"]

@@ -8,22 +8,49 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ioplan.cli.display.output import data_out
+from ioplan.cli.display.output import data_out, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.guard.output import OutputError, output_file
+from ioplan.lab.lab_file import read_lab
 from ioplan.store.database import is_address
+from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
 
 
+def shared_results(place: str | None) -> str | None:
+    """The lab's results, where no store is named. Raises LabError."""
+    if place or os.environ.get("IOPLAN_STORE"):
+        return None
+    return read_lab(None).results
+
+
 def place_of_results(place: str | None) -> str | Path:
-    """Where results are read: a file, or a database that is shared."""
+    """Where results are read: a file, or a database that is shared. Raises LabError."""
     named = place or os.environ.get("IOPLAN_STORE", "")
-    return named if is_address(named) else place or default_path()
+    if is_address(named):
+        return named
+    return place or shared_results(place) or default_path()
 
 
 def results_at(place: str | None) -> Store:
-    """The store to read: a file, or a database that is shared. Raises StoreError."""
-    return Store.to_read(place_of_results(place))
+    """The store to read: the one named, else the lab's, else this host's.
+
+    Raises StoreError, LabError.
+    """
+    shared = shared_results(place)
+    try:
+        store = Store.to_read(place_of_results(place))
+    except StoreError as error:
+        if not shared:
+            raise
+        raise StoreError(
+            f"{error}; to read this host's own results: --store {default_path()}",
+            error.kind,
+        ) from error
+    if shared:
+        own = f"--store {default_path()} reads this host's"
+        print_message(f"note: from {store.where}, the lab's results; {own}")
+    return store
 
 
 @contextmanager

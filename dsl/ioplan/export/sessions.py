@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from ioplan.core.text import did_you_mean
 from ioplan.export.columns import Columns, Row
 from ioplan.export.export import ExportError, Tabular, write_csv, write_parquet
-from ioplan.store.store import Store
+from ioplan.records.drive import Drive
+from ioplan.store.overview import SessionOverview
 
 COLUMNS: Columns = {
     "id": str,
@@ -22,14 +23,29 @@ COLUMNS: Columns = {
     "ended_at": str,
     "ioplan": str,
     "runs": int,
+    "verdict": str,
+    "duration_s": float,
+    "host_name": str,
+    "person": str,
+    "job": str,
+    "drive": str,
+    "serial": str,
+    "model": str,
+    "firmware": str,
+    "lab_name": str,
+    "wwid": str,
+    "capacity_bytes": int,
+    "tags": str,
+    "note": str,
 }
+"""`drive` is what people call it; tags have blanks between."""
 
 
 class SessionList:
-    """All sessions of a store, the newest first, as flat rows."""
+    """Sessions as flat rows."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, sessions: Sequence[SessionOverview]) -> None:
+        self.sessions = sessions
 
     def columns(self) -> Columns:
         """The columns with their types."""
@@ -37,9 +53,11 @@ class SessionList:
 
     def rows(self) -> Iterator[Row]:
         """A row a session."""
-        for session in self.store.sessions():
-            fields = session.model_dump(mode="json", include=set(COLUMNS))
-            yield {**fields, "runs": self.store.count(session.id)}
+        for one in self.sessions:
+            drive = (one.drive or Drive()).model_dump()
+            own = {name: getattr(one, name) for name in COLUMNS if hasattr(one, name)}
+            words = {"drive": one.drive_name, "tags": " ".join(one.tags)}
+            yield own | drive | words
 
 
 def _json(sessions: Tabular, out: BinaryIO) -> None:
@@ -59,11 +77,13 @@ WRITERS: dict[str, Callable[[Tabular, BinaryIO], None]] = {
 }
 
 
-def export_sessions(store: Store, format: str, out: BinaryIO) -> None:
-    """Write the list. Raises ExportError, StoreError."""
+def export_sessions(
+    sessions: Sequence[SessionOverview], format: str, out: BinaryIO
+) -> None:
+    """Write the list. Raises ExportError."""
     if format not in WRITERS:
         raise ExportError(
             f"there is no format {format!r}{did_you_mean(format, WRITERS)}; "
             f"formats are: {', '.join(WRITERS)}"
         )
-    WRITERS[format](SessionList(store), out)
+    WRITERS[format](SessionList(sessions), out)

@@ -136,6 +136,25 @@ class SessionStore(Database):
         with self.reading() as connection:
             return [row["id"] for row in connection.rows("SELECT id FROM session")]
 
+    def ids_of(self, key: str) -> list[str]:
+        """The sessions of a key: one, as of `session`, or the lanes of a job.
+
+        A job is named by its id, or the beginning of it.
+        """
+        found = [] if key == "last" else self._starting_with(key)
+        jobs = {job for _, job in found}
+        (job,) = jobs if len(jobs) == 1 else (None,)
+        if len(found) > 1 and job and job.startswith(key):
+            return [id for id, _ in found]
+        return [self.session(key).id]
+
+    def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
+        """Ids and their jobs, in order."""
+        query = "SELECT id, job FROM session ORDER BY id"
+        with self.reading() as connection:
+            rows = connection.rows(query)
+        return [(row["id"], row["job"]) for row in rows if row["id"].startswith(key)]
+
     def _id(self, key: str) -> str:
         ids = self.ids()
         found = [key] if key in ids else [i for i in ids if key and i.startswith(key)]

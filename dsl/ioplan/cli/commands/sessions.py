@@ -1,27 +1,24 @@
-"""`ioplan ls`, `show`, `export` and `report`: what was run, and what came out."""
+"""`ioplan show`, `export` and `report`: what was run, and what came out."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import accumulate
 from pathlib import Path
 
 from rich.console import Console
 
 from ioplan import __version__
 from ioplan.cli.bundles import results_of
+from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import only_tests
-from ioplan.cli.stores import opened, results_at
+from ioplan.cli.stores import opened
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
-from ioplan.export.sessions import export_sessions
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
@@ -29,73 +26,16 @@ from ioplan.report.build import document
 from ioplan.report.conformance.conformance import JudgedSession
 from ioplan.report.conformance.conformance import conformance as conformance_of
 from ioplan.report.document import Facts
-from ioplan.report.headlines.summary import summary_text
 from ioplan.report.html.page import NO_COVER, page
 from ioplan.report.html.pdf import PdfError
 from ioplan.report.html.pdf import pdf as as_pdf
 from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
-from ioplan.report.terminal.tables import session_table
 from ioplan.share.recorded_plan import recorded_plan
-from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import is_held, session_folder
 from ioplan.store.store import Store
 
 USUAL_REPORT = Path("report.html")
-MOST_RUNS = 600
-"""Runs whose records `ls` reads: they take 0.2 s."""
-
-
-def list_sessions(
-    format: str | None, output: Path | None, force: bool, store: str | None
-) -> None:
-    """Print all sessions, the newest first, or export them."""
-    with results_at(store) as found:
-        if format:
-            with opened(output, force) as out:
-                export_sessions(found, format, out)
-            return
-        path = Path(found.where)
-        rows = [
-            (_with_actual_status(one, path), found.count(one.id))
-            for one in found.sessions()
-        ]
-        console = Terminal(highlight=False)
-        console.print(session_table(rows, _told(found, rows)))
-
-
-def _told(store: Store, rows: Sequence[tuple[Session, int]]) -> dict[str, str]:
-    """The figures of the newest sessions, as many as are read at once."""
-    so_far = accumulate(runs for _, runs in rows)
-    newest = [
-        one for (one, _), runs in zip(rows, so_far, strict=True) if runs <= MOST_RUNS
-    ]
-    return {one.id: _summary(store, one.id) for one in newest}
-
-
-def _summary(store: Store, session: str) -> str:
-    """A session whose records cannot be read is listed nevertheless."""
-    try:
-        return summary_text(store, session)
-    except StoreError:
-        return ""
-
-
-def _with_actual_status(session: Session, store: Path) -> Session:
-    """One that a process left behind without a word was interrupted."""
-    here = session.host.get("hostname") == platform.node()
-    if session.status != "running" or not here or _is_running(session, store):
-        return session
-    return session.model_copy(update={"status": "interrupted"})
-
-
-def _is_running(session: Session, store: Path) -> bool:
-    folder = session_folder(store, session.id)
-    try:
-        return not folder.exists() or is_held(folder)
-    except StoreError:  # a folder of somebody else's: not for us to say
-        return True
 
 
 def show_session(
@@ -108,9 +48,12 @@ def show_session(
     force: bool,
     store: str | None,
 ) -> None:
-    """Print a session, or its plan, or export it."""
-    with results_of(store, [session], single=True) as (found, (key,)):
-        if plan:
+    """Print a session, or its plan, or export it; of a job, print its lanes."""
+    single = bool(plan or format or test)
+    with results_of(store, [session], single=single) as (found, (key,)):
+        if "," in key:
+            print_lanes(Terminal(highlight=False), found, key.split(","))
+        elif plan:
             with opened(output, force) as out:
                 out.write(plan_with_files(found.session(key)).encode())
         elif format:

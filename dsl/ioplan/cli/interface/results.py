@@ -9,11 +9,46 @@ RESULT_COMMANDS = (
     Command(
         "ls",
         "List sessions, the newest first.",
-        "sessions:list_sessions",
-        (use.FORMAT, use.OUTPUT, use.FORCE, use.ANY_STORE),
+        "ls:list_sessions",
+        (
+            option(
+                "--drive",
+                "Its serial number, WWN, name in the lab, or path; '*' for any part.",
+                "NAME",
+            ),
+            option("--host", "Where it was started.", "NAME"),
+            option("--plan", "The plan's name, as 'Review*'.", "NAME"),
+            option("--job", "The lanes of a job.", "ID"),
+            option(
+                "--tag", "With this tag; may be repeated.", "TAG", key="tags", many=True
+            ),
+            option(
+                "--status",
+                "running, ok, failed or interrupted.",
+                "WORD",
+                values="running|ok|failed|interrupted",
+            ),
+            option(
+                "--verdict",
+                "Of its expectations: held, failed, undecided, or none.",
+                "WORD",
+                values="held|failed|undecided|none",
+            ),
+            option(
+                "--since",
+                "Started since then (UTC), or so long ago: 2026-11-21, 12h, 7d.",
+                "TIME",
+            ),
+            option("--limit", "At most so many.", "NUMBER", kind="integer"),
+            use.FORMAT,
+            use.OUTPUT,
+            use.FORCE,
+            use.ANY_STORE,
+        ),
         examples=(
-            "ioplan ls",
-            "ioplan ls --format csv -o sessions.csv",
+            "ioplan ls --limit 20",
+            "ioplan ls --drive fast1 --verdict failed --since 7d",
+            "ioplan ls --plan 'Review*' --tag nightly --format csv -o sessions.csv",
         ),
     ),
     Command(
@@ -21,7 +56,13 @@ RESULT_COMMANDS = (
         "Show a session's results as tables and charts, or export them.",
         "sessions:show_session",
         (
-            use.SESSION,
+            Argument(
+                key="session",
+                metavar="SESSION",
+                help="An id, its beginning, 'last', a bundle, or a job for its lanes.",
+                default="last",
+                values="sessions",
+            ),
             option("--test", "Only this test.", "TITLE"),
             flag("--plan", "Print the plan as it was run."),
             use.FORMAT,
@@ -67,7 +108,7 @@ RESULT_COMMANDS = (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Ids, their beginnings, 'last', or bundles.",
+                help="Ids, their beginnings, 'last', jobs, or bundles.",
                 many=True,
                 values="sessions",
             ),
@@ -106,7 +147,7 @@ RESULT_COMMANDS = (
             Argument(
                 key="base",
                 metavar="BASE",
-                help="A session, or several: ID,ID; or a bundle.",
+                help="A session, or several: ID,ID; or a job, or a bundle.",
                 required=True,
                 values="sessions",
             ),

@@ -1,19 +1,17 @@
-"""Sessions, runs and rounds as tables; in 80 columns if there is room for no more."""
+"""Runs and rounds as tables; in 80 columns if there is room for no more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
-from ioplan.records.session import Session
 from ioplan.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.report.document import FAILED, STATUS, Column, Frame, Value
 from ioplan.report.sentences import has_all_values
@@ -35,32 +33,6 @@ FIGURES = {
 """Of the columns of `run_frame`, those that have room, under short names."""
 SOUGHT = (FOUND, BEYOND_IT)
 PLACES = ("scope", "rounds")
-NOTHING: Mapping[str, str] = {}
-
-
-def session_table(
-    sessions: Iterable[tuple[Session, int]], told: Mapping[str, str] = NOTHING
-) -> Table:
-    """Sessions with the number of their runs, newest first.
-
-    Below its plan stand the figures that one is `told` by, where they are known.
-    """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=TIGHT)
-    table.add_column("session", no_wrap=True)
-    table.add_column("plan", overflow="fold")
-    table.add_column("target", overflow="fold")
-    table.add_column("backend", no_wrap=True)
-    table.add_column("runs", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    for session, runs in sessions:
-        plan = line(session.plan)
-        if figures := told.get(session.id):
-            plan = Text("\n").join([plan, line(figures, "bold")])
-        cells = (session.target, session.backend)
-        table.add_row(
-            line(session.id), plan, *map(line, cells), str(runs), session.status
-        )
-    return table
 
 
 def run_table(

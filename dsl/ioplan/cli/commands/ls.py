@@ -1,0 +1,100 @@
+"""`ioplan ls`: sessions, the newest first, all or those that a filter fits."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.session_filter import Words, check_known, filter_of
+from ioplan.cli.stores import opened, results_at
+from ioplan.export.sessions import export_sessions
+from ioplan.report.terminal.session_list import session_lines
+from ioplan.store.errors import StoreError
+from ioplan.store.overview import SessionFilter, SessionOverview
+from ioplan.store.session_folder import is_held, session_folder
+from ioplan.store.store import Store
+
+MOST_RUNS = 600
+"""Runs whose records are read for figures: they take 0.2 s."""
+
+
+def list_sessions(
+    *,
+    format: str | None,
+    output: Path | None,
+    force: bool,
+    store: str | None,
+    **words: Any,
+) -> None:
+    """Print sessions, the newest first, or export them.
+
+    Raises UsageError, StoreError, LabError.
+    """
+    wanted = filter_of(Words(**words))
+    with results_at(store) as found:
+        sessions = listed(found, wanted)
+        if not sessions:
+            check_known(found, wanted)
+        if format:
+            with opened(output, force) as out:
+                export_sessions(sessions, format, out)
+            return
+        told = _told(found, sessions)
+    for one in session_lines(sessions, told, Terminal().width):
+        print_line(one)
+
+
+def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
+    """Those that fit, each with the status that it has now.
+
+    One that its process left behind is said to run in the store, and was interrupted.
+    """
+    found = [_actual(one, Path(store.where)) for one in store.overview(wanted)]
+    if wanted.status == "interrupted":
+        running = store.overview(replace(wanted, status="running"))
+        found += [_actual(one, Path(store.where)) for one in running]
+        found.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+    fitting = [one for one in found if wanted.status in ("", one.status)]
+    return fitting[: wanted.limit]
+
+
+def _actual(one: SessionOverview, store: Path) -> SessionOverview:
+    here = one.host_name == platform.node()
+    if one.status != "running" or not here or _is_running(one, store):
+        return one
+    return replace(one, status="interrupted")
+
+
+def _is_running(one: SessionOverview, store: Path) -> bool:
+    folder = session_folder(store, one.id)
+    try:
+        return not folder.exists() or is_held(folder)
+    except StoreError:  # a folder of somebody else's: not for us to say
+        return True
+
+
+def _told(store: Store, sessions: Sequence[SessionOverview]) -> dict[str, str]:
+    """The figures of the newest sessions, as many as are read at once."""
+    so_far = accumulate(one.runs for one in sessions)
+    newest = [
+        one
+        for one, runs in zip(sessions, so_far, strict=True)
+        if one.runs and runs <= MOST_RUNS
+    ]
+    return {one.id: _summary(store, one.id) for one in newest}
+
+
+def _summary(store: Store, session: str) -> str:
+    """A session whose records cannot be read is listed nevertheless."""
+    from ioplan.report.headlines.summary import summary_text  # noqa: PLC0415  numpy
+
+    try:
+        return summary_text(store, session)
+    except StoreError:
+        return ""
