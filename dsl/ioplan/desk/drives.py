@@ -84,10 +84,12 @@ def lab_drives(store: Store, lab: Lab, states: list[DriveRow]) -> list[LabDrive]
 def _row_of(name: str, lab: Lab, known: Mapping[str, Row]) -> Row | None:
     """By what identifies it, else by its name."""
     entry = lab.targets[name]
-    for row in known.values():
-        same = [row[key] == getattr(entry, key) for key in ("serial", "wwid")]
-        if any(same) or row["lab_name"] == name:
-            return row
+    own = {key: getattr(entry, key) for key in ("serial", "wwid")}
+    own = {key: value for key, value in own.items() if value}
+    for wanted in (own, {"lab_name": name}):
+        for row in known.values():
+            if wanted and all(row[key] == value for key, value in wanted.items()):
+                return row
     return None
 
 

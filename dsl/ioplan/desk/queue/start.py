@@ -6,7 +6,6 @@ start that was cut off is repeated without harm, as long as its desk is the same
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -71,7 +70,7 @@ class JobStarter:
     def start(self, entry: Entry) -> None:
         if self.is_started(entry):
             return
-        done = self._call(self._words(entry), entry.person)
+        done = self._call(self._words(entry))
         if self.is_started(entry):
             return
         said = done.stderr.strip() or f"exit code {done.returncode}"
@@ -81,6 +80,7 @@ class JobStarter:
         plan, consent = self._written(entry)
         words = ["run", str(plan), "--target", entry.target, "--detach"]
         words += ["--job", entry.job, "--store", str(self.store)]
+        words += [f"--person={entry.person}"]
         words += ["--lab", str(self.lab)] * bool(self.lab)
         words += ["--overwrite-from", str(consent)] * bool(consent)
         return words + entry.options.words
@@ -102,9 +102,7 @@ class JobStarter:
             raise StartError(f"cannot write {folder}: {error.strerror}") from error
         return folder / next(iter(entry.files)), consent if entry.consent else None
 
-    def _call(
-        self, words: Sequence[str], person: str
-    ) -> subprocess.CompletedProcess[str]:
+    def _call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
                 [sys.executable, "-m", self.program, *words],
@@ -112,7 +110,6 @@ class JobStarter:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                env={**os.environ, "IOPLAN_PERSON": person},
                 start_new_session=True,
                 timeout=START_S,
                 check=False,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import signal
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ioplan.core.value import Value
+from ioplan.core.value import Value, replace
 from ioplan.desk.errors import DeskError
 from ioplan.desk.web.headers import is_address
 
@@ -41,8 +44,6 @@ class Place(Value):
     @property
     def is_loopback(self) -> bool:
         """Whether only this host reaches it."""
-        import ipaddress  # noqa: PLC0415
-
         if self.host == "localhost":
             return True
         return is_address(self.host) and ipaddress.ip_address(self.host).is_loopback
@@ -112,10 +113,26 @@ class Server(uvicorn.Server):
             self.on_ready()
 
 
-def serve(app: ASGIApp, place: Place, on_ready: Callable[[], None]) -> None:
-    """Answer until told to end. Raises DeskError where it cannot listen."""
+def serve(app: ASGIApp, place: Place, on_ready: Callable[[str], None]) -> None:
+    """Answer until told to end; `on_ready` gets the URL. Raises DeskError."""
     check(place)
-    config = uvicorn.Config(
+    config = config_of(app, place)
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise DeskError(
+            f"the certificate or its key cannot be used: {error}"
+        ) from error
+    server = Server(config)
+    with _socket(config, place) as listening:
+        port = listening.getsockname()[1]
+        server.on_ready = partial(on_ready, replace(place, port=port).url)
+        server.run(sockets=[listening])
+
+
+def config_of(app: ASGIApp, place: Place) -> uvicorn.Config:
+    """Nothing is logged but trouble, and nobody is told what serves."""
+    return uvicorn.Config(
         app,
         host=place.host,
         port=place.port,
@@ -132,19 +149,8 @@ def serve(app: ASGIApp, place: Place, on_ready: Callable[[], None]) -> None:
         h11_max_incomplete_event_size=MOST_HEADER_BYTES,
         ssl_certfile=place.certificate,
         ssl_keyfile=place.key,
-        ssl_context_factory=_context,
+        ssl_context_factory=_context if place.tls else None,
     )
-    if not place.tls:
-        config.ssl_context_factory = None
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise DeskError(
-            f"the certificate or its key cannot be used: {error}"
-        ) from error
-    server = Server(config)
-    server.on_ready = on_ready
-    server.run(sockets=[_socket(config, place)])
 
 
 def _context(
@@ -155,10 +161,8 @@ def _context(
     return context
 
 
-def _socket(config: uvicorn.Config, place: Place) -> Any:
+def _socket(config: uvicorn.Config, place: Place) -> socket.socket:
     """Bound by us: uvicorn's own attempt would end the process without a word."""
-    import socket  # noqa: PLC0415
-
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:

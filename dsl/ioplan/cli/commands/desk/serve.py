@@ -6,6 +6,7 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ioplan.cli.commands.desk.connect import connect
 from ioplan.cli.commands.desk.open_desk import desk_database, desk_errors
@@ -20,6 +21,9 @@ from ioplan.desk.start.simulated_lab import simulated_lab
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.store import Store, default_path
+
+if TYPE_CHECKING:
+    from ioplan.desk.web.server import Place
 
 FIRST = "admin"
 
@@ -51,16 +55,13 @@ def _listen(word: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _serve(
-    place: object, names: tuple[str, ...], lab: Path | None, local: Path
-) -> None:
+def _serve(place: Place, names: tuple[str, ...], lab: Path | None, local: Path) -> None:
     from ioplan.desk.calls import Calls  # noqa: PLC0415
     from ioplan.desk.desk import Desk  # noqa: PLC0415
     from ioplan.desk.running import Running  # noqa: PLC0415
     from ioplan.desk.web.app import create_app  # noqa: PLC0415
-    from ioplan.desk.web.server import Place, serve  # noqa: PLC0415
+    from ioplan.desk.web.server import serve  # noqa: PLC0415
 
-    assert isinstance(place, Place)
     results = read_lab(lab).results
     with ExitStack() as stack:
         database = stack.enter_context(desk_database(lab))
@@ -79,10 +80,10 @@ def _serve(
         )
         stack.callback(desk.running.close)
         stack.enter_context(working(database, desk.lab_file, local))
-        serve(create_app(desk), place, partial(_ready, place.url, desk.people))
+        serve(create_app(desk), place, partial(_ready, desk.people))
 
 
-def _ready(url: str, people: People) -> None:
+def _ready(people: People, url: str) -> None:
     """Where it is; and at first, with what to sign in."""
     print_line(f"the desk is at {url}")
     if not people.everyone():

@@ -1,0 +1,207 @@
+"""A person at the desk in Chromium, by keyboard; and one who may only look."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import Browser
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from ioplan.desk.database import DeskDatabase
+from ioplan.desk.people.people import People
+from ioplan.desk.people.role import Role
+from ioplan.desk.tables import TABLES
+
+pytestmark = pytest.mark.slow
+
+PLAN = """plan "By keyboard"
+test "T" {
+run random 4KiB 100/0 for 1s
+vary qd in 1, 8
+expect errors == 0
+}
+"""
+
+
+class Person:
+    """Presses keys, and sees what is on the page."""
+
+    def __init__(self, chromium: Browser, url: str) -> None:
+        self.browser, self.driver, self.url = chromium, chromium.driver, url
+
+    def press(self, *keys: str) -> None:
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def tab_to(self, name: str, most: int = 60) -> None:
+        """Tab until the focus is on what is called so."""
+        for _ in range(most):
+            if self.focused() == name:
+                return
+            self.press(Keys.TAB)
+        raise AssertionError(f"no {name!r} by {most} tabs on {self.driver.current_url}")
+
+    def focused(self) -> str:
+        script = """const e = document.activeElement;
+          const name = e.getAttribute("aria-label") || e.labels?.[0]?.innerText;
+          return (name || e.innerText || "").trim()"""
+        found: str = self.driver.execute_script(script)
+        return found
+
+    def text(self) -> str:
+        return self.driver.find_element(By.TAG_NAME, "body").text
+
+    def until(self, seen: Callable[..., Any]) -> None:
+        WebDriverWait(self.driver, 60, 0.05).until(lambda _: seen())
+
+    def go(self, name: str) -> None:
+        """Follow a link, or push a button, and wait for another page."""
+        self.tab_to(name)
+        before = self.driver.find_element(By.TAG_NAME, "html").id
+        self.press(Keys.ENTER)
+        self.until(lambda: self.driver.find_element(By.TAG_NAME, "html").id != before)
+
+    def sign_in(self, token: str) -> None:
+        self.driver.delete_all_cookies()
+        self.driver.get(self.url)
+        assert self.focused() == "Your token"
+        self.press(token)
+        self.go("Sign in")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """`ioplan lab serve` without a lab file; where it is, and its folder."""
+    folder = tmp_path_factory.mktemp("served")
+    names = {
+        "STATE": "XDG_STATE_HOME",
+        "DATA": "XDG_DATA_HOME",
+        "CONFIG": "XDG_CONFIG_HOME",
+    }
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("IOPLAN_")
+    }
+    env = {**kept, **{word: str(folder / name) for name, word in names.items()}}
+    words = [
+        sys.executable,
+        "-m",
+        "ioplan.cli",
+        "lab",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+    ]
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+            assert found, "it says where it is"
+            yield found[0], folder / "STATE/ioplan/desk"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0, "it ends well on SIGTERM"
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def person(served: tuple[str, Path], chromium: Browser) -> Person:
+    chromium.size(1280)
+    return Person(chromium, served[0])
+
+
+def token(served: tuple[str, Path], name: str, role: Role) -> str:
+    with DeskDatabase.at(None, served[1], TABLES) as database:
+        return People(database).add(name, role)
+
+
+def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
+    person: Person, served: tuple[str, Path]
+) -> None:
+    person.sign_in(token(served, "ada", Role.OPERATOR))
+    for _ in range(2):
+        person.go("Start a plan")
+        person.tab_to("Or a text, which has precedence")
+        person.press(PLAN)
+        person.go("Check and show the cost")
+        assert (
+            "about 2.00 s" in person.text() and "no consent is given" in person.text()
+        )
+        person.go("Start on simulated")
+        assert "What runs now" in person.text()
+    person.until(lambda: len(ended_jobs(person)) == 2)
+    person.go("Sessions")
+    boxes = person.driver.find_elements(By.NAME, "session")
+    assert len(boxes) == 2 and "ada" in person.text()
+    for box in boxes:
+        person.tab_to(str(box.get_attribute("aria-label")))
+        person.press(Keys.SPACE)
+    person.go("Compare those ticked")
+    assert "counts as equal" in person.text()
+    person.go(str(boxes_of(person)[0]))
+    frame = person.driver.find_element(By.TAG_NAME, "iframe")
+    person.driver.switch_to.frame(frame)
+    person.until(lambda: "All 2 expectations held" in person.text())
+    charts = "return document.querySelectorAll('figure .plot :is(svg, canvas)').length"
+    person.driver.execute_script("figures.forEach(come)")
+    person.until(lambda: person.driver.execute_script(charts) > 0)
+    assert person.driver.execute_script("return self.origin") == "null"
+    person.driver.switch_to.default_content()
+    assert person.browser.said() == []
+
+
+def ended_jobs(person: Person) -> list[Any]:
+    """The rows of what has ended."""
+    rows = "//section[@aria-labelledby='ended']//tbody/tr"
+    return person.driver.find_elements(By.XPATH, rows)
+
+
+def boxes_of(person: Person) -> list[str]:
+    """The names of the links to the sessions of a comparison."""
+    links = person.driver.find_elements(By.CSS_SELECTOR, "td a[href^='/report']")
+    return [link.text for link in links]
+
+
+def test_a_viewer_finds_no_way_to_start_anything(
+    person: Person, served: tuple[str, Path]
+) -> None:
+    person.sign_in(token(served, "eve", Role.VIEWER))
+    for page in ("", "sessions", "drives"):
+        person.driver.get(person.url + page)
+        assert "Start a plan" not in person.text() and "Cancel" not in person.text()
+        forms = person.driver.find_elements(By.CSS_SELECTOR, "form[method=post]")
+        assert [form.get_attribute("action") for form in forms] == [
+            f"{person.url}sign-out"
+        ]
+    person.driver.get(f"{person.url}start")
+    assert "for people with the role operator" in person.text()
+    script = """const body = new URLSearchParams({plan: "quick/datasheet", target: "simulated",
+        form_token: document.querySelector("[name=form_token]").value});
+      return fetch("/start/run", {method: "POST", body}).then((a) => a.status)"""
+    assert person.driver.execute_script(script) == 403
+    person.browser.said()
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_pages_fit_and_have_a_heading_and_names(person: Person, width: int) -> None:
+    person.browser.size(width)
+    for page in ("", "sessions", "drives", "sign-in"):
+        person.driver.get(person.url + page)
+        wider = "return document.documentElement.scrollWidth - innerWidth"
+        assert person.driver.execute_script(wider) <= 0, page
+        nameless = """return [...document.querySelectorAll("input:not([type=hidden]), select, button, a")]
+          .filter((e) => !(e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent.trim()))
+          .map((e) => e.outerHTML)"""
+        assert person.driver.execute_script(nameless) == []
+        assert len(person.driver.find_elements(By.TAG_NAME, "h1")) == 1
