@@ -38,6 +38,10 @@ class Measured:
         """CPU time per I/O."""
         return self.cpu_s / self.ios * 1e9
 
+    def held_depth(self, qd: int) -> float | None:
+        """The depth that was held, of the one asked for, by Little's law."""
+        return None if self.mean_ns is None else self.mean_ns * self.iops / 1e9 / qd
+
     def less(self, start_up_s: float) -> Measured:
         """The same without the CPU time of starting and ending."""
         return replace(self, cpu_s=self.cpu_s - start_up_s)
@@ -241,6 +245,7 @@ TUNED = (
 PROGRAMS: dict[str, Program] = {
     "fio": Fio(),
     "fio tuned": Fio(TUNED),
+    "fio refilling": Fio(("--ioengine=io_uring", "--refill_buffers")),
     "fio psync": Fio(("--ioengine=psync",)),
     "t/io_uring": TIoUring(),
     "engine": Engine(),

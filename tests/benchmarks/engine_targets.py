@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,22 @@ def file_target(place: Path) -> Iterator[str]:
         file.flush()
         os.fsync(file.fileno())
         yield file.name
+
+
+@contextmanager
+def loop_target(file: str) -> Iterator[str | None]:
+    """A loop device over that file, past its page cache; None without root."""
+    command = ["losetup", "--find", "--show", "--direct-io=on", file]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        yield None
+        return
+    device = done.stdout.strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
 
 
 @contextmanager

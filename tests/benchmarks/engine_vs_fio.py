@@ -1,19 +1,20 @@
 """What does an I/O cost, with fio and with the engine? Same target, same CPU.
 
     .venv/bin/python tests/benchmarks/engine_vs_fio.py [--cells zero-32 zero-1 …]
-        [--rounds 7] [--seconds 1] [--t-io-uring PATH] [--file PATH] [--zram PATH]
-        [--instructions] [--json PATH]
+        [--series 5] [--rounds 9] [--seconds 1] [--t-io-uring PATH] [--file PATH]
+        [--zram PATH] [--loop PATH] [--instructions] [--json PATH]
 
 All programs of a cell run in turn, in the order A B C, then C B A, pinned to one
 CPU. Cost is the CPU time of the whole process with its kernel workers (rusage),
 less that of a run of one I/O, divided by the I/Os: on a machine with other work it
 is far steadier than a rate. Printed are medians, their spread (half the
-interquartile range) and what fio takes for what the engine takes.
+interquartile range) and what fio takes for what the engine takes, by the medians of the
+rounds' ratios. Each aim is a row, held if all series but one hold it.
 
 `--instructions` counts instructions per I/O outside the kernel, by callgrind: a
 figure without noise. `t/io_uring` is fio's own benchmark, which comes with fio's
 source only; for /dev/zero it has to be told that a character device has a size.
-The cells of zram need root; without it and without --zram they are left out.
+The cells of zram and of the loop device need root; without it they are left out.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from benchmark_row import tell
 from engine_cells import CELLS, Cell, Setting
 from engine_programs import PROGRAMS, Measured
-from engine_targets import file_target, zram_target
+from engine_targets import file_target, loop_target, zram_target
 
 Found = dict[str, dict[str, list[Measured]]]
 
@@ -39,17 +41,23 @@ def main() -> int:
     """Measure, print, and write the JSON if it is asked for."""
     options = arguments()
     with ExitStack() as stack:
-        targets = {
+        targets: dict[str, str | None] = {
             "/dev/zero": "/dev/zero",
             "file": options.file or stack.enter_context(file_target(options.place)),
             "zram": options.zram or stack.enter_context(zram_target()),
         }
+        file = targets["file"]
+        assert file
+        targets["loop"] = options.loop or stack.enter_context(loop_target(file))
         setting = Setting(targets, options.seconds, options.t_io_uring)
         cells = [cell for cell in CELLS if cell.name in options.cells]
-        found = measure(cells, setting, options.rounds)
+        found = measure(cells, setting, options.series * options.rounds)
         counted = instructions(cells, setting) if options.instructions else {}
     rows = list(summary(cells, found, counted))
     show(rows)
+    for cell in cells:
+        tell_ratios(cell, found[cell.name], options.rounds)
+        tell_counts(cell, found[cell.name], counted.get((cell.name, "engine")))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
@@ -62,12 +70,14 @@ def arguments() -> argparse.Namespace:
     )
     names = [cell.name for cell in CELLS]
     parser.add_argument("--cells", nargs="+", choices=names, default=names)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--series", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--t-io-uring", type=Path)
     parser.add_argument("--file")
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--zram")
+    parser.add_argument("--loop")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
@@ -126,6 +136,8 @@ def summary(
         for name, runs in found[cell.name].items():
             costs = [one.cpu_ns for one in runs]
             means = [one.mean_ns for one in runs if one.mean_ns is not None]
+            depths = [one.held_depth(cell.qd) for one in runs]
+            held = [depth for depth in depths if depth is not None]
             yield {
                 "cell": cell.name,
                 "program": name,
@@ -134,25 +146,75 @@ def summary(
                 "cpu_ns": medians[name],
                 "cpu_spread_percent": spread_percent(costs),
                 "mean_ns": statistics.median(means) if means else None,
-                "times_engine": medians[name] / medians["engine"],
+                "times_engine": statistics.median(ratios(found[cell.name], name)),
+                "held_depth": statistics.median(held) if held else None,
                 "target": cell.programs[name],
                 "instructions": counted.get((cell.name, name)),
             }
 
 
+def ratios(runs: dict[str, list[Measured]], name: str) -> list[float]:
+    """The CPU time of a program in times the engine's, of each round."""
+    pairs = zip(runs[name], runs["engine"], strict=True)
+    return [program.cpu_ns / engine.cpu_ns for program, engine in pairs]
+
+
+def tell_ratios(cell: Cell, runs: dict[str, list[Measured]], rounds: int) -> None:
+    """A row for each program that has an aim."""
+    for name in runs:
+        if (aim := cell.programs[name]) is None:
+            continue
+        all_rounds = ratios(runs, name)
+        starts = range(0, len(all_rounds), rounds)
+        series = [statistics.median(all_rounds[at : at + rounds]) for at in starts]
+        needed = max(len(series) - 1, 1)
+        each = f" (series: {', '.join(f'{one:.2f}' for one in series)})"
+        tell(
+            f"{cell.title}: CPU time per I/O of {name} over the engine's",
+            f"{statistics.median(series):.2f}{each if len(series) > 1 else ''}",
+            f"at least {aim:.2f} in {needed} of {len(series)} series of {rounds} rounds",
+            held=sum(one >= aim for one in series) >= needed,
+        )
+
+
+def tell_counts(
+    cell: Cell, runs: dict[str, list[Measured]], instructions: float | None
+) -> None:
+    """The rows of what needs no comparison: instructions, and the depth held."""
+    if cell.instructions and instructions:
+        tell(
+            f"{cell.title}: the engine's instructions per I/O outside the kernel",
+            f"{instructions:.0f}",
+            f"at most {cell.instructions}",
+            held=instructions <= cell.instructions,
+        )
+    if cell.holds_depth and "engine" in runs:
+        held = statistics.median(
+            one.held_depth(cell.qd) or 0.0 for one in runs["engine"]
+        )
+        tell(
+            f"{cell.title}: mean latency × IOPS of the engine, of the depth",
+            f"{held:.3f}",
+            "0.990 to 1.010",
+            held=abs(held - 1) <= 0.01,
+        )
+
+
 def show(rows: list[dict[str, Any]]) -> None:
     """The table. `x` is the program's CPU time per I/O in times the engine's."""
     print(
-        "cell        program       kIOPS   ±%  CPU ns   ±%    mean us      x  aim  instr"
+        "cell        program          kIOPS   ±%  CPU ns   ±%    mean us  depth      x  aim"
+        "  instr"
     )
     for row in rows:
         mean = "-" if row["mean_ns"] is None else f"{row['mean_ns'] / 1000:.2f}"
+        held = "-" if row["held_depth"] is None else f"{row['held_depth']:.3f}"
         aim = "" if row["target"] is None else f"{row['target']:.2f}"
         count = "" if row["instructions"] is None else f"{row['instructions']:.0f}"
         print(
-            f"{row['cell']:<11} {row['program']:<11}{row['iops'] / 1000:8.1f}"
+            f"{row['cell']:<11} {row['program']:<14}{row['iops'] / 1000:8.1f}"
             f" {row['iops_spread_percent']:4.0f}{row['cpu_ns']:8.0f}"
-            f" {row['cpu_spread_percent']:4.1f} {mean:>10}"
+            f" {row['cpu_spread_percent']:4.1f} {mean:>10} {held:>6}"
             f" {row['times_engine']:6.2f} {aim:>4} {count:>6}"
         )
 
