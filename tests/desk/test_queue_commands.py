@@ -64,7 +64,11 @@ def test_a_person_queues_reserves_and_sees_results(
     assert states().keys() == {2, 3}
     with Store.open(store_path) as store:
         (session,) = store.sessions()
+        assert session.person == "ada", "who added it, not who works"
         assert session.status == "ok" and len(list(store.records(session.id))) == 1
+        job = str(session.job)
+    again = ioplan("run", plan, "--target", "d1", "--detach", "--job", job)
+    assert (again.code, f"a job {job} already" in again.err) == (2, True)
     lab_call("queue", "move", "3", "--priority", "urgent", "--first")
     lab_call("queue", "cancel", "#2")
     assert states().keys() == {3}

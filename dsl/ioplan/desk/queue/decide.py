@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ioplan.core.value import Value, fresh
+from ioplan.desk.clock import time_in_words
 from ioplan.desk.queue.drives import DriveStates
 from ioplan.desk.queue.entry import Entry
 
@@ -74,7 +75,7 @@ def _rank(one: Entry, served: dict[str, str]) -> tuple[int, int, str, int]:
 
 def _decision(entry: Entry, held: _Held, drives: DriveStates, now: str) -> Decision:
     if entry.not_before > now:
-        return Decision(entry, (f"until {entry.not_before}",))
+        return Decision(entry, (f"its time, {time_in_words(entry.not_before)}",))
     closed = tuple(
         f"{drive} is {why}"
         for drive in entry.drives

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from ioplan.core.value import Value, fresh
-from ioplan.desk.clock import stamp
+from ioplan.desk.clock import stamp, time_in_words
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue.tables import insert, locked, next_number
@@ -32,7 +32,7 @@ class Reservation(Value):
     def text(self) -> str:
         """In a few words."""
         why = f": {self.why}" if self.why else ""
-        return f"reserved by {self.person} until {self.until}{why}"
+        return f"reserved by {self.person} until {time_in_words(self.until)}{why}"
 
 
 class OutOfService(Value):
@@ -46,7 +46,7 @@ class OutOfService(Value):
     @property
     def text(self) -> str:
         """In a few words."""
-        return f"out of service: {self.reason} ({self.person}, {self.at})"
+        return f"out of service: {self.reason} ({self.person}, {self.at[:10]})"
 
 
 class DriveStates(Value):

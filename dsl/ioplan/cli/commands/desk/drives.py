@@ -15,7 +15,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, line
-from ioplan.desk.clock import stamp
+from ioplan.desk.clock import stamp, time_in_words
 from ioplan.desk.queue.ask import drives_named
 from ioplan.desk.queue.drives import Drives
 from ioplan.desk.queue.overview import drive_rows
@@ -64,7 +64,9 @@ def reserve(
         begin = _stamp(since, "--from") if since else stamp()
         end = _stamp(until or "", "--until")
         held.reserve(names, login_name(), begin, end, why or "")
-    print_line(f"{', '.join(names)}: reserved by {login_name()} until {end}")
+    print_line(
+        f"{', '.join(names)}: reserved by {login_name()} until {time_in_words(end)}"
+    )
 
 
 def _stamp(word: str, name: str) -> str:

@@ -13,6 +13,7 @@ from ioplan.cli.commands.desk.queue import entry_number
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import line
+from ioplan.desk.clock import time_in_words
 from ioplan.desk.hooks.hooks import Hooks
 from ioplan.runner.person import login_name
 
@@ -45,7 +46,9 @@ def list_hooks(lab: Path | None, json: bool) -> None:
     console = Terminal(highlight=False, soft_wrap=True)
     console.print(table)
     for due in tried:
-        text = f"{due.made_at} {due.event} to hook {due.hook}: {due.state}"
+        text = (
+            f"{time_in_words(due.made_at)} {due.event} to hook {due.hook}: {due.state}"
+        )
         console.print(line(f"{text} after {due.attempts} tries {due.answer}".rstrip()))
 
 

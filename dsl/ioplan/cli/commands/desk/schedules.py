@@ -14,6 +14,7 @@ from ioplan.cli.commands.desk.queue import asked_of
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import line
+from ioplan.desk.clock import time_in_words
 from ioplan.desk.schedules.schedule import Missed, Schedules
 
 
@@ -24,7 +25,8 @@ def add_schedule(
     wanted = asked_of(lab=lab, after=None, **asked)
     with desk_database(lab) as database:
         made = Schedules(database).add(name, cron, zone, missed, wanted)
-    print_line(f"{name}: {wanted.plan} on {wanted.target}, next at {made.next_at}")
+    due = time_in_words(made.next_at)
+    print_line(f"{name}: {wanted.plan} on {wanted.target}, next at {due}")
 
 
 def list_schedules(lab: Path | None, json: bool) -> None:
@@ -47,13 +49,14 @@ def list_schedules(lab: Path | None, json: bool) -> None:
             print_line(json_text.dumps({**known, **more}))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("schedule", "times", "plan", "on", "next (UTC)", "last"):
+    for heading in ("schedule", "times", "plan", "on", "next", "last"):
         table.add_column(heading, overflow="fold")
     for one in found:
-        last = f"{one.last_at} {one.last_text}".strip()
+        last = time_in_words(one.last_at) if one.last_at else ""
+        last = f"{last} {one.last_text}".strip()
         times = f"{one.cron} {one.zone}, missed: {one.missed}"
-        cells = (one.name, times, one.wanted.plan, one.wanted.target, one.next_at, last)
-        table.add_row(*map(line, cells))
+        first = (one.name, times, one.wanted.plan, one.wanted.target)
+        table.add_row(*map(line, (*first, time_in_words(one.next_at), last)))
     Terminal(highlight=False).print(table)
 
 
