@@ -119,6 +119,8 @@ OWN = {
     "dsl/ioplan/desk/queue/ask.py": "a temporary folder, for a plan",
     "dsl/ioplan/desk/start/consents.py": "the desk's own folder",
     "dsl/ioplan/desk/database.py": "the desk's own database",
+    "dsl/ioplan/store/delivery/outbox.py": "the outbox, beside the store",
+    "dsl/ioplan/store/delivery/sender.py": "the outbox, beside the store",
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",

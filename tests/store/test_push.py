@@ -17,9 +17,11 @@ from command import ioplan, plan_file
 from postgres import needs_postgres, postgres
 from run_data import measurement, record, session
 
+from ioplan.cluster.jobs.job import Jobs
 from ioplan.history.history import Question, history
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
+from ioplan.store.delivery.outbox import Outbox
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, push
 from ioplan.store.store import Store
@@ -275,11 +277,20 @@ def test_each_lane_of_a_group_is_shared(
 ) -> None:
     lab = tmp_path / "lab.toml"
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "abc")
-    said = f'backend = "sim"\nresults = "{database}"\n{targets}'
+    away = database.replace("host=", "host=/nowhere")
+    said = f'backend = "sim"\nresults = "{away}"\ndelivery_s = 0\n{targets}'
     lab.write_text(f'{said}[groups]\nall = ["*"]\n')
     words = ("--lab", lab, "--target", "all", "--create", "1GiB")
     done = ioplan("run", plan_file(tmp_path, PLAN), *words)
+    assert done.code == 4, done.err
+    assert "0 of 9 runs stored in postgresql://" in done.out
+    (job,) = Jobs(store_path).ids()
+    while "this host: No such file or directory" not in (done := ioplan("status")).out:
+        assert done.code == 4
+    done = ioplan("push", job, "--to", database)
     assert done.code == 0, done.err
+    assert "9 of 9 runs stored in postgresql://" in done.out
+    assert ioplan("status").code == 0
     with Store.at(database) as shared:
         counted = {one.target: shared.count(one.id) for one in shared.sessions()}
     assert counted == {"a": 3, "b": 3, "c": 3}
@@ -291,13 +302,29 @@ def test_a_run_does_not_need_the_database(
 ) -> None:
     lab = tmp_path / "lab.toml"
     away = database.replace("host=", "host=/nowhere")
-    lab.write_text(f'backend = "sim"\nresults = "{away}"\n')
-    done = ioplan("run", plan_file(tmp_path, PLAN), "--lab", lab, "--create", "1GiB")
-    assert done.code == 0
-    assert "note: not pushed yet" in done.err
-    assert "cannot be reached" in done.err
-    later = ioplan("push", "--to", database)
+    lab.write_text(f'backend = "sim"\nresults = "{away}"\ndelivery_s = 0\n')
+    words = (plan_file(tmp_path, PLAN), "--lab", lab, "--create", "1GiB")
+    done = ioplan("run", *words)
+    assert done.code == 4
+    assert "yet: No such file or directory; to send it: ioplan push" in done.err
+    lab.write_text(f'backend = "sim"\nresults = "{database}"\n')
+    later = ioplan("push", "--lab", lab)
     assert "1 sessions, 3 runs sent" in later.out
+    assert Outbox(store_path).entries() == []
+
+
+@pytest.mark.slow
+@needs_postgres
+def test_the_next_command_sends_what_an_earlier_one_could_not(
+    tmp_path: Path, database: str, store_path: Path
+) -> None:
+    filled(store_path, 3).close()
+    Outbox(store_path).add(session().id, database)
+    assert ioplan("ls").code == 0
+    while Outbox(store_path).entries():
+        time.sleep(0.02)
+    with Store.at(database) as shared:
+        assert shared.count(session().id) == 3
 
 
 def test_a_run_is_not_kept_across_a_network(tmp_path: Path) -> None:

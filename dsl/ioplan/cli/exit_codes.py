@@ -9,4 +9,6 @@ EXPECTATION_FAILED = 1
 USAGE = 2
 """What is asked for cannot be; nothing was done."""
 RUN_FAILED = 3
+NOT_DELIVERED = 4
+"""All is well, but the lab's results database has not all of it yet."""
 INTERRUPTED = 130

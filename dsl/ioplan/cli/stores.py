@@ -13,6 +13,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.guard.output import OutputError, output_file
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.database import is_address
+from ioplan.store.delivery.sender import send_later
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
 
@@ -35,8 +36,10 @@ def place_of_results(place: str | None) -> str | Path:
 def results_at(place: str | None) -> Store:
     """The store to read: the one named, else the lab's, else this host's.
 
-    Raises StoreError, LabError.
+    What this host has not delivered yet is sent meanwhile. Raises StoreError, LabError.
     """
+    if place is None:
+        send_later(default_path())
     shared = shared_results(place)
     try:
         store = Store.to_read(place_of_results(place))

@@ -40,6 +40,7 @@ class Lab(Model):
     groups: dict[Name, tuple[Words, ...]] = {}
     scheduler: Words | None = None
     results: Words | None = None
+    delivery_s: Annotated[float, Field(ge=0)] = 60
     plans: tuple[Words, ...] = ()
     name: Name | None = None
     admins: dict[Name, AdminKey] = {}

@@ -15,7 +15,19 @@ from ioplan.store.connection import Row
 from ioplan.store.errors import KeyViolation, StoreError
 
 DRIVER = "postgresql+psycopg"
-CONNECT_S = 10
+CONNECTION = {
+    "connect_timeout": 10,
+    # a server that went without a word is given up after half a minute, not after hours
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""libpq's words."""
+LIMITS = """SELECT set_config('lock_timeout', '30s', true),
+    set_config('idle_in_transaction_session_timeout', '60s', true)"""
+"""A writer whose link was cut holds its rows for a minute at most, and whoever needs
+them meanwhile is told so. For one transaction: poolers pass connections on."""
 SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
 TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
@@ -42,13 +54,14 @@ class PostgresDatabase:
     def __init__(self, address: str) -> None:
         self.where = without_password(address)
         url = _url(address).set(drivername=DRIVER)
-        timeout = {"connect_timeout": CONNECT_S}
-        self._engine = create_engine(url, connect_args=timeout, pool_pre_ping=True)
+        self._engine = create_engine(url, connect_args=CONNECTION, pool_pre_ping=True)
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[PostgresConnection]:
         """Each has a connection to itself."""
         with _errors(self.where), self._engine.begin() as connection:
+            if writes:
+                connection.execute(text(LIMITS))
             yield PostgresConnection(connection)
 
     def close(self) -> None:
@@ -133,7 +146,7 @@ def _is_unreachable(error: DBAPIError) -> bool:
 
 
 def _unreachable(error: DBAPIError) -> str:
-    reason = " ".join(str(error.orig).split())
+    reason = str(error.orig).partition("\n")[0]  # then advice, and each address
     return (
         f"cannot be reached: {reason}; see that the server runs and lets you in "
         f"(psql with the same address); what is kept on this host stays there"

@@ -32,10 +32,11 @@ def make_private(folder: Path) -> None:
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
     for one in (folder.parent, folder):
         one.mkdir(mode=0o700, exist_ok=True)
-        _check(one)
+        check_own(one)
 
 
-def _check(folder: Path) -> None:
+def check_own(folder: Path) -> None:
+    """Nobody else may put anything into it. Raises OSError."""
     if not HAS_USERS:
         return
     status = folder.lstat()
@@ -86,6 +87,21 @@ def _lock(fd: int, session: str) -> None:
         raise BackendError(
             f"session {session} goes on in another process; wait until it ends"
         ) from None
+
+
+def is_locked(folder: Path) -> bool:
+    """As `is_held`, for any session, and nothing is made."""
+    try:
+        fd = os.open(folder / NAME, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def is_held(folder: Path) -> bool:

@@ -2,44 +2,119 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from pathlib import Path
 
+from rich.console import Console
+
+from ioplan.cli.commands.jobs.delivery import push_job
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
+from ioplan.cluster.jobs.job import Jobs
+from ioplan.core.error_kinds import StoreFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+from ioplan.store.delivery.outbox import Delivery, Entry, Outbox
+from ioplan.store.delivery.sender import send, send_later, shown
 from ioplan.store.errors import StoreError
-from ioplan.store.push import push
+from ioplan.store.push import Pushed, not_there, push_session
 from ioplan.store.store import Store, default_path
+
+LOOK_S = 1.0
 
 
 def push_sessions(
     sessions: list[str], to: str | None, lab: Path | None, store: Path | None
-) -> None:
-    """Send what is missing there. Raises UsageError, LabError, StoreError."""
-    console = Terminal(highlight=False)
-    place = to or read_lab(lab).results
+) -> int:
+    """Send what is missing there; returns the exit code.
+
+    Raises UsageError, LabError, StoreError.
+    """
+    console, here = Terminal(highlight=False), store or default_path()
+    place, jobs = to or read_lab(lab).results, Jobs(here)
+    if len(sessions) == 1 and jobs.has(sessions[0]):
+        return push_job(console, jobs, jobs.job(sessions[0]), place)
     if not place:
         raise UsageError(
             'where to? add --to postgresql://HOST/DATABASE, or write results = "…" '
             "into the lab file"
         )
-    with Store.open(store or default_path()) as local, Store.at(place) as shared:
-        ids = [local.session(key).id for key in sessions]
-        sent = list(push(local, shared, ids))
-        for one in sent:
-            console.print(f"{one.session}: {one.runs} runs", soft_wrap=True)
-        runs = sum(one.runs for one in sent)
-        text = f"{len(sent)} sessions, {runs} runs sent to {shared.where}"
-        console.print(text, soft_wrap=True)
+    outbox = Outbox(here)
+    with Store.open(here) as local, Store.at(place) as shared:
+        ids = {local.session(key).id for key in sessions}
+        # entered before: what is entered from now on, is about what is done from now on
+        waiting = [one for one in outbox.waiting() if one.session in ids or not ids]
+        refused = _push(console, local, shared, ids)
+    for entry in waiting:
+        if entry.session not in refused and (entry.place == place or not to):
+            outbox.acknowledge(entry)
+    return NOT_DELIVERED if refused else HELD
 
 
-def push_after(store: Store, lab: Lab, session: str) -> None:
-    """A session that has ended, to the place that the lab names; never an error."""
-    assert lab.results
-    try:
-        with Store.at(lab.results) as shared:
-            list(push(store, shared, [session]))
-    except StoreError as error:
-        print_message(f"note: not pushed yet: {error}; later: ioplan push {session}")
+def _push(console: Console, local: Store, shared: Store, ids: set[str]) -> set[str]:
+    """One that the shared store refuses does not hold up the others; returns those."""
+    sent, refused = [], set()
+    for id in not_there(local, shared, ids):
+        try:
+            sent.append(Pushed(id, push_session(local, shared, id)))
+        except StoreError as error:
+            if error.kind != StoreFault.SESSION_CONFLICT:
+                raise
+            print_message(f"error: {error}")
+            refused.add(id)
+            continue
+        console.print(f"{id}: {sent[-1].runs} runs", soft_wrap=True)
+    runs = sum(one.runs for one in sent)
+    text = f"{len(sent)} sessions, {runs} runs sent to {shared.where}"
+    console.print(text, soft_wrap=True)
+    return refused
+
+
+# ---- after a run
+
+
+def delivered(store: Path, lab: Lab, session: str, code: int) -> int:
+    """Send a session that has ended with this code; returns the command's.
+
+    It waits for the shared store as long as the lab says. Ctrl-C ends the waiting.
+    """
+    outbox = Outbox(store)
+    left = None
+    with suppress(KeyboardInterrupt):
+        wait_s = 0 if code == INTERRUPTED else lab.delivery_s
+        left = _sent(outbox, session, wait_s)
+    left = left or outbox.report().get(session)
+    send_later(store)
+    if left is None:
+        return code
+    print_message(
+        f"note: session {session} is not in {shown(lab.results or '')} yet: "
+        f"{left.error or 'not tried yet'}; to send it: ioplan push {session}"
+    )
+    return NOT_DELIVERED if code == HELD else code
+
+
+def _sent(outbox: Outbox, session: str, wait_s: float) -> Delivery | None:
+    """What is left of its delivery; None if nothing is."""
+    until_s, said = time.monotonic() + wait_s, ""
+    while mine := _entry(outbox, session):
+        if send(outbox, [mine]):
+            continue
+        left = outbox.report().get(session, Delivery())
+        if time.monotonic() >= until_s:
+            return left
+        if left.error != said:
+            said = left.error
+            print_message(
+                f"waiting {wait_s:g} s at most for {shown(mine.place)}: {said}"
+            )
+        time.sleep(LOOK_S)
+    return outbox.report().get(session)
+
+
+def _entry(outbox: Outbox, session: str) -> Entry | None:
+    """While it is to be sent."""
+    return next((one for one in outbox.due() if one.session == session), None)

@@ -58,6 +58,7 @@ from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
+from ioplan.store.delivery.outbox import Outbox
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import (
     remove_unused,
@@ -223,11 +224,13 @@ def run_session(
             left_out=tuple(fit.summary for fit in left_out),
             clock=_clock(options),
         )
+        if choice.lab.results:
+            Outbox(options.store).add(start.id, choice.lab.results)
         code = _run_in(context, options, console)
-    if choice.lab.results:
-        from ioplan.cli.commands.push import push_after  # noqa: PLC0415  PostgreSQL's
+    if choice.lab.results and not options.lane:
+        from ioplan.cli.commands.push import delivered  # noqa: PLC0415  PostgreSQL's
 
-        push_after(store, choice.lab, start.id)
+        return delivered(options.store, choice.lab, start.id, code)
     return code
 
 

@@ -317,13 +317,16 @@ RESULT_COMMANDS = (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Some of them; else all.",
+                help="Some of them, else all; or a job, whose hosts then send.",
                 many=True,
             ),
             option("--to", "postgresql://HOST/DATABASE; else the lab's."),
             use.LAB,
             use.STORE,
         ),
-        examples=("ioplan push --to postgresql://lab@10.0.0.1/ioplan",),
+        examples=(
+            "ioplan push --to postgresql://lab@10.0.0.1/ioplan",
+            "ioplan push 20261121-051500-k3f9",
+        ),
     ),
 )

@@ -12,7 +12,8 @@ _JOB = Argument(
 RUN_COMMANDS = (
     Command(
         "run",
-        "Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 130 stopped.",
+        "Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 4 held but not "
+        "delivered, 130 stopped.",
         "run:run_command",
         (
             use.PLAN,

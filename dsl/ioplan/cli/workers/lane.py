@@ -33,6 +33,7 @@ from ioplan.cluster.jobs.locks import locked
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
 from ioplan.store.database import LANE_BUSY_S
+from ioplan.store.delivery.sender import LANE_LIFE_S, start
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store, default_path
 
@@ -122,6 +123,12 @@ def _run(lane: LaneFolder, lock: int) -> None:
         code = RUN_FAILED
     sys.stderr.flush()
     lane.finish(lane.state(), code)
+    with suppress(OSError):
+        start(_store(call), LANE_LIFE_S)
+
+
+def _store(call: LaneCall) -> Path:
+    return Path(call.store).expanduser() if call.store else default_path()
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
@@ -139,7 +146,7 @@ def _on_wait(lane: LaneFolder) -> Callable[[str], None]:
 
 
 def _words(lane: LaneFolder, call: LaneCall) -> list[str]:
-    store = Path(call.store).expanduser() if call.store else default_path()
+    store = _store(call)
     same = ["--store", str(store), "--lane", str(lane.path), "--quiet"]
     if _has_begun(store, call.session):
         return ["resume", call.session, *same]

@@ -20,6 +20,8 @@ from ioplan.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan.cluster.hosts.servers import resource
 from ioplan.cluster.hosts.worker_api import (
     check_versions,
+    deliver_lanes,
+    is_left_out,
     reset_lanes,
     run_lane,
     stop_lanes,
@@ -32,6 +34,7 @@ from ioplan.cluster.keys.identity import Identity
 from ioplan.cluster.sync.channel import Channels
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.records.host_clock import HostClock
+from ioplan.store.delivery.outbox import Delivery
 
 CONNECT_S = 10
 SILENT_S = 15
@@ -200,7 +203,7 @@ class DaskClient:
             self.futures.pop(call.session, None)
 
     def _run_on_hosts(
-        self, function: Callable[..., Answer], calls: Sequence[LaneCall]
+        self, function: Callable[..., Answer], calls: Sequence[LaneCall], *more: str
     ) -> tuple[list[Answer], list[str]]:
         """Run it with the lanes' sessions on each of their hosts.
 
@@ -213,11 +216,27 @@ class DaskClient:
         sessions = [call.session for call in calls]
         answers: dict[str, Answer] | None = {}
         if asked:
-            answers = self._ask(lambda one: one.run(function, sessions, workers=asked))
+            words = (function, sessions, *more)
+            answers = self._ask(lambda one: one.run(*words, workers=asked))
         if answers is None:
             return [], list(hosts)
         missing = [host for host in hosts if host not in addresses]
         return list(answers.values()), missing
+
+    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
+        there = self._reporting()
+        left = {name: one.get("outbox") for name, one in there.items()}
+        found = {}
+        for call in calls:
+            of_host = left.get(call.host)
+            if of_host is not None and not is_left_out(call.session, of_host):
+                raw = of_host.get(call.session, {"done": True})
+                found[call.session] = Delivery.model_validate(raw)
+        return found
+
+    def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
+        _, missing = self._run_on_hosts(deliver_lanes, calls, place)
+        return missing
 
     # ---- the scheduler
 

@@ -38,12 +38,12 @@ class SeenHosts:
                 "lanes": metrics.get("lanes", []),
                 "clock": metrics.get("clock"),
                 "versions": metrics.get("versions", {}),
+                "outbox": metrics.get("outbox"),
             }
 
     def answer(self) -> dict[str, dict[str, Any]]:
-        """By host: its worker's address, its lanes, versions and clock, and `silent_s`.
-
-        `gone`: its link has ended.
+        """By host: its worker's address, lanes, versions, clock and outbox; `silent_s`;
+        and `gone` where its link has ended.
         """
         self._look()
         now_s = time.time()

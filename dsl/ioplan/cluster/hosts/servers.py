@@ -18,7 +18,12 @@ from ioplan.cluster.hosts.clock import WorkerClock, tell_time
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import SeenHosts
 from ioplan.cluster.hosts.service import Service
-from ioplan.cluster.hosts.worker_api import lane_states, versions
+from ioplan.cluster.hosts.worker_api import (
+    deliver_always,
+    lane_states,
+    outbox_report,
+    versions,
+)
 from ioplan.cluster.keys.dask_security import security_for
 from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.host_rights import restrict
@@ -118,7 +123,12 @@ async def run_worker(
             nthreads=MAX_LANES,
             resources={resource(name): MAX_LANES},
             security=security_for(scheduler, identity),
-            metrics={"lanes": _lanes, "versions": _versions, "clock": clock.metric},
+            metrics={
+                "lanes": _lanes,
+                "versions": _versions,
+                "outbox": _outbox,
+                "clock": clock.metric,
+            },
             memory_limit=0,
             local_directory=str(state_folder() / "worker"),
             dashboard=False,
@@ -142,12 +152,22 @@ def run_worker_forever(
 ) -> None:
     """Run a worker, and restart it as a fresh process. Raises ClusterError."""
     Service("worker").be()
-    asyncio.run(_run_worker_once(name, scheduler, host, port, programs))
+    once = _run_worker_once(name, scheduler, host, port, programs)
+    asyncio.run(_delivering(once))
     _start_anew(programs)
 
 
 def _start_anew(programs: Programs) -> None:
     os.execv(sys.executable, [sys.executable, "-m", programs.cli, *sys.argv[1:]])
+
+
+async def _delivering(work: Coroutine[Any, Any, None]) -> None:
+    """Results are delivered meanwhile, also where no scheduler is reached."""
+    delivers = asyncio.create_task(deliver_always())
+    try:
+        await work
+    finally:
+        delivers.cancel()
 
 
 async def _run_worker_once(
@@ -217,6 +237,10 @@ async def _either(*works: Coroutine[Any, Any, None]) -> None:
 
 def _lanes(worker: Worker) -> Any:
     return lane_states()
+
+
+def _outbox(worker: Worker) -> Any:
+    return outbox_report()
 
 
 def _versions(worker: Worker) -> Any:

@@ -73,7 +73,13 @@ def new_job(
         calls.append(call)
     scheduler = _scheduler_for(lab, calls)
     return Job(
-        id=id, plan=plan.title, where=word, scheduler=scheduler, calls=tuple(calls)
+        id=id,
+        plan=plan.title,
+        where=word,
+        scheduler=scheduler,
+        results=lab.results,
+        delivery_s=lab.delivery_s,
+        calls=tuple(calls),
     )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.cluster.jobs.lane_folder import LaneFolder
+from ioplan.store.delivery.outbox import Delivery, Outbox
+from ioplan.store.delivery.sender import LANE_LIFE_S, send_now
+from ioplan.store.store import default_path
 
 States = dict[str, LaneState]
 """By session."""
@@ -36,6 +40,18 @@ class Executor(Protocol):
 
     def reset(self, calls: Iterable[LaneCall]) -> list[str]:
         """Let stopped and failed lanes be started again; what they did is kept.
+
+        Returns the hosts that could not be reached.
+        """
+
+    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
+        """How far the lanes' results are delivered, by session.
+
+        Of hosts that do not report there is none.
+        """
+
+    def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
+        """Have the hosts send the lanes' results there now.
 
         Returns the hosts that could not be reached.
         """
@@ -73,5 +89,21 @@ class LocalExecutor:
             LaneFolder.of(call).reset()
         return []
 
+    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
+        stores = {_store(call) for call in calls}
+        left = {key: one for at in stores for key, one in Outbox(at).report().items()}
+        sessions = [call.session for call in calls]
+        return {one: left.get(one, Delivery(done=True)) for one in sessions}
+
+    def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
+        sessions = frozenset(call.session for call in calls)
+        for store in {_store(call) for call in calls}:
+            send_now(store, sessions, place, LANE_LIFE_S)
+        return []
+
     def close(self) -> None:
         pass
+
+
+def _store(call: LaneCall) -> Path:
+    return Path(call.store).expanduser() if call.store else default_path()

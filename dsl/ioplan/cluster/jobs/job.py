@@ -12,21 +12,26 @@ from pydantic import Field, ValidationError
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
+from ioplan.store.delivery.outbox import Delivery
 from ioplan.store.errors import StoreError
 
 
 class Job(Model):
     """`scheduler` is its address, if lanes are on other hosts.
 
-    `known` has the last known state of each lane, by session.
+    `known` has the last known state of each lane, by session; `deliveries` how far it
+    was stored in `results`, the lab's database, if it names one.
     """
 
     id: str
     plan: str
     where: str
     scheduler: str | None = None
+    results: str | None = None
+    delivery_s: float = 60
     calls: tuple[LaneCall, ...]
     known: dict[str, LaneState] = Field(default_factory=dict)
+    deliveries: dict[str, Delivery] = Field(default_factory=dict)
 
     def skip(self, why: Mapping[str, str]) -> None:
         """Leave out the lanes on these hosts; `resume` does them."""
@@ -75,6 +80,7 @@ class Jobs:
     """The jobs that were started on this host, in a folder beside the store."""
 
     def __init__(self, store: Path) -> None:
+        self.store = store
         self.folder = store.absolute().parent / "jobs"
 
     def keep(self, job: Job) -> None:

@@ -6,6 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ioplan.cli.commands.jobs.delivery import (
+    ask_deliveries,
+    said_of_delivery,
+    stored_text,
+)
 from ioplan.cli.commands.jobs.executor import (
     executor_of,
     lane_errors,
@@ -24,6 +29,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
 from ioplan.cluster.jobs.job import Jobs
 from ioplan.cluster.keys.issued import notice
+from ioplan.store.delivery.sender import send_later
 from ioplan.store.store import default_path
 
 
@@ -31,6 +37,7 @@ def attach(key: str, store: Path | None) -> int:
     """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
+    send_later(jobs.store)
     with executor_of(job) as executor, lane_errors():
         executor.start(job.unfinished)
         return watch(console, executor, job, jobs, stops=False)
@@ -46,6 +53,7 @@ def resume_job(console: Console, store: Path, key: str, detach: bool) -> int:
         for call in job.calls:
             if call.host not in away:
                 job.known.pop(call.session, None)
+                job.deliveries.pop(call.session, None)
         jobs.keep(job)
         print_unready(job, unready)
         executor.start(job.unfinished)
@@ -60,6 +68,8 @@ def status(key: str, store: Path | None) -> int:
     job = jobs.job(key)
     with executor_of(job) as executor, lane_errors():
         states, _ = states_of(job, executor)
+        ask_deliveries(executor, job)
+    send_later(jobs.store)
     jobs.keep(job)
     console.print(f"job {job.id}: {job.plan} on {job.where}", soft_wrap=True)
     print_lanes(console, states)
@@ -68,7 +78,13 @@ def status(key: str, store: Path | None) -> int:
     if said := notice():
         print_message(said)
     failed = any(one.ended and one.status != "ok" for one in states)
-    return EXPECTATION_FAILED if failed else HELD
+    code = EXPECTATION_FAILED if failed else HELD
+    if not job.results:
+        return code
+    if all(state.ended for state in states):
+        return said_of_delivery(console, job, code)
+    console.print(stored_text(job), soft_wrap=True)
+    return code
 
 
 def cancel(key: str, store: Path | None) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ioplan.cli.commands.jobs.delivery import after_delivery
 from ioplan.cli.display.fleet import LaneDisplay, failure_messages, print_lanes
 from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import (
@@ -55,7 +56,8 @@ def watch(
         executor.stop(job.calls)
         states = settled(executor, job, ())
     jobs.keep(job)
-    return _concluded(console, job, states)
+    code = _concluded(console, job, states)
+    return after_delivery(console, executor, job, jobs, code)
 
 
 def _until_ended(

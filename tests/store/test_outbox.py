@@ -1,0 +1,131 @@
+"""What a host has not delivered yet is kept, and sent until it has arrived."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from run_data import measurement, record, session
+
+from ioplan.store.delivery import sender
+from ioplan.store.delivery.outbox import Delivery, Outbox
+from ioplan.store.delivery.sender import send_all, shown
+from ioplan.store.errors import StoreError
+from ioplan.store.session_folder import session_folder, session_lock
+from ioplan.store.store import Store
+
+MADE = measurement()
+IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
+NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Outbox:
+    """Of a store with three sessions of two runs, all of them to be sent to b.db."""
+    found = Outbox(tmp_path / "a.db")
+    with Store.open(found.store) as store:
+        for id in IDS:
+            found.add(id, str(tmp_path / "b.db"))
+            store.begin(session().model_copy(update={"id": id}))
+            for seq in (1, 2):
+                store.add(record(seq, session=id, made=MADE), MADE.detail)
+    return found
+
+
+def there(outbox: Outbox) -> dict[str, int]:
+    """The runs of each session that has arrived."""
+    path = outbox.store.with_name("b.db")
+    if not path.exists():
+        return {}
+    with Store.open(path) as store:
+        return {id: store.count(id) for id in sorted(store.ids())}
+
+
+def test_all_that_is_in_it_is_sent_once(outbox: Outbox) -> None:
+    assert [one.session for one in outbox.due()] == IDS
+    send_all(outbox.store, 0)
+    assert there(outbox) == dict.fromkeys(IDS, 2)
+    assert outbox.entries() == [] and outbox.report() == {}
+
+
+def test_a_session_that_goes_on_is_sent_when_it_has_ended(outbox: Outbox) -> None:
+    with session_lock(session_folder(outbox.store, IDS[1])):
+        send_all(outbox.store, 0)
+        assert list(there(outbox)) == [IDS[0], IDS[2]]
+        assert list(outbox.report()) == [IDS[1]]
+    send_all(outbox.store, 0)
+    assert list(there(outbox)) == IDS
+
+
+def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None:
+    with Store.open(outbox.store.with_name("b.db")) as shared:
+        other = {"id": IDS[0], "target": "another drive"}
+        shared.begin(session().model_copy(update=other))
+    send_all(outbox.store, 0)
+    assert there(outbox) == {IDS[0]: 0, IDS[1]: 2, IDS[2]: 2}
+    assert outbox.due() == [], "it is not tried again and again"
+    (left,) = outbox.report().values()
+    assert left.refused and (left.runs, left.stored) == (2, 0)
+    assert "its target is another one" in left.error
+    outbox.address(frozenset(IDS), str(outbox.store.with_name("c.db")))
+    assert [one.session for one in outbox.due()] == IDS[:1], "to another database it is"
+
+
+def test_a_server_that_does_not_answer_is_named_and_tried_again(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox.address(frozenset(IDS[:2]), NOWHERE)
+    answers = [outbox.store.with_name("b.db"), NOWHERE]
+
+    def wait(outbox: Outbox, seconds: float) -> None:
+        """The server is there again after the second failure."""
+        waits.append(seconds)
+        assert outbox.report()[IDS[0]].error == "Connection refused"
+        if len(waits) == 2:
+            outbox.address(frozenset(IDS), str(answers[0]))
+
+    waits: list[float] = []
+    monkeypatch.setattr(sender, "_wait", wait)
+    send_all(outbox.store, 60)
+    assert there(outbox) == dict.fromkeys(IDS, 2) and outbox.entries() == []
+    assert 0.5 < waits[0] < 1.5 < waits[1] < 2.5 and len(waits) == 2
+
+
+def test_what_is_entered_again_meanwhile_stays(outbox: Outbox) -> None:
+    before = outbox.due()[0]
+    outbox.add(before.session, before.place)
+    outbox.acknowledge(before)
+    assert [one.session for one in outbox.entries()] == IDS
+
+
+def test_a_session_that_was_never_begun_leaves(outbox: Outbox) -> None:
+    outbox.add("20261121-060000-zzzz", str(outbox.store.with_name("b.db")))
+    send_all(outbox.store, 0)
+    assert outbox.entries() == [] and list(there(outbox)) == IDS
+
+
+def test_one_process_sends_at_a_time(outbox: Outbox) -> None:
+    with outbox.sending() as mine:
+        assert mine
+        send_all(outbox.store, 0)
+    assert there(outbox) == {}
+
+
+def test_half_a_line_of_another_program_is_no_entry(outbox: Outbox) -> None:
+    (outbox.folder / "x.json").write_text('{"place": ')
+    (outbox.folder / "state").write_text("[]")
+    assert [one.session for one in outbox.due()] == IDS
+    assert outbox.report() == dict.fromkeys(IDS, Delivery())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs another user")
+def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
+    outbox.folder.chmod(0o777)
+    assert outbox.due() == []
+    with pytest.raises(StoreError, match="cannot note in"):
+        outbox.add(IDS[0], "postgresql://thief/db")
+
+
+def test_a_password_is_not_shown_with_what_is_missing() -> None:
+    assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
