@@ -1,7 +1,8 @@
 """A lab of several hosts loses nothing, whatever fails: hosts, links, or people.
 
-Hosts are network namespaces with workers of their own, drives are loop devices, and
-all I/O is done by the io_uring engine.
+Hosts are network namespaces with workers of their own, which ssh reaches, drives are
+loop devices, all I/O is done by the io_uring engine, and the results arrive in a real
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import plan_file
@@ -24,11 +26,13 @@ from labs import MIB, tell
 from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
 from ioplan.devices.open_files import openers
+from ioplan.store.extents import COUNTED
+from ioplan.store.layout.tables import COLUMNS
 from ioplan.store.store import Store
 
 pytestmark = NEEDS_NETNS
 
-CELLS, MORE_CELLS, CUT_S, CUT_CELLS = 6, 12, 40, 24
+FEW_CELLS, CELLS, MORE_CELLS, CUT_S, CUT_CELLS = 2, 6, 12, 40, 24
 PLAN = """test "T" {{
   run    random 4KiB 70/30 for {run}
   vary   qd in {cells}
@@ -76,7 +80,34 @@ def audit(lab: NetLab, job: str, cells: int = CELLS) -> None:
     assert len(sessions) == lanes
     assert set(done.values()) == {1}
     assert len(done) == lanes * cells
+    same_in_the_shared_store(lab, sessions)
     no_io(lab)
+
+
+def same_in_the_shared_store(lab: NetLab, sessions: set[str]) -> None:
+    """Each row of these sessions is there, to the last byte, and no other one."""
+    assert lab.database
+    kept = [rows_of(Store.open(host.store), sessions) for host in lab.hosts.values()]
+    sent = rows_of(Store.at(lab.database.local), sessions)
+    for table, rows in sent.items():
+        expected = [row for one in kept for row in one[table]]
+        assert sorted(map(str, rows)) == sorted(map(str, expected)), table
+    assert len(sent["session"]) == len(sessions)
+    assert len(sent["run_blob"]) == len(sent["run"]) > 0
+    assert sent["run_telemetry"] and sent["verdict"]
+
+
+def rows_of(store: Store, sessions: set[str]) -> dict[str, list[dict[str, Any]]]:
+    """What a store has of these sessions, by table."""
+    listed = ", ".join(f"'{one}'" for one in sessions)
+    with store, store.reading() as connection:
+        return {
+            table: connection.rows(
+                f"SELECT {', '.join(COLUMNS[table])} FROM {table} "
+                f"WHERE {'id' if table == 'session' else 'session'} IN ({listed})"
+            )
+            for table in ("session", *COUNTED)
+        }
 
 
 def no_io(lab: NetLab) -> None:
@@ -94,7 +125,7 @@ def no_io(lab: NetLab) -> None:
 def only_its_worker(host: Place) -> bool:
     """A parent of lanes ends soon after the last of them."""
     pids = set(map(int, tell("ip", "netns", "pids", host.space).split()))
-    return pids <= {host.pid("worker")}
+    return pids <= {host.pid("worker"), host.sshd}
 
 
 def job_of(text: str) -> str:
@@ -129,16 +160,11 @@ def up(lab: NetLab, *hosts: str) -> str:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
     """The disk of h2 has just enough room."""
-    with netlab(tmp_path_factory.mktemp("lab"), "h1", "h2") as lab:
-        small = lab.hosts["h2"].folder / "data"
-        small.mkdir()
-        tell("mount", "-t", "tmpfs", "-o", "size=40m", "none", small)
-        try:
-            lab.close_ports()
-            up(lab)
-            yield lab
-        finally:
-            tell("umount", "--lazy", small)
+    folder = tmp_path_factory.mktemp("lab")
+    with netlab(folder, "h1", "h2", shared=True, disks={"h2": "40m"}) as lab:
+        lab.close_ports()
+        up(lab)
+        yield lab
 
 
 def test_client_worker_scheduler_and_a_lane_are_killed(
@@ -239,6 +265,39 @@ def test_a_full_disk_stops_a_lane_and_loses_nothing(
     audit(lab, job)
 
 
+def test_the_database_is_away_and_everything_arrives_later(
+    lab: NetLab, tmp_path: Path
+) -> None:
+    """Stopped for the whole job, cut off from one host, senders and a worker killed."""
+    assert lab.database
+    h1, h2 = lab.hosts.values()
+    hasty = tmp_path / "lab.toml"
+    hasty.write_text(f"delivery_s = 1\n{lab.file.read_text()}")
+    lab.database.stop()
+    said = lab.run(plan(tmp_path, "200ms", FEW_CELLS), "all")
+    done = lab.coordinator.ioplan(*said, "--lab", hasty)
+    assert done.returncode == 4, done.stdout + done.stderr
+    (job,) = re.findall(r"ioplan push (\S+)", done.stderr)
+    assert f"0 of {2 * FEW_CELLS} runs stored in postgresql://" in done.stdout
+    status = lab.coordinator.ioplan("status", job)
+    assert status.returncode == 4
+    assert "h1: Connection refused; h2: Connection refused" in status.stdout
+    for host in (h1, h2):
+        os.kill(host.sender(), signal.SIGKILL)
+    h1.kill("worker")
+    lab.cut_from_database("h2")
+    lab.database.start()
+    up(lab)
+    wait_for(lambda: not list(h1.folder.glob("data/*-outbox/*.json")))
+    halfway = f"{FEW_CELLS} of {2 * FEW_CELLS} runs stored in"
+    wait_for(lambda: halfway in lab.coordinator.ioplan("status", job).stdout)
+    lab.mend_to_database("h2")
+    done = lab.coordinator.ioplan("push", job, "--lab", hasty)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{2 * FEW_CELLS} of {2 * FEW_CELLS} runs stored in" in done.stdout
+    audit(lab, job, FEW_CELLS)
+
+
 # ---- the cut takes its time, so the tests above run meanwhile
 
 
@@ -274,7 +333,7 @@ class Cut:
 @pytest.fixture(scope="module", autouse=True)
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cut]:
     folder = tmp_path_factory.mktemp("cut")
-    with netlab(folder, "far") as lab:
+    with netlab(folder, "far", shared=True) as lab:
         made = Cut(lab, plan(folder, "2s", CUT_CELLS))
         made.thread.start()
         try:

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from postgres import needs_postgres, postgres
+from postgres import Server, needs_postgres
+from postgres import server as running_server
 from run_data import measurement, record, session
 
 from ioplan.cluster.jobs.job import Jobs
@@ -22,6 +23,7 @@ from ioplan.history.history import Question, history
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
 from ioplan.store.delivery.outbox import Outbox
+from ioplan.store.delivery.sender import send_all
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, push
 from ioplan.store.store import Store
@@ -40,20 +42,20 @@ HELD = Verdict(
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres() as address:
-        yield address
+def server() -> Iterator[Server]:
+    with running_server() as made:
+        yield made
 
 
 @pytest.fixture
-def database(server: str, request: pytest.FixtureRequest) -> str:
+def database(server: Server, request: pytest.FixtureRequest) -> str:
     """An empty database of the test's own."""
     import psycopg
 
     name = f"t{abs(hash(request.node.name))}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(server.address, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    return server.replace("/postgres?", f"/{name}?")
+    return server.address.replace("/postgres?", f"/{name}?")
 
 
 def contents(store: Store) -> list[object]:
@@ -247,6 +249,33 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
         (sent,) = push(local, shared)
         assert sent.runs == MANY - left[2]
         assert contents(shared) == contents(local)
+
+
+@pytest.mark.slow
+@needs_postgres
+def test_a_server_that_is_killed_in_the_middle_gets_the_rest(
+    tmp_path: Path, database: str, server: Server
+) -> None:
+    """And no row of what it had committed is sent again."""
+    id, path = session().id, tmp_path / "a.db"
+    outbox = Outbox(path)
+    with filled(path, MANY) as local:
+        outbox.add(id, database)
+        sender = threading.Thread(target=send_all, args=(path, 60))
+        with Store.at(database) as shared:
+            sender.start()
+            while not shared.count(id):
+                time.sleep(0.001)
+        server.kill()
+        while "Connection" not in outbox.report()[id].error:
+            time.sleep(0.01)
+        server.start()
+        with Store.at(database) as shared:
+            before = shared.count(id)
+            outbox.hurry()
+            sender.join()
+            assert 0 < before < MANY and outbox.entries() == []
+            assert contents(shared) == contents(local)
 
 
 @pytest.mark.slow

@@ -1,9 +1,13 @@
-"""A lab on one machine: hosts are network namespaces, drives are loop devices."""
+"""A lab on one machine: hosts are network namespaces, drives are loop devices.
+
+`lab up` reaches them by ssh: each has a server of its own, all keys are the test's, and
+nobody's ~/.ssh is read. The database that the lab shares may be one more host.
+"""
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,10 +22,12 @@ from typing import Any
 
 import pytest
 from labs import MIB, loop_device, tell
+from postgres import Server, server
 
 from ioplan.lab.hosts import WORKER_PORT
 
 PREFIX = "10.77.0"
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 PORT, SSH_PORT = 8786, 22
 NUMBERS = count()
 """Several labs of a process differ."""
@@ -32,6 +38,8 @@ def _reason() -> str:
         return "root"
     if not shutil.which("ip"):
         return "ip of iproute2"
+    if not SSHD or not shutil.which("ssh"):
+        return "ssh and sshd of OpenSSH"
     made = subprocess.run(
         ["ip", "netns", "add", f"iop{os.getpid()}"], capture_output=True, check=False
     )
@@ -50,6 +58,26 @@ NEEDS_NETNS = [
 ]
 
 
+DATABASE = f"{PREFIX}.9"
+SSHD_CONFIG = """\
+ListenAddress {host.address}
+HostKey {host.folder}/host_key
+AuthorizedKeysFile {folder}/desk_key.pub
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+"""
+SSH_CONFIG = """\
+IdentityFile {folder}/desk_key
+IdentitiesOnly yes
+StrictHostKeyChecking yes
+UserKnownHostsFile {folder}/known_hosts
+GlobalKnownHostsFile /dev/null
+"""
+
+
 @dataclass
 class Place:
     """A host: what it has of its own."""
@@ -60,20 +88,29 @@ class Place:
     folder: Path
     more: dict[str, str] = field(default_factory=dict)
     """Of the environment of its programs."""
+    sshd: int = 0
 
     def command(self, *words: str | Path) -> list[str]:
         """A program on this host."""
         return [*self.reach, *map(str, words)]
 
     @property
+    def inside(self) -> list[str]:
+        """A program in its namespace."""
+        return ["ip", "netns", "exec", self.space]
+
+    @property
     def reach(self) -> list[str]:
+        return [*self.inside, "env", *self.environment]
+
+    @property
+    def environment(self) -> list[str]:
         own = {
             "XDG_STATE_HOME": self.folder / "state",
             "XDG_CONFIG_HOME": self.folder / "config",
             "IOPLAN_STORE": self.store,
         }
-        said = [f"{name}={value}" for name, value in (own | self.more).items()]
-        return ["ip", "netns", "exec", self.space, "env", *said]
+        return [f"{name}={value}" for name, value in (own | self.more).items()]
 
     @property
     def store(self) -> Path:
@@ -82,6 +119,10 @@ class Place:
     def pid(self, service: str) -> int:
         """The process of its worker or scheduler."""
         return int((self.folder / f"state/ioplan/{service}.lock").read_text())
+
+    def sender(self) -> int:
+        """The process that last sent what is in its outbox."""
+        return int((self.folder / "data/results.db-outbox/sender").read_text())
 
     def kill(self, service: str) -> None:
         os.kill(self.pid(service), signal.SIGKILL)
@@ -115,6 +156,7 @@ class NetLab:
     folder: Path
     file: Path
     overwrite: list[str] = field(default_factory=list)
+    database: Server | None = None
 
     def close_ports(self) -> None:
         """Let in what dsl/keys.md says that a firewall must, and nothing else."""
@@ -130,6 +172,17 @@ class NetLab:
 
     def mend(self, host: str) -> None:
         self._link(host, "up")
+
+    def cut_from_database(self, host: str) -> None:
+        """What goes to the database gets lost; all else goes on."""
+        self._route(host, "add")
+
+    def mend_to_database(self, host: str) -> None:
+        self._route(host, "del")
+
+    def _route(self, host: str, how: str) -> None:
+        space, away = self.hosts[host].space, f"{DATABASE}/32"
+        tell("ip", "-n", space, "route", how, "blackhole", away)
 
     def _link(self, host: str, how: str) -> None:
         tell("ip", "-n", self.coordinator.space, "link", "set", f"to-{host}", how)
@@ -151,11 +204,17 @@ def _close_ports(place: Place, source: str, *ports: int) -> None:
 
 @contextmanager
 def netlab(
-    folder: Path, *names: str, more: dict[str, dict[str, str]] | None = None
+    folder: Path,
+    *names: str,
+    more: dict[str, dict[str, str]] | None = None,
+    shared: bool = False,
+    disks: dict[str, str] | None = None,
 ) -> Iterator[NetLab]:
     """Hosts with a drive each. All is given back, whatever happens.
 
-    `more` is what the environment of a host has besides.
+    `more` is what the environment of a host has besides; with `shared` there is a
+    PostgreSQL, on a host of its own, which gets the results; `disks` has the size of
+    what hosts keep their results on, where that is small.
     """
     with ExitStack() as stack:
         coordinator = _place(stack, folder, "coordinator", 1)
@@ -165,15 +224,19 @@ def netlab(
         }
         for name, variables in (more or {}).items():
             hosts[name].more.update(variables)
-        _wire(coordinator, hosts)
+        for name, size in (disks or {}).items():
+            _small_disk(stack, hosts[name].store.parent, size)
+        database = [_place(stack, folder, "database", 9)] if shared else []
+        _wire(coordinator, {one.name: one for one in (*hosts.values(), *database)})
+        _serve_ssh(stack, folder, coordinator, hosts)
         lab = NetLab(coordinator, hosts, folder, folder / "lab.toml")
         lines = [f'scheduler = "tls://{coordinator.address}:{PORT}"']
+        for place in database:
+            lab.database = stack.enter_context(server(place.inside, place.address))
+            lines += [f'results = "{lab.database.address}"']
         for name, host in hosts.items():
             lines += [f"[hosts.{name}]", f'address = "{host.address}"']
-            lines += [
-                f'python = "{sys.executable}"',
-                f"reach = {json.dumps(host.reach)}",
-            ]
+            lines += [f'python = "{sys.executable}"', 'user = "root"']
         for host in hosts:
             lines += _drive(stack, lab, host, f"{host}-drive")
         lines += ["[groups]", 'all = ["*"]']
@@ -206,8 +269,60 @@ def _place(stack: ExitStack, folder: Path, name: str, number: int) -> Place:
     return place
 
 
+def _small_disk(stack: ExitStack, where: Path, size: str) -> None:
+    where.mkdir()
+    tell("mount", "-t", "tmpfs", "-o", f"size={size}", "none", where)
+    stack.callback(tell, "umount", "--lazy", where)
+
+
 def _remove(place: Place) -> None:
     tell("ip", "netns", "del", place.space)
+
+
+def _serve_ssh(
+    stack: ExitStack, folder: Path, coordinator: Place, hosts: dict[str, Place]
+) -> None:
+    """A server on each host, which the coordinator's ssh knows, and who may come in."""
+    Path("/run/sshd").mkdir(exist_ok=True)  # where servers part with their rights
+    _key(folder / "desk_key")
+    known = []
+    for host in hosts.values():
+        _key(host.folder / "host_key")
+        public = (host.folder / "host_key.pub").read_text()
+        known.append(f"{host.address} {public}")
+        config = host.folder / "sshd_config"
+        config.write_text(SSHD_CONFIG.format(host=host, folder=folder))
+        config.open("a").write(f"SetEnv {shlex.join(host.environment)}\n")
+        words = [*host.inside, str(SSHD), "-D", "-e", "-f", str(config)]
+        log = stack.enter_context((host.folder / "sshd.log").open("wb"))
+        server = subprocess.Popen(words, stderr=log)
+        host.sshd = server.pid
+        stack.enter_context(_ended(server))
+    (folder / "known_hosts").write_text("".join(known))
+    config = folder / "ssh_config"
+    config.write_text(SSH_CONFIG.format(folder=folder))
+    ssh = folder / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {config} "$@"\n')
+    ssh.chmod(0o700)
+    coordinator.more["PATH"] = f"{ssh.parent}:{os.environ['PATH']}"
+    for host in hosts.values():
+        wait_for(
+            lambda host=host: "listening" in (host.folder / "sshd.log").read_text()
+        )
+
+
+def _key(file: Path) -> None:
+    tell("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file)
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _wire(coordinator: Place, hosts: dict[str, Place]) -> None:

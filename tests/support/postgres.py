@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,11 @@ from labs import marked
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PATH = os.pathsep.join([os.environ.get("PATH", ""), *map(str, FOLDERS)])
-NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+AS_NOBODY = (
+    ()
+    if os.geteuid()
+    else ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+)
 """PostgreSQL refuses to run as root."""
 
 
@@ -41,37 +47,113 @@ def needs_postgres(test: Any) -> Any:
     return marked(test, NEEDS_POSTGRES)
 
 
+class Server:
+    """A server, which can be stopped, killed and started again.
+
+    `reach` is what a program is called with to be on its host, and `listen` an address
+    of that: without one it is on a unix socket only.
+    """
+
+    def __init__(
+        self, folder: Path, reach: Sequence[str] = (), listen: str = ""
+    ) -> None:
+        self.folder, self.data = folder, folder / "data"
+        self.reach, self.listen = reach, listen
+        self.local = f"postgresql://ioplan@/postgres?host={folder}"
+
+    @property
+    def address(self) -> str:
+        """Where others find it."""
+        return (
+            f"postgresql://ioplan@{self.listen}/postgres" if self.listen else self.local
+        )
+
+    def make(self) -> None:
+        small = ("--no-sync", "--wal-segsize=1")
+        self._call("initdb", "-D", self.data, "-U", "ioplan", "-A", "trust", *small)
+        if self.listen:
+            with (self.data / "pg_hba.conf").open("a") as file:
+                file.write(f"host all all {self.listen}/24 trust\n")
+
+    def start(self) -> None:
+        words = f"-k {self.folder} -c listen_addresses={self.listen} -c fsync=off"
+        words += " -c max_wal_size=16MB -c min_wal_size=4MB"
+        log = self.folder / "log"
+        self._call("pg_ctl", "-D", self.data, "-w", "-l", log, "-o", words, "start")
+
+    def stop(self) -> None:
+        self._call("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
+
+    @property
+    def is_up(self) -> bool:
+        return (self.data / "postmaster.pid").exists()
+
+    def kill(self) -> None:
+        """As a host that loses its power, and comes back: nothing is said to anybody."""
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        os.kill(first, signal.SIGSTOP)  # so that it starts no other one meanwhile
+        pids = [*children(first), first]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        while any(runs(pid) for pid in pids):
+            time.sleep(0.01)
+        for left in (self.data / "postmaster.pid", self.folder / ".s.PGSQL.5432.lock"):
+            left.unlink()  # a zombie that nobody waits for looks alive to it
+
+    def _call(self, program: str, *words: str | Path) -> None:
+        found = shutil.which(program, path=PATH)
+        assert found, program
+        done = subprocess.run(
+            [*self.reach, *AS_NOBODY, found, *map(str, words)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd="/",
+        )
+        log = self.folder / "log"
+        more = log.read_text()[-2000:] if log.exists() else ""
+        assert done.returncode == 0, done.stderr + more
+
+
+def runs(pid: int) -> bool:
+    """Whether it is there, and not only waited for by its parent."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in listed.split()]
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """The address of an empty database."""
+    with server() as made:
+        yield made.address
+
+
+@contextmanager
+def server(reach: Sequence[str] = (), listen: str = "") -> Iterator[Server]:
+    """A server that runs, with an empty database."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-pg-", dir="/tmp"))
     try:
         if not os.geteuid():
             shutil.chown(folder, "nobody", "nogroup")
-        data = folder / "data"
-        _call("initdb", "-D", data, "-U", "ioplan", "-A", "trust", "--no-sync")
-        only_here = f"-k {folder} -c listen_addresses= -c fsync=off"
-        log = folder / "log"
-        _call("pg_ctl", "-D", data, "-w", "-l", log, "-o", only_here, "start")
+        made = Server(folder, reach, listen)
+        made.make()
+        made.start()
         try:
-            yield f"postgresql://ioplan@/postgres?host={folder}"
+            yield made
         finally:
-            _call("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+            if made.is_up:
+                made.stop()
     finally:
         shutil.rmtree(folder)
-
-
-def _call(program: str, *words: str | Path) -> None:
-    found = shutil.which(program, path=PATH)
-    assert found, program
-    as_whom = {} if os.geteuid() else NOBODY
-    done = subprocess.run(
-        [found, *map(str, words)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        cwd="/",
-        **as_whom,  # type: ignore[arg-type]
-    )
-    assert done.returncode == 0, done.stderr
