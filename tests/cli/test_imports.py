@@ -113,14 +113,18 @@ import sys
 from ioplan.core import child
 begin = child.OwnedProcess.__init__
 def begin_and_tell(self, *args, **more):
-    print(*sys.modules, file=sys.stderr)
+    print(*sys.modules, *more["environment"], file=sys.stderr)
     sys.stderr.flush()
     child.OwnedProcess.__init__ = begin
     begin(self, *args, **more)
 child.OwnedProcess.__init__ = begin_and_tell
 from ioplan.cli import main
 sys.argv = ["ioplan", *sys.argv[1:]]
-main()
+try:
+    main()
+finally:
+    from ioplan.runner.execute import first_result
+    print("begun early:", first_result._begin.cache_info().currsize, file=sys.stderr)
 """
 
 
@@ -139,3 +143,5 @@ def test_the_first_io_waits_for_nothing_that_only_results_need(tmp_path: Path) -
     later = {"numpy", "plotext", "ioplan.cli.conclusion", "ioplan.report.build"}
     assert "ioplan_io_uring.execution" in before
     assert before & later == set()
+    assert "IOPLAN_CLOCK" in before  # the engine need not wait to measure its clock
+    assert done.stderr.splitlines()[-1] == "begun early: 1"

@@ -112,6 +112,21 @@ class LazyModel(Value):
         return found | {"description": cls.__doc__}
 
 
+def plain(value: Any) -> Any:
+    """A model as `model_dump(mode="json")` gives it, without pydantic.
+
+    For models of models, texts, numbers, tuples and dictionaries that were validated
+    before.
+    """
+    if isinstance(value, Value):
+        return {name: plain(one) for name, one in vars(value).items()}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value
+
+
 class ValidatedModel(LazyModel):
     """Validated also when it is called; `model_construct` makes one without that."""
 

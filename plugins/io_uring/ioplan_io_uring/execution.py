@@ -6,15 +6,22 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from ioplan.core.child import OwnedProcess
 from ioplan.job import Event, Failure, Result
+from ioplan_io_uring.engine import clock_reading
 
-EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 SHOWN = 300
+
+
+@cache
+def events() -> TypeAdapter[Event]:
+    """What reads an event; made while the engine starts, which takes longer."""
+    return TypeAdapter(Event)
 
 
 class EngineExecution(OwnedProcess):
@@ -31,7 +38,7 @@ class EngineExecution(OwnedProcess):
             [program, "run", "--lifeline"],
             stdin=subprocess.PIPE,
             # What was checked is what is opened, and it is held exclusively meanwhile.
-            environment={"IOPLAN_TARGET_HELD": str(held_fd)},
+            environment={"IOPLAN_TARGET_HELD": str(held_fd), **clock_reading(program)},
             kept_fds=[held_fd],
             dies_with_parent=False,
         )
@@ -48,9 +55,10 @@ class EngineExecution(OwnedProcess):
         """Events up to Result or Failure. An engine that dies is a Failure."""
         assert self.popen.stdout
         last: Event | None = None
+        read = events().validate_json
         for line in self.popen.stdout:
             try:
-                last = EVENTS.validate_json(line)
+                last = read(line)
             except ValidationError:
                 yield _garbage(line)
                 return

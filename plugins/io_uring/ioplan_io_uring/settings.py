@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ioplan.backends import BackendError, Gap
+from ioplan.core.lazy_model import plain
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
@@ -71,8 +72,9 @@ def engine_job(
 
     `stamps` is the file that remembers what was written with `verify`.
     """
-    elsewhere = {"streams": {"__all__": {"hosts"}}}
-    fields = job.model_dump(mode="json", exclude=elsewhere)
+    fields = plain(job)
+    for stream in fields["streams"]:
+        del stream["hosts"]
     fields |= dict.fromkeys(settings.enabled, True)
     if stamps:
         fields["stamps"] = str(stamps)

@@ -95,7 +95,13 @@ class ThreadReader:
             self.replies.put(BackendError(f"the backend ended by {error!r}"))
 
 
+def never_waits(execution: Execution) -> bool:
+    """Whether it computes its events, in virtual time."""
+    return bool(getattr(execution, "never_waits", False))
+
+
 def reader_of(execution: Execution) -> ThreadReader | DirectReader:
     """The reader that fits an execution."""
-    never_waits = getattr(execution, "never_waits", False)
-    return DirectReader(execution) if never_waits else ThreadReader(execution)
+    return (
+        DirectReader(execution) if never_waits(execution) else ThreadReader(execution)
+    )

@@ -15,6 +15,8 @@ from ioplan.core.value import Value, fresh
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
+from ioplan.runner.execute.event_reader import never_waits
+from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan.runner.execute.progress import ClockPair, fraction_done
@@ -104,7 +106,7 @@ class _Run:
     def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
         self.job, self.interrupt, self.limits = job, interrupt, limits
         self.measurement = Measurement()
-        self.enough, self.errors = False, 0
+        self.enough, self.errors, self.waits = False, 0, True
         self.started_ns = self.lasted_ns = 0
 
     def events(
@@ -113,6 +115,7 @@ class _Run:
         """All events, measured. What a backend raises ends its run as a Failure."""
         try:
             watchdog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
+            self.waits = not never_waits(watchdog.execution)
             try:
                 with watchdog, self.interrupt.stopping(watchdog):
                     for event in watchdog:
@@ -129,6 +132,8 @@ class _Run:
             raise BackendError(f"the backend gave what is no event: {event!r}")
         if isinstance(event, Started):
             self.started_ns = monotonic_ns() + self.job.warmup_ns
+            if self.waits:
+                prepare_first_result(self.job)
         elif self.started_ns:
             self.lasted_ns = monotonic_ns() - self.started_ns
         return self.measurement.add(event)

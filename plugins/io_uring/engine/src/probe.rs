@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::job::event::Facts;
 use crate::job::failure::{Cause, Failure};
 use crate::job::record::VERSION;
+use crate::measure::clock::Reading;
 use crate::ring;
 use crate::target::buffers::Buffers;
 use crate::target::{self, Target};
@@ -17,6 +18,9 @@ pub fn probe(path: &str) -> Result<Facts, Failure> {
     facts.insert("version".into(), json!(VERSION));
     facts.insert("io_uring".into(), json!(reason.is_none()));
     facts.insert("io_uring_reason".into(), json!(reason.unwrap_or_default()));
+    if let Some(reading) = Reading::for_later() {
+        facts.insert("clock".into(), json!(reading));
+    }
     facts.insert("path".into(), json!(path));
     let (target, direct) = match Target::open(path, false) {
         Ok(target) => {

@@ -5,22 +5,38 @@
 //! is used when the processor says that it is invariant and the kernel has not
 //! taken it off its list of clock sources. It is calibrated against
 //! CLOCK_MONOTONIC over at least 10 ms before the run (a few ppm), and compared
-//! with it again over the whole run: see `drift_ppm`.
+//! with it again over the whole run: see `drift_ppm`. An earlier process may have
+//! taken the first reading, so that no run has to wait for the second one.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CALIBRATION_NS: u64 = 10_000_000;
+/// An older reading is not used: the kernel may have slewed its clock since.
+const LATEST_NS: u64 = 3_600_000_000_000;
+/// The counter runs while the machine sleeps, and CLOCK_MONOTONIC does not.
+const AWAKE_NS: u64 = 10_000_000;
+/// The environment's name for the reading of an earlier process: see `Reading`.
+const EARLIER: &str = "IOPLAN_CLOCK";
 const FRACTION_BITS: u32 = 32;
 
 /// CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
+    read_clock(libc::CLOCK_MONOTONIC)
+}
+
+/// How long the machine has slept since it was started.
+fn slept_ns() -> u64 {
+    read_clock(libc::CLOCK_BOOTTIME).saturating_sub(monotonic_ns())
+}
+
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid timespec for the whole call.
-    let rc = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    assert_eq!(rc, 0, "CLOCK_MONOTONIC always exists");
+    let rc = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(rc, 0, "these clocks always exist");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -46,53 +62,84 @@ enum Source {
     System,
 }
 
+/// Both clocks at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    ticks: u64,
+    ns: u64,
+}
+
+impl Reading {
+    /// The closest pair of several tries, because an interrupt between the two readings
+    /// would distort the calibration.
+    fn now() -> Self {
+        let pair = || {
+            let (before, ns, after) = (tsc::read(), monotonic_ns(), tsc::read());
+            let ticks = before + (after.wrapping_sub(before)) / 2;
+            (after.wrapping_sub(before), Self { ticks, ns })
+        };
+        let best = (0..20).map(|_| pair()).min_by_key(|pair| pair.0);
+        best.map_or(Self { ticks: 0, ns: 0 }, |(_, reading)| reading)
+    }
+
+    /// For a process to come, in its environment; none where the counter is not used.
+    pub fn for_later() -> Option<String> {
+        let now = tsc::trusted().then(Self::now)?;
+        Some(format!("{},{},{}", now.ticks, now.ns, slept_ns()))
+    }
+
+    /// What an earlier process has read, if the clocks still belong together.
+    fn earlier(text: &str, now: Self, slept_ns: u64) -> Option<Self> {
+        let mut numbers = text.split(',').map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        let (ticks, ns, slept_before_ns) = (next()?, next()?, next()?);
+        let age_ns = now.ns.checked_sub(ns)?;
+        let usable = ticks < now.ticks
+            && (CALIBRATION_NS..LATEST_NS).contains(&age_ns)
+            && slept_ns.abs_diff(slept_before_ns) < AWAKE_NS;
+        usable.then_some(Self { ticks, ns })
+    }
+}
+
 /// The first reading of both clocks; the second one makes it a `Clock`.
 pub struct Calibration {
-    first: Option<(u64, u64)>,
+    first: Option<Reading>,
 }
 
 impl Calibration {
     pub fn start() -> Self {
         Self {
-            first: tsc::trusted().then(read_both),
+            first: tsc::trusted().then(Reading::now),
         }
     }
 
-    /// Waits until the two readings are 10 ms apart.
+    /// Waits until the two readings are 10 ms apart, unless an earlier process has read.
     pub fn finish(self) -> Clock {
-        let Some((base_ticks, base_ns)) = self.first else {
+        let Some(first) = self.first else {
             return Clock::system();
         };
-        let passed_ns = monotonic_ns() - base_ns;
+        let known = std::env::var(EARLIER).ok();
+        let earlier = known.and_then(|text| Reading::earlier(&text, first, slept_ns()));
+        let since = earlier.unwrap_or(first);
+        let passed_ns = monotonic_ns() - since.ns;
         std::thread::sleep(Duration::from_nanos(
             CALIBRATION_NS.saturating_sub(passed_ns),
         ));
-        let (ticks, ns) = read_both();
-        if ticks <= base_ticks {
+        let now = Reading::now();
+        if now.ticks <= since.ticks {
             return Clock::system();
         }
-        let fixed = (u128::from(ns - base_ns) << FRACTION_BITS) / u128::from(ticks - base_ticks);
+        let fixed =
+            (u128::from(now.ns - since.ns) << FRACTION_BITS) / u128::from(now.ticks - since.ticks);
         let source = Source::Tsc {
-            base_ticks,
+            base_ticks: first.ticks,
             ns_per_tick_fixed: fixed as u64,
         };
-        Clock { source, base_ns }
+        Clock {
+            source,
+            base_ns: first.ns,
+        }
     }
-}
-
-/// Both clocks at one instant: the closest pair of several tries, because an
-/// interrupt between the two readings would distort the calibration.
-fn read_both() -> (u64, u64) {
-    let pair = || {
-        let (before, ns, after) = (tsc::read(), monotonic_ns(), tsc::read());
-        (
-            after.wrapping_sub(before),
-            before + (after - before) / 2,
-            ns,
-        )
-    };
-    let best = (0..20).map(|_| pair()).min_by_key(|pair| pair.0);
-    best.map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
 }
 
 impl Clock {
@@ -185,6 +232,40 @@ mod tests {
         let (mine_ns, system_ns) = (clock.now_ns() - mine_ns, monotonic_ns() - system_ns);
         let off = (mine_ns as f64 / system_ns as f64 - 1.0).abs();
         assert!(off < 2e-3, "{} is off by {off}", clock.name());
+    }
+
+    #[test]
+    fn an_earlier_reading_is_used_while_the_clocks_belong_together() {
+        let now = Reading {
+            ticks: 9_000_000_000,
+            ns: 5_000_000_000,
+        };
+        let earlier = |text: &str| Reading::earlier(text, now, 7_000_000);
+        let found = earlier("3000000000,2000000000,7000100");
+        assert_eq!(
+            found,
+            Some(Reading {
+                ticks: 3_000_000_000,
+                ns: 2_000_000_000
+            })
+        );
+        for text in [
+            "",
+            "3000000000,2000000000",
+            "a,b,c",
+            "-3,2000000000,7000000",
+            "3000000000,4995000000,7000000", // 5 ms ago: too short a time
+            "3000000000,6000000000,7000000", // to come
+            "9000000001,2000000000,7000000", // the counter was set back
+            "3000000000,2000000000,97000000", // the machine has slept
+        ] {
+            assert_eq!(earlier(text), None, "{text}");
+        }
+        let hours = Reading {
+            ticks: 90_000_000_000_000,
+            ns: 9_000_000_000_000,
+        };
+        assert_eq!(Reading::earlier("1,1,0", hours, 0), None);
     }
 
     #[test]
