@@ -53,7 +53,7 @@ def test_another_name_is_not_answered(desk: Desk, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost:8788", "127.0.0.1", "[::1]:8788", "10.0.0.1:1"]
+    "host", ["localhost:8780", "127.0.0.1", "[::1]:8780", "10.0.0.1:1"]
 )
 def test_its_own_names_are(desk: Desk, host: str) -> None:
     assert client(desk).get("/sign-in", headers={"Host": host}).status_code == 200

@@ -3,34 +3,59 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from command import ioplan
 from desks import desk_in
 
+from ioplan.desk.desk import Desk
 from ioplan.desk.errors import DeskError
 from ioplan.desk.web import server
 from ioplan.desk.web.app import create_app
+from ioplan.desk.web.own_certificate import own_certificate
 from ioplan.desk.web.server import Place, Server, check
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "desk.example"])
 def test_beyond_this_host_only_with_tls(host: str) -> None:
-    with pytest.raises(DeskError, match="--certificate"):
-        check(Place(host, 8788))
-    check(Place(host, 8788, Path("a"), Path("b")))
+    with pytest.raises(DeskError, match="add --tls"):
+        check(Place(host, 8780))
+    check(Place(host, 8780, Path("a"), Path("b")))
     with pytest.raises(DeskError, match="both"):
-        check(Place(host, 8788, Path("a"), None))
+        check(Place(host, 8780, Path("a"), None))
+
+
+def test_a_certificate_of_the_labs_authority_is_made_once_and_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    names = ("localhost", "127.0.0.1", "desk.example")
+    made = own_certificate(tmp_path, names)
+    before = made.certificate.read_text()
+    assert own_certificate(tmp_path, names).certificate.read_text() == before
+    assert own_certificate(tmp_path, names[:2]).certificate.read_text() != before
+    assert "PRIVATE" not in made.authority.read_text() + before
+    assert made.key.stat().st_mode & 0o077 == 0
+    place = Place("127.0.0.1", 0, made.certificate, made.key)
+    with desk_in(tmp_path / "desk", tls=True) as desk, running(desk, place) as port:
+        trust = ssl.create_default_context(cafile=str(made.authority))
+        with (
+            socket.create_connection(("127.0.0.1", port)) as plain,
+            trust.wrap_socket(plain, server_hostname="localhost") as one,
+        ):
+            one.sendall(b"GET /sign-in HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"__Host-ioplan=" in one.recv(4096)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_needs_none(host: str) -> None:
-    check(Place(host, 8788))
+    check(Place(host, 8780))
 
 
 def test_what_cannot_be_listened_on_is_said(tmp_path: Path) -> None:
@@ -38,7 +63,7 @@ def test_what_cannot_be_listened_on_is_said(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = ioplan("lab", "serve", "--listen", f"127.0.0.1:{port}")
     assert done.code == 2 and "name another address with --listen" in done.err
-    assert ioplan("lab", "serve", "--listen", "8788").code == 2
+    assert ioplan("lab", "serve", "--listen", "8780").code == 2
     done = ioplan("lab", "serve", "--listen", "0.0.0.0:0")
     assert done.code == 2 and "without TLS" in done.err
     files = ("--certificate", tmp_path / "no.pem", "--key", tmp_path / "no.key")
@@ -52,17 +77,12 @@ class InThread(Server):
     capture_signals = nullcontext  # type: ignore[assignment]
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A desk in a thread, with little patience."""
+@contextmanager
+def running(desk: Desk, place: Place) -> Iterator[int]:
+    """The desk in a thread; its port."""
     ready = threading.Event()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        desk_in(tmp_path_factory.mktemp("desk")) as desk,
-        socket.create_server(("127.0.0.1", 0)) as listening,
-    ):
-        patch.setattr(server, "HEADER_S", 0.3)
-        made = InThread(server.config_of(create_app(desk), Place("127.0.0.1", 0)))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = InThread(server.config_of(create_app(desk), place))
         made.on_ready = ready.set
         thread = threading.Thread(target=made.run, args=([listening],), daemon=True)
         thread.start()
@@ -71,6 +91,18 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         made.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A desk with little patience."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        desk_in(tmp_path_factory.mktemp("desk")) as desk,
+    ):
+        patch.setattr(server, "HEADER_S", 0.3)
+        with running(desk, Place("127.0.0.1", 0)) as found:
+            yield found
 
 
 def test_who_says_nothing_is_hung_up_on(port: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, option
+from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 
 _NAME = Argument(key="name", metavar="NAME", help="Of the person.", required=True)
 _DAYS = option(
@@ -74,9 +74,10 @@ SERVE_COMMANDS = (
                 "--listen",
                 "Beyond this host only with TLS.",
                 "HOST:PORT",
-                default="127.0.0.1:8788",
+                default="127.0.0.1:8780",
             ),
-            option("--certificate", "Of this host, for TLS.", "FILE", kind="path"),
+            flag("--tls", "TLS, with a certificate of the lab's own authority."),
+            option("--certificate", "TLS with this one.", "FILE", kind="path"),
             option("--key", "The certificate's.", "FILE", kind="path"),
             option(
                 "--name",
@@ -90,7 +91,7 @@ SERVE_COMMANDS = (
         ),
         examples=(
             "ioplan lab serve",
-            "ioplan lab serve --listen 0.0.0.0:8788 --certificate h1.pem --key h1.key",
+            "ioplan lab serve --listen 0.0.0.0:8780 --tls --name desk.example",
         ),
     ),
     PEOPLE,

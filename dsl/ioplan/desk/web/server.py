@@ -185,5 +185,6 @@ def check(place: Place) -> None:
     if not place.tls and not place.is_loopback:
         raise DeskError(
             f"{place.host} is reached from other hosts, and without TLS everybody on "
-            f"the way could read tokens; add --certificate FILE --key FILE"
+            f"the way could read tokens; add --tls, for a certificate of the lab's own "
+            f"authority, or --certificate FILE --key FILE"
         )

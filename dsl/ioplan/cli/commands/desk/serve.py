@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ FIRST = "admin"
 def serve_desk(
     *,
     listen: str,
+    tls: bool,
     certificate: Path | None,
     key: Path | None,
     names: list[str],
@@ -41,16 +43,32 @@ def serve_desk(
     with desk_errors():
         from ioplan.desk.web.server import Place, check  # noqa: PLC0415  an extra
 
-        place = Place(*_listen(listen), certificate, key)
+        host, port = _listen(listen)
+        if tls and not certificate:
+            certificate, key = _own_certificate(host, names)
+        place = Place(host, port, certificate, key)
         check(place)
         _serve(place, tuple(names), lab or default_lab(), store or default_path())
+
+
+def _own_certificate(host: str, names: list[str]) -> tuple[Path, Path]:
+    """For all that browsers may call this host. Raises DeskError, ClusterError."""
+    from ioplan.desk.web.headers import is_address, own_names  # noqa: PLC0415
+    from ioplan.desk.web.own_certificate import own_certificate  # noqa: PLC0415
+
+    known = {*own_names(), *names, "127.0.0.1"}
+    if is_address(host) and not ip_address(host).is_unspecified:
+        known.add(host)
+    made = own_certificate(desk_folder(), known)
+    print_line(f"browsers believe its certificate once they have {made.authority}")
+    return made.certificate, made.key
 
 
 def _listen(word: str) -> tuple[str, int]:
     host, colon, port = word.rpartition(":")
     if not colon or not host or not port.isdecimal() or not int(port) < 65536:
         raise UsageError(
-            f"--listen takes HOST:PORT, such as 127.0.0.1:8788, not {word!r}"
+            f"--listen takes HOST:PORT, such as 127.0.0.1:8780, not {word!r}"
         )
     return host.strip("[]"), int(port)
 
