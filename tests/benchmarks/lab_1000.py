@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from command import ioplan
 from postgres import postgres
 
+from ioplan.cli.inputs import checked_plan
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts import dask_client
 from ioplan.cluster.hosts.dask_client import DaskClient
@@ -38,6 +39,7 @@ from ioplan.cluster.jobs.dispatch import new_job
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
 from ioplan.cluster.keys.authority import Authority
 from ioplan.cluster.keys.dask_security import security_for
+from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.identity import Identity
 from ioplan.store.push import push
 from ioplan.store.store import Store
@@ -126,7 +128,8 @@ def dispatch(folder: Path) -> None:
     known = os.environ | {"PYTHONPATH": path}
     with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=known) as scheduler:
         watched = psutil.Process(scheduler.pid)
-        time.sleep(6)
+        while not shake_hands(ADDRESS, Identity("desk")).accepted:
+            time.sleep(1)
         threading.Thread(target=lambda: asyncio.run(workers()), daemon=True).start()
         dask_client.run_lane = lane  # type: ignore[assignment]
         client = DaskClient(ADDRESS, PROGRAMS)
@@ -135,9 +138,11 @@ def dispatch(folder: Path) -> None:
         empty = watched.memory_info().rss
         print(f"scheduler with {HOSTS} workers: {empty / 2**20:.0f} MiB")
         with timed("reading the lab, and a job of 1,000 lanes"):
-            job = new_job(PLAN, "demo", lab, "all", [], folder / "r.db")
+            job = new_job(
+                checked_plan(PLAN, []), lab, "all", lambda _: [], folder / "r.db"
+            )
         with timed("checking the hosts"):
-            client.check(job.calls)
+            assert not client.unready(job.calls)
         with timed("dispatching 1,000 lanes"):
             client.start(job.calls)
         looks: list[float] = []
