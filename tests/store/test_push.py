@@ -20,6 +20,7 @@ from run_data import measurement, record, session
 
 from ioplan.cluster.jobs.job import Jobs
 from ioplan.history.history import Question, history
+from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
 from ioplan.store.delivery.outbox import Outbox
@@ -249,6 +250,23 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
         (sent,) = push(local, shared)
         assert sent.runs == MANY - left[2]
         assert contents(shared) == contents(local)
+
+
+def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
+    """People tag a session here and there; its drive goes with it."""
+    drive = Drive(serial="S4EV", firmware="1.0")
+    made = session(tags=("here",), note="first", drive=drive, person="ada", job="J")
+    told = SessionEvent(at=NOW, kind="tagged", text="+later")
+    with Store.open(tmp_path / "a.db") as local, Store.open(tmp_path / "b.db") as there:
+        local.begin(made)
+        assert len(list(push(local, there))) == 1
+        assert there.sessions() == [made]
+        there.set_words(made.id, ("here", "there"), "second")
+        local.set_words(made.id, ("here", "later"), "")
+        local.add_event(made.id, told)
+        assert len(list(push(local, there))) == 1
+        words = {"tags": ("here", "later", "there"), "note": "second"}
+        assert there.sessions() == [made.model_copy(update=words)]
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
@@ -156,6 +158,43 @@ def test_a_migration_that_ends_in_the_middle_has_changed_nothing(
     assert (tables(old), layout(old)) == (before, "1")
     with Store.open(old) as store:
         assert len(store.overview(SessionFilter(job=JOB))) == 2
+
+
+STOPS = """
+import sys
+from ioplan.store.layout import migration
+from ioplan.store.store import Store
+def stop(row):
+    print("in the middle", flush=True)
+    sys.stdin.read()
+migration.known_of = stop
+Store.open(sys.argv[1])
+"""
+OPENS = """
+import sys
+from ioplan.store.store import Store
+Store.open(sys.argv[1]).close()
+"""
+
+
+@pytest.mark.slow
+def test_a_migration_is_killed_while_another_waits(old: Path) -> None:
+    """The one that waits then does all of it."""
+    before = layout(old)
+    with process(STOPS, old) as first:
+        assert first.stdout and first.stdout.readline() == b"in the middle\n"
+        with process(OPENS, old) as second:
+            assert layout(old) == before  # readers go on
+            first.kill()
+            assert second.wait(60) == 0
+    assert layout(old) == str(LAYOUT)
+    with Store.open(old) as store:
+        assert len(store.overview(SessionFilter(job=JOB))) == 2
+
+
+def process(text: str, path: Path) -> subprocess.Popen[bytes]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", text, str(path)], **pipes)  # type: ignore[call-overload]
 
 
 def test_many_migrate_at_once(old: Path) -> None:

@@ -52,13 +52,14 @@ def _suites(typed: Typed) -> Found:
 
 
 def _sessions(typed: Typed) -> Found:
+    from ioplan.store.overview import SessionFilter  # noqa: PLC0415
     from ioplan.store.store import Store, default_path  # noqa: PLC0415
 
     path = Path(typed.last("store") or default_path())
     yield "last", "the newest"
     if path.exists():
         with Store.open(path) as store:
-            for one in store.sessions()[:MOST_SESSIONS]:
+            for one in store.overview(SessionFilter(limit=MOST_SESSIONS)):
                 yield one.id, f"{one.plan}, {one.status}"
 
 

@@ -118,18 +118,17 @@ class SessionStore(Database):
 
     def session(self, key: str) -> Session:
         """The session of an id, of the start of one, or "last" for the newest."""
-        if key == "last":
-            query, id = f"{all_sessions()} LIMIT 1", ""
-        else:
-            query, id = all_sessions("session.id = :id"), self._id(key)
+        newest, exact = f"{all_sessions()} LIMIT 1", all_sessions("session.id = :id")
         with self.reading() as connection:
-            rows = connection.rows(query, id=id)
-        if not rows:
+            rows = connection.rows(newest if key == "last" else exact, id=key)
+        if rows:
+            return session_of(rows[0])
+        if key == "last":
             raise StoreError(
                 f"the store {self.where} has no session yet: run a plan",
                 StoreFault.NO_SESSION,
             )
-        return session_of(rows[0])
+        return self.session(self._id(key))
 
     def ids(self) -> list[str]:
         """The ids of all sessions, in no order."""

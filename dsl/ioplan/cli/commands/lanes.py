@@ -11,22 +11,20 @@ from ioplan.core.text import line
 from ioplan.report.headlines.summary import league_of
 from ioplan.report.terminal.league import league_note, league_table
 from ioplan.report.terminal.session_list import session_lines
+from ioplan.store.overview import SessionFilter
 from ioplan.store.store import Store
 
 
 def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
     """A line for each, then the league of those that have figures."""
-    wanted = set(ids)
-    lanes = sorted(
-        (one for one in store.overview() if one.id in wanted), key=lambda one: one.id
-    )
+    sessions = [store.session(id) for id in ids]
+    job = sessions[0].job or ""  # the sessions of a bundle may be of none
+    every = store.overview(SessionFilter(job=job))
+    lanes = sorted((one for one in every if one.id in ids), key=lambda one: one.id)
     for text in session_lines(lanes, {}, console.width):
         print_line(text)
-    sessions = [
-        one for one in store.sessions() if one.id in wanted and store.count(one.id)
-    ]
-    if found := league_of(store, sessions[::-1]):
+    if found := league_of(store, [one for one in sessions if store.count(one.id)]):
         console.print(league_table(found, console))
         console.print(line(league_note(found), "dim"))
-    key = lanes[0].job or ",".join(ids)
-    print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {key}")
+    every_one = job or " ".join(ids)
+    print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")

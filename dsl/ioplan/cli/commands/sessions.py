@@ -226,9 +226,7 @@ def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> 
 
 def _sessions(store: Store, keys: list[str]) -> list[Session]:
     """Each session once. Raises UsageError for one without a run."""
-    ids = {one.id: one for one in store.sessions()} if len(keys) > 1 else {}
-    every = (ids.get(key) or store.session(key) for key in keys)
-    found = {session.id: session for session in every}
+    found = {session.id: session for session in map(store.session, keys)}
     for session in found.values():
         if not store.count(session.id):
             raise UsageError(
