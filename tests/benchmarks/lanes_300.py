@@ -20,7 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmark_row import tell
+
 LANES = 300
+LANE_MIB = 20.0
 PLAN = 'test "T" {\n  run random 4KiB 70/30 for 20s\n  vary qd in 1, 4, 16\n}\n'
 ALL_S, SOME_S = 2.0, 0.2
 SHOWN = 4
@@ -53,6 +56,17 @@ def main() -> None:
         print(f", {time.monotonic() - began_s:.1f} s")
     _report(found)
     print(tree)
+    most_mib = max(one.pss_kib for one in _lanes(found)) / 1024
+    tell(
+        f"{lanes} lanes on {backend}, one host: memory of the largest lane (PSS)",
+        f"{most_mib:.1f} MiB",
+        f"at most {LANE_MIB:g} MiB",
+        held=most_mib <= LANE_MIB,
+    )
+
+
+def _lanes(found: list[Used]) -> list[Used]:
+    return [one for one in found if one.title.startswith("ioplan lane ")]
 
 
 def _command(folder: Path, backend: str, lanes: int) -> list[str]:
@@ -122,7 +136,7 @@ def _tree(pids: list[int], more: int) -> str:
 
 
 def _report(found: list[Used]) -> None:
-    lanes = [one for one in found if one.title.startswith("ioplan lane ")]
+    lanes = _lanes(found)
     print(f"{f'{len(lanes)} at a time':<22}{'PSS MiB':>9}{'RSS MiB':>9}{'CPU s':>9}")
     rows = {"a lane, the most": max, "a lane, the median": statistics.median}
     for name, of in rows.items():

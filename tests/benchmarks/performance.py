@@ -45,8 +45,10 @@ def renew(script: str, arguments: list[str]) -> int:
             print(line, end="", flush=True)
             if row := read(line):
                 rows[row.what] = row
-    ROWS.mkdir(exist_ok=True)
-    (ROWS / f"{script}.md").write_text("".join(f"{row}\n" for row in rows.values()))
+    if rows:
+        ROWS.mkdir(exist_ok=True)
+        text = "".join(f"{row}\n" for row in rows.values())
+        (ROWS / f"{script}.md").write_text(text)
     return process.returncode
 
 
