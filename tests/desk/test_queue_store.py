@@ -141,6 +141,38 @@ def test_a_desk_that_is_lost_leaves_what_it_was_starting_unknown(
     assert queue.entry(number).state == "running"
 
 
+def test_what_a_lost_desk_runs_is_unknown_until_it_is_back(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, starts = queue.add(wanted()), Starts()
+    lost = Runner(queue, starts, "lost")
+    monkeypatch.setattr(module, "LEASE", timedelta(seconds=-5))
+    lost.turn()
+    Runner(queue, Starts(), "other").turn()
+    entry = queue.entry(number)
+    assert entry.state == "unknown" and "the desk lost is lost" in entry.message
+    monkeypatch.undo()
+    lost.turn()
+    assert (queue.entry(number).state, len(starts.jobs)) == ("running", 1)
+    starts.ended = {number: "ok"}
+    lost.turn()
+    assert queue.entry(number).message == "ok"
+
+
+def test_what_a_person_has_closed_stays_closed(queue: Queue) -> None:
+    told: list[str] = []
+    queue.announce = lambda connection, entry, message: told.append(message)
+    number = queue.add(wanted())
+    taken = queue.take("lost")
+    assert taken
+    with queue.database.writing() as connection:
+        connection.change("UPDATE desk_queue SET state = 'unknown'", {})
+    queue.cancel(number, "ada")
+    queue.started(taken)
+    queue.end(taken, "ok")
+    assert queue.entry(number).state == "cancelled" and not told
+
+
 def test_somebody_has_looked(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = queue.add(wanted()), queue.add(wanted())
     monkeypatch.setattr(module, "LEASE", timedelta(seconds=-5))

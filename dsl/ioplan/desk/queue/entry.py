@@ -26,7 +26,7 @@ class Priority(IntEnum):
 
 
 State = Literal["waiting", "starting", "running", "unknown", "ended", "cancelled"]
-"""`unknown`: its desk was lost while it started it, and somebody has to look."""
+"""`unknown`: its desk says nothing any more, and somebody has to look."""
 HOLDING = ("starting", "running", "unknown")
 """Its drives are in use, or may be."""
 OPEN = ("waiting", *HOLDING)

@@ -154,6 +154,8 @@ class Queue:
         ended = {} if state == "running" else {"ended_at": stamp()}
         values = {"state": state, "message": message, "lease": stamp(LEASE), **ended}
         with self.database.writing() as connection:
+            if not _entry(connection, entry.number).holds:  # a person has closed it
+                return
             _set(connection, entry.number, **values)
             if state != "running":
                 self.announce(connection, entry, message)
@@ -169,15 +171,24 @@ class Queue:
             return [one for one in _entries(connection, HOLDING) if one.desk == desk]
 
     def give_up_lost(self) -> None:
-        """What a desk was starting that says nothing any more is unknown."""
+        """What a desk has that says nothing any more is unknown.
+
+        The desk takes it up again when it is back.
+        """
         with self.database.writing() as connection:
-            for entry in _entries(connection, ("starting",)):
+            for entry in _entries(connection, ("starting", "running")):
                 if entry.lease < stamp():
-                    text = (
-                        f"the desk {entry.desk} was lost while it started this; look "
-                        f"there: ioplan status {entry.job}, or start the desk again"
+                    _set(
+                        connection, entry.number, state="unknown", message=_lost(entry)
                     )
-                    _set(connection, entry.number, state="unknown", message=text)
+
+
+def _lost(entry: Entry) -> str:
+    was = "was lost while it started this" if entry.state == "starting" else "is lost"
+    return (
+        f"the desk {entry.desk} {was}; look there: ioplan status {entry.job}, or start "
+        f"the desk again"
+    )
 
 
 def add_to(connection: Connection, wanted: Wanted) -> int:
