@@ -8,11 +8,14 @@ from typing import Any
 from desks import by_token, client, desk_in
 from prometheus_client.parser import text_string_to_metric_families
 
-from ioplan.cluster.jobs.lane import LaneState
+from ioplan.cluster.jobs.job import Job
+from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.desk.clock import stamp
 from ioplan.desk.metrics.families import DeskNow, families
 from ioplan.desk.queue.drives import Drives
 from ioplan.desk.queue.entry import Priority, Wanted
+from ioplan.desk.undelivered import undelivered_runs, unstored
+from ioplan.store.delivery.outbox import Delivery
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
 
@@ -72,3 +75,34 @@ def test_figures_of_lanes_are_in_base_units_and_only_where_known() -> None:
     assert ("ioplan_lane_iops", "j", "c", "h1") not in found
     assert found["ioplan_lanes", "running"] == 2 and found["ioplan_lanes", "ok"] == 1
     assert found["ioplan_lanes", "died"] == 0
+
+
+def test_runs_that_the_labs_database_does_not_have() -> None:
+    def call(number: int, host: str) -> LaneCall:
+        text = {"plan": "p", "files": {}, "lab": ""}
+        return LaneCall(job="j", session=f"j-{number}", target="t", host=host, **text)
+
+    hosts = ("h1", "h1", "h2", "h3", "h4")
+    calls = tuple(call(number, host) for number, host in enumerate(hosts))
+    known = {
+        one.session: lane("t", status=status, runs=4)
+        for one, status in zip(calls, ("ok", "ok", "died", "running"), strict=False)
+    }
+    known = {key: one.model_copy(update={"session": key}) for key, one in known.items()}
+    deliveries = {
+        "j-0": Delivery(done=True, runs=4, stored=4),
+        "j-1": Delivery(runs=6, stored=1),
+    }
+    job = Job(id="j", plan="p", where="all", calls=calls, known=known)
+    assert undelivered_runs(job) == {}, "the lab has no database"
+    there = {"results": "postgresql://x/y", "deliveries": deliveries}
+    job = job.model_copy(update=there)
+    assert undelivered_runs(job) == {"h1": 5, "h2": 4}
+    assert [one.session for one in unstored(job)] == ["j-1", "j-2", "j-3"]
+    now = DeskNow(stamp(), "1", undelivered=undelivered_runs(job))
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families(now)
+        for sample in family.samples
+    }
+    assert found["ioplan_undelivered_runs", "h1"] == 5

@@ -14,6 +14,7 @@ from ioplan.cluster.jobs.job import Job, Jobs
 from ioplan.cluster.jobs.lane import LaneState
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.value import Value
+from ioplan.desk.undelivered import undelivered_runs, unstored
 from ioplan.store.errors import StoreError
 
 NEWEST = 50
@@ -39,6 +40,11 @@ class JobNow(Value):
     def ended(self) -> bool:
         """Whether all lanes have."""
         return all(state.ended for state in self.states)
+
+    @property
+    def undelivered(self) -> dict[str, int]:
+        """Runs of ended lanes that the lab's database does not have yet, by host."""
+        return undelivered_runs(self.job)
 
     @property
     def by_status(self) -> dict[str, list[LaneState]]:
@@ -97,7 +103,7 @@ class Running:
             found = self._asked(self.jobs.job(id))
         except (StoreError, OSError):  # removed meanwhile, or another's
             return None
-        if found.ended:
+        if found.ended and not found.undelivered:
             self._ended[id] = found
         return found
 
@@ -105,11 +111,12 @@ class Running:
         """Of hosts that cannot be asked, the lanes are as they were seen last."""
         silent_s: dict[str, float | None] = {}
         why = ""
-        if job.unfinished:
+        if job.unfinished or undelivered_runs(job):
             try:
                 executor = self._executor(job)
                 job.known.update(executor.states(job.unfinished))
                 silent_s = executor.silent(job.unfinished)
+                job.deliveries.update(executor.deliveries(unstored(job)))
             except (ClusterError, ModuleNotFoundError) as error:
                 self._failed[job.scheduler] = (time.monotonic(), str(error))
                 silent_s = {call.host: None for call in job.unfinished}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -39,14 +40,18 @@ def exposition(desk: Desk) -> bytes:
 
 def desk_now(desk: Desk) -> DeskNow:
     """What the desk sees now. Raises StoreError, LabError."""
-    states = Drives(desk.database).states()
+    states, jobs = Drives(desk.database).states(), desk.running.now()
+    undelivered: Counter[str] = Counter()
+    for one in jobs:
+        undelivered.update(one.undelivered)
     return DeskNow(
         at=stamp(),
         version=__version__,
         waiting=desk.queue.waiting(),
         held=desk.queue.held(),
-        lanes=[s for one in desk.running.now() if not one.ended for s in one.states],
+        lanes=[s for one in jobs if not one.ended for s in one.states],
         drives=drive_rows(read_lab(desk.lab_file), states, desk.queue),
         sessions=desk.store.status_counts(),
+        undelivered=undelivered,
         deliveries=Hooks(desk.database).states(),
     )

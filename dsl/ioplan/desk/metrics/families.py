@@ -35,6 +35,7 @@ class DeskNow(Value):
     drives: Sequence[DriveRow] = ()
     sessions: dict[str, int] = fresh(dict)
     deliveries: dict[str, int] = fresh(dict)
+    undelivered: dict[str, int] = fresh(dict)
 
 
 def families(now: DeskNow) -> Iterator[Metric]:
@@ -51,6 +52,13 @@ def families(now: DeskNow) -> Iterator[Metric]:
         "status",
         get_args(SessionStatus),
         now.sessions,
+    )
+    yield _counts(
+        "ioplan_undelivered_runs",
+        "Runs of jobs that the lab's database does not have yet, by host.",
+        "host",
+        (),
+        now.undelivered,
     )
     yield _counts(
         "ioplan_hook_deliveries",
