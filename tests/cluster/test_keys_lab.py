@@ -23,7 +23,8 @@ from refused import refused
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts import lifecycle, servers
 from ioplan.cluster.hosts.scheduler_start import renew_own_keys
-from ioplan.cluster.hosts.service import LOG_BYTES, Service
+from ioplan.cluster.hosts.service import HELD, LOG_BYTES, Service
+from ioplan.cluster.hosts.unseen import why_unseen
 from ioplan.cluster.keys.authority import Authority
 from ioplan.cluster.keys.dask_security import LabSecurity
 from ioplan.cluster.keys.enrolment import enrol
@@ -199,7 +200,11 @@ def test_who_is_revoked_is_refused_from_then_on(desk: Desk) -> None:
     renew_own_keys(desk.address, PROGRAMS, print)
     assert "it is revoked" in shake_hands(desk.address, desk.as_host()).reason
     wait_for(lambda: "it is revoked; waiting" in desk.log("worker"))
-    made = enrol("h1", desk.lab.hosts["h1"], PROGRAMS, renew=True)
+    host = desk.lab.hosts["h1"]
+    told = why_unseen("h1", host, desk.address, PROGRAMS)
+    assert told.kind == ClusterFault.KEYS_REFUSED
+    assert "refuses this certificate: it is revoked" in str(told)
+    made = enrol("h1", host, PROGRAMS, renew=True)
     wait_for(lambda: desk.serial("worker") == made.issued.serial)
 
 
@@ -208,7 +213,10 @@ def test_a_second_service_waits_for_the_end_of_the_first(desk: Desk) -> None:
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler"]
     words += ["--at", desk.address]
     first = desk.pid("scheduler")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as second:
+    other = os.environ | {HELD: "0"}  # the number of some other file
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=other
+    ) as second:
         assert second.stdout
         assert "runs here already" in second.stdout.readline()
         assert desk.pid("scheduler") == first
@@ -238,6 +246,27 @@ def test_a_refusal_is_said_once(
     asyncio.run(servers._reach("tls://x:1", desk.as_host()))
     assert len(tries) == 5
     assert capsys.readouterr().out == "the scheduler tls://x:1: no; waiting\n"
+
+
+def test_a_worker_without_keys_waits_for_them(
+    desk: Desk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = desk.as_host().texts()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(servers, "LOOK_S", 0.01)
+
+    async def both() -> None:
+        once = servers._run_worker_once("h1", desk.address, HERE, 1, PROGRAMS)
+        waiting = asyncio.create_task(once)
+        await asyncio.sleep(0)
+        assert "has no keys yet" in capsys.readouterr().out
+        Identity("host").save(texts)
+        await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(both())
 
 
 FLOOD = """

@@ -13,11 +13,11 @@ from ioplan.cluster.hosts.scheduler_start import START_S, start_scheduler
 from ioplan.cluster.hosts.service import Service
 from ioplan.cluster.hosts.ssh import call_host
 from ioplan.cluster.hosts.units import worker_words
+from ioplan.cluster.hosts.unseen import why_unseen
 from ioplan.cluster.hosts.worker_api import check_versions
 from ioplan.cluster.jobs.lane_folder import lane_folders, lanes_root
 from ioplan.cluster.keys.enrolment import enrol
-from ioplan.cluster.keys.handshake import shake_hands
-from ioplan.cluster.keys.identity import Identity, forget_shared_key
+from ioplan.cluster.keys.identity import forget_shared_key
 from ioplan.cluster.keys.tls import check_address
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
@@ -164,21 +164,11 @@ def _await_workers(
     finally:
         client.close()
     with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
-        found = pool.map(lambda name: _unseen(name, lab, address), sorted(missing))
-        return dict(zip(sorted(missing), found, strict=True))
-
-
-def _unseen(name: str, lab: Lab, address: str) -> ClusterError:
-    """Why a worker does not report, as far as it says so to this desk's certificate."""
-    host = lab.hosts[name]
-    at = f"tls://{host.address or name}:{host.worker_port}"
-    found = shake_hands(at, Identity("desk"))
-    said = f" {at}: {found.reason}." if found.reason else ""
-    return ClusterError(
-        f"the worker of {name} does not reach {address}.{said} See worker.log in "
-        f"~/.local/state/ioplan there, and check that no firewall is in the way",
-        ClusterFault.KEYS_REFUSED if found.is_refused else ClusterFault.NO_WORKER,
-    )
+        names = sorted(missing)
+        found = pool.map(
+            lambda name: why_unseen(name, lab.hosts[name], address, programs), names
+        )
+        return dict(zip(names, found, strict=True))
 
 
 def _tell_clocks(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
+from ioplan.cluster.hosts.service import Service
 from ioplan.cluster.hosts.ssh import call_host
 from ioplan.cluster.keys.authority import Authority, short
 from ioplan.cluster.keys.certificates import facts_of
@@ -141,12 +142,16 @@ def addresses_of(address: str) -> list[str]:
 
 
 def greet(request: dict[str, Any]) -> dict[str, Any]:
-    """Whose keys this host has, and what its address is here. No secret is told."""
+    """Whose keys this host has, its address here, and what its worker said last.
+
+    No secret is told.
+    """
     here = Identity("host")
     return {
         "authority": here.authority() or shared_authority(),
         "certificate": here.certificate(),
         "addresses": addresses_of(request["address"]),
+        "worker": Service("worker").log_end(1),
     }
 
 
