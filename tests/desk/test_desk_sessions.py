@@ -10,7 +10,10 @@ from desks import by_token, desk_in
 from run_data import run, session
 from starlette.testclient import TestClient
 
+from ioplan.cluster.jobs.job import Job
+from ioplan.cluster.jobs.lane import LaneState
 from ioplan.desk.desk import Desk
+from ioplan.desk.running import JobNow
 from ioplan.records.drive import Drive
 from ioplan.records.telemetry import Telemetry
 
@@ -20,7 +23,7 @@ COUNT = 60
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Sixty sessions on three drives, and one whose every name is an attack."""
+    """Sessions on three drives, and one whose every name is an attack."""
     folder = tmp_path_factory.mktemp("sessions")
     lab = folder / "lab.toml"
     lab.write_text(
@@ -141,6 +144,16 @@ def test_drives_have_state_last_plan_health_and_wear(viewer: TestClient) -> None
     assert "not in the lab file" in page and "new" in page
     assert "fast" in viewer.get("/drives?text=s2").text
     assert "fast" not in viewer.get("/drives?text=s1").text
+
+
+def test_what_runs_beside_the_queue_keeps_a_drive(
+    desk: Desk, viewer: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = LaneState(job="j", session="j-1", target="fast", status="running")
+    job = Job(id="j", plan="By hand", where="fast", calls=())
+    monkeypatch.setattr(type(desk.running), "now", lambda _: [JobNow(job, (lane,))])
+    page = viewer.get("/drives?text=fast").text
+    assert "busy" in page and "By hand, job j" in page
 
 
 def test_what_is_not_there_is_said(viewer: TestClient) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from ioplan.core.value import replace
 from ioplan.desk.desk import Desk
 from ioplan.desk.drives import LabDrive, lab_drives
 from ioplan.desk.people.role import Role
 from ioplan.desk.queue.drives import Drives
-from ioplan.desk.queue.overview import drive_rows
+from ioplan.desk.queue.overview import DriveRow, drive_rows
 from ioplan.desk.web.visit import Visit, allowed
 
 
@@ -24,7 +25,23 @@ async def page(visit: Visit) -> Response:
 def _drives(desk: Desk) -> list[LabDrive]:
     lab = desk.starter.lab
     states = drive_rows(lab, Drives(desk.database).states(), desk.queue)
-    return lab_drives(desk.store, lab, states)
+    return lab_drives(desk.store, lab, _with_jobs(states, desk))
+
+
+def _with_jobs(states: list[DriveRow], desk: Desk) -> list[DriveRow]:
+    """What runs beside the queue, as people start it at a shell, keeps a drive, too."""
+    busy = {
+        lane.target: f"{one.job.plan}, job {one.job.id}"
+        for one in desk.running.now()
+        for lane in one.states
+        if not lane.ended
+    }
+    return [
+        replace(one, state="busy", why=busy[one.drive])
+        if one.state in ("free", "reserved") and one.drive in busy
+        else one
+        for one in states
+    ]
 
 
 def _searched(one: LabDrive) -> str:
