@@ -65,18 +65,25 @@ def main(folder: Path) -> None:
     look(page, folder)
 
 
-def fill(folder: Path, store: Path) -> None:
-    """10,560 runs, each with its histograms and its series, under the plan's cells."""
+def fill(
+    folder: Path, store: Path, text: str = PLAN, id: str = "20261121-054512-k3f9"
+) -> None:
+    """All runs of a plan, each with its histograms and its series, under the plan's cells."""
     plan = folder / "many.ioplan"
-    plan.write_text(PLAN)
+    plan.write_text(text)
     kinds = [measurement(seed) for seed in range(KINDS)]
     (test,) = check_file(plan).tests
     with Store.open(store) as opened:
-        opened.begin(session(plan="10,000 runs", plan_text=PLAN, plan_file=str(plan)))
+        opened.begin(
+            session(id, plan="10,000 runs", plan_text=text, plan_file=str(plan))
+        )
         for seq, cell in enumerate(cells(test), start=1):
             made = kinds[seq % KINDS]
-            opened.add(record(seq, test=test.title, made=made, cell=cell), made.detail)
-        opened.finish(session().id, "ok", "2026-11-21T09:00:00Z")
+            opened.add(
+                record(seq, test=test.title, session=id, made=made, cell=cell),
+                made.detail,
+            )
+        opened.finish(id, "ok", "2026-11-21T09:00:00Z")
 
 
 def cells(test: Test) -> Iterator[dict[str, str]]:
