@@ -15,6 +15,7 @@ class Attack(NamedTuple):
 
 GUARD, CLI = "guard/test_", "cli/test_written_files.py::test_"
 KEYS = "cluster/test_keys"
+DESK = "desk/test_"
 ATTACKS = (
     # data of others
     Attack(
@@ -128,6 +129,37 @@ ATTACKS = (
         "a worker that is refused for weeks",
         "its log keeps 2 MiB at most",
         KEYS + "_lab.py::test_a_log_does_not_fill_a_disk",
+    ),
+    # the desk
+    Attack(
+        "a signed list of consents gets a drive more, another end, plan, lab or admin",
+        "refused as a whole",
+        GUARD + "consent_list.py::test_a_signed_list_that_was_altered_is_refused",
+    ),
+    Attack(
+        "a list of consents names a path, a kernel's name, or the ID of another drive",
+        "refused as a whole; an ID alone gives no consent",
+        GUARD + "consent_list.py::test_a_list_that_names_no_identity_is_refused",
+    ),
+    Attack(
+        "a list of consents that is not signed, or not by an admin, sent to the desk",
+        "refused, also from who has an admin's token",
+        DESK + "desk_pages.py::test_only_a_list_that_an_admin_signed_is_taken",
+    ),
+    Attack(
+        "two desks on one database, both killed between taking a plan and starting it",
+        "each plan is started once",
+        DESK + "queue_store.py::test_two_desks_that_are_killed_start_each_once",
+    ),
+    Attack(
+        "a web hook to loopback, link-local or metadata addresses, however spelt",
+        "refused, unless an admin adds it with `--inside`",
+        DESK + "hooks.py::test_other_spellings_of_a_host_are_seen_through",
+    ),
+    Attack(
+        "the name of a web hook leads inside after the hook was added",
+        "not called: the address that is checked is the one that is called",
+        DESK + "hooks.py::test_an_address_that_became_forbidden_is_not_called",
     ),
     # nothing lost, nothing false
     Attack(
