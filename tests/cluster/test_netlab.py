@@ -178,6 +178,8 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
         client.kill()
     (lock,) = h2.folder.glob(f"data/lanes/{job}/*/lock")
     os.kill(int(lock.read_text()), signal.SIGKILL)
+    renewed = lab.coordinator.ioplan("lab", "keys", "renew", "h2", "--lab", lab.file)
+    assert "h2: has new keys" in renewed.stdout, renewed.stderr
     h1.kill("worker")
     lab.coordinator.kill("scheduler")
     assert "h1: started" in up(lab)
