@@ -7,6 +7,7 @@ from desks import by_token, client, form_token, signed_in
 
 from ioplan.desk.desk import Desk
 from ioplan.desk.web.limits import MOST_BYTES
+from ioplan.store.errors import StoreError
 
 EVERY = ("/sign-in", "/", "/no-such", "/people")
 
@@ -137,3 +138,17 @@ def test_the_sign_in_form_has_a_token_of_its_own_visit(desk: Desk) -> None:
     assert form_token(one.get("/sign-in").text) != form_token(
         other.get("/sign-in").text
     )
+
+
+def test_a_database_that_is_away_is_said_without_its_words(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = signed_in(desk, "viewer")
+
+    def away(*_: object) -> None:
+        raise StoreError("postgresql://secret-host does not answer")
+
+    monkeypatch.setattr("ioplan.desk.people.people.People.by_cookie", away)
+    found = browser.get("/")
+    assert found.status_code == 503 and "secret-host" not in found.text
+    assert found.headers["x-frame-options"] == "DENY"

@@ -74,10 +74,15 @@ def programs(shared: Desk) -> dict[str | None, TestClient]:
     return {None: client(shared), **{role: by_token(shared, role) for role in Role}}
 
 
-def called(browser: TestClient, route: str, **sent: str) -> Response:
-    method, path = route.split(" ", 1)
+def path_of(route: str) -> str:
+    path = route.split(" ", 1)[1]
     for name, text in FILLED.items():
         path = path.replace(name, text)
+    return path
+
+
+def called(browser: TestClient, route: str, **sent: str) -> Response:
+    method, path = route.split(" ", maxsplit=1)[0], path_of(route)
     data = sent if method != "GET" else None
     found: Response = browser.request(method, path, data=data)  # type: ignore[assignment]
     return found
@@ -121,6 +126,8 @@ def test_a_form_is_taken_from_its_own_page_only(route: str, shared: Desk) -> Non
     other = signed_in(shared, "admin")
     stranger = form_token(other.get("/").text)
     assert called(browser, route, form_token=stranger).status_code == 403
+    as_program = {"Authorization": "Basic eDp5"}
+    assert browser.post(path_of(route), headers=as_program).status_code == 403
     browser.headers |= elsewhere
     assert called(browser, route, form_token=token).status_code == 403
     browser.headers |= {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"}

@@ -15,6 +15,9 @@ from postgres import needs_postgres, postgres
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
+from ioplan.desk.people.audit import Audit
+from ioplan.desk.people.people import People
+from ioplan.desk.people.role import Role
 from ioplan.desk.queue import queue as module
 from ioplan.desk.queue.drives import Drives
 from ioplan.desk.queue.entry import Entry, Priority, Wanted
@@ -218,6 +221,21 @@ def test_reservations_and_drives_out_of_service(database: DeskDatabase) -> None:
         drives.take_out(["a"], "eve", " ")
 
 
+def _people_are_kept_there_too(database: DeskDatabase) -> None:
+    people, audit = People(database), Audit(database)
+    token = people.add("ada", Role.OPERATOR, timedelta(days=1))
+    with pytest.raises(DeskError, match="already"):
+        people.add("ada", Role.ADMIN)
+    cookie = people.sign_in(token)
+    found = people.by_cookie(cookie or "")
+    assert found and found.role == Role.OPERATOR and people.by_token("x") is None
+    audit.add("ada", "192.0.2.1", "POST /x\0", "done")
+    assert [one.person for one in audit.newest()] == ["ada"]
+    assert people.everyone()[0].tokens == 1
+    people.remove("ada")
+    assert not people.everyone() and people.by_cookie(cookie or "") is None
+
+
 @needs_postgres
 def test_two_desks_that_are_killed_start_each_once(tmp_path: Path) -> None:
     """Real PostgreSQL, two processes, kill -9 between what they take and start."""
@@ -227,6 +245,7 @@ def test_two_desks_that_are_killed_start_each_once(tmp_path: Path) -> None:
             queue = Queue(database)
             for number in range(rows):
                 queue.add(wanted(f"d{number % 5}", person="ab"[number % 2]))
+            _people_are_kept_there_too(database)
         folders = [tmp_path / "one", tmp_path / "two"]
 
         def desk(folder: Path, killed_at: int = 0) -> subprocess.Popen[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 
+from ioplan.core.text import printable
 from ioplan.core.value import Value
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
@@ -43,6 +44,11 @@ class Deed(Value):
     outcome: str
 
 
+def _kept(text: str) -> str:
+    """PostgreSQL keeps no NUL, and a log is one line for a deed."""
+    return printable(text)[:MOST_TEXT]
+
+
 class Audit:
     """The log. Every method may raise StoreError."""
 
@@ -54,10 +60,10 @@ class Audit:
         row = {
             "id": f"{datetime.now(UTC):%Y%m%d%H%M%S%f}-{secrets.token_hex(4)}",
             "at": stamp(),
-            "person": person[:MOST_TEXT],
-            "address": address[:MOST_TEXT],
-            "deed": deed[:MOST_TEXT],
-            "outcome": outcome[:MOST_TEXT],
+            "person": _kept(person),
+            "address": _kept(address),
+            "deed": _kept(deed),
+            "outcome": _kept(outcome),
         }
         with self.database.writing() as connection:
             connection.change(ADD, row)

@@ -22,6 +22,7 @@ from ioplan.desk.people.role import Role
 from ioplan.desk.people.secret import form_token, is_same
 from ioplan.desk.web.limits import body_of
 from ioplan.desk.web.render import rendered
+from ioplan.store.errors import StoreError
 
 Answer = TypeVar("Answer")
 SAFE = ("GET", "HEAD")
@@ -31,6 +32,7 @@ FORM = "application/x-www-form-urlencoded"
 OUTCOMES = {403: "refused"}
 """How the log calls what was not done."""
 FAILED = "ioplan itself failed; the desk's log has the reason, please report it"
+AWAY = "the desk's database does not answer; the desk's log has the reason"
 LOG = logging.getLogger("uvicorn.error")
 """The server's, which goes to standard error."""
 
@@ -136,12 +138,17 @@ def cookie_name(desk: Desk) -> str:
     return "__Host-ioplan" if desk.tls else "ioplan"
 
 
+def bearer_token(request: Request) -> str:
+    """A program's; empty for browsers, which send no such header by themselves."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return (token.strip() or "none") if scheme.casefold() == "bearer" else ""
+
+
 async def visit_of(request: Request) -> Visit:
     """Who asks: by the token of a program, or by the cookie of a browser."""
     desk: Desk = request.app.state.desk
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.casefold() == "bearer":
-        person = await run_in_threadpool(desk.people.by_token, token.strip())
+    if token := bearer_token(request):
+        person = await run_in_threadpool(desk.people.by_token, token)
         if person is None:
             request.app.state.limits.failed(address_of(request))
         return Visit(request, desk, person)
@@ -154,11 +161,20 @@ async def visit_of(request: Request) -> Visit:
 
 
 async def answered(page: Page, needed: Role | None, request: Request) -> Response:
-    """The page, or why this person does not get it."""
+    """The page, or why this person does not get it, or why nobody does."""
+    try:
+        return await _answered(page, needed, request)
+    except StoreError as error:
+        LOG.error("%s", error)
+        values = {"person": None, "path": "", "form_token": ""}
+        return rendered("error.html.j2", status=503, text=AWAY, **values)
+
+
+async def _answered(page: Page, needed: Role | None, request: Request) -> Response:
     visit = await visit_of(request)
-    is_program = "authorization" in request.headers
+    is_program = bool(bearer_token(request))
     if needed and visit.person is None:
-        return _unknown(visit, is_program)
+        return _unknown(visit)
     if needed and visit.person and not visit.person.may(needed):
         return await _refused(visit, needed)
     try:
@@ -182,7 +198,8 @@ def _deed(visit: Visit) -> str:
     return f"{visit.request.method} {visit.request.url.path}"
 
 
-def _unknown(visit: Visit, is_program: bool) -> Response:
+def _unknown(visit: Visit) -> Response:
+    is_program = "authorization" in visit.request.headers
     if is_program or visit.request.method not in SAFE or _is_part(visit.request):
         text = "sign in first, or send a token that holds: Authorization: Bearer TOKEN"
         found = visit.page("error.html.j2", status=401, text=text)
