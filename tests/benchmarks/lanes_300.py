@@ -83,7 +83,7 @@ def _command(folder: Path, backend: str, lanes: int) -> list[str]:
 
 
 def _watched(client: subprocess.Popen[bytes], lanes: int) -> tuple[list[Used], str]:
-    """The processes when they took most together, and their tree."""
+    """The processes when they took most together, and a part of their tree."""
     most: list[Used] = []
     tree = ""
     while client.poll() is None:
@@ -91,7 +91,7 @@ def _watched(client: subprocess.Popen[bytes], lanes: int) -> tuple[list[Used], s
         now = [one for one in map(_used, pids) if one]
         if _pss_kib(now) > _pss_kib(most):
             most = now
-        if len(pids) > lanes and not tree:
+        if len(pids) > SHOWN + 1 and not tree:
             tree = _tree([client.pid, *pids[: SHOWN + 1]], len(pids) - SHOWN - 1)
         time.sleep(ALL_S if lanes > 10 * SHOWN else SOME_S)
     return most, tree

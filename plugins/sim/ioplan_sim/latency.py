@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,7 +34,7 @@ class Curve(Value):
     mean_ns: float
 
     @classmethod
-    def of(cls, samples_ns: list[float]) -> Curve:
+    def of(cls, samples_ns: Sequence[float]) -> Curve:
         """Of a sample, by the buckets of `ioplan.measure.histogram`."""
         found = np.searchsorted(EDGES, np.array(samples_ns), "right")
         index, count = np.unique(found, return_counts=True)

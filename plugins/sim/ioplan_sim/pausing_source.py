@@ -8,6 +8,7 @@ streams meet it as often.
 
 from __future__ import annotations
 
+from array import array
 from math import ceil, sqrt
 from statistics import fmean
 
@@ -52,12 +53,14 @@ class PausingSource(IoSource):
         self.bursts_ns: list[float] = []
         self.inner_ns: list[float] = []
         self.outer = self.samples
-        self.inner: Samples = [[] for _ in load.kinds]
+        self.inner: Samples = [array("d") for _ in load.kinds]
 
     def clear_samples(self) -> None:
         """Forget latencies and times."""
-        for sample in (*self.outer, *self.inner, self.bursts_ns, self.inner_ns):
-            sample.clear()
+        for sample in (*self.outer, *self.inner):
+            del sample[:]
+        self.bursts_ns.clear()
+        self.inner_ns.clear()
 
     def lacks_bursts(self) -> bool:
         """Whether too few are complete."""

@@ -7,6 +7,7 @@ in the order of arrival: reads, and one program, copy or erase at a time.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -38,7 +39,7 @@ class Write(NamedTuple):
 
     source: IoSource
     kind: IoKind
-    sample: list[float]
+    sample: array[float]
     intended_ns: float
     die: int
 
@@ -203,7 +204,7 @@ class QueueModel:
         self,
         done_ns: float,
         source: IoSource,
-        sample: list[float],
+        sample: array[float],
         intended_ns: float,
         rest_ns: float = 0,
     ) -> None:

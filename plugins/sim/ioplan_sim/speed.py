@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import chain
 from math import inf, log
@@ -215,6 +216,8 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
 
 def _curves(samples: Samples, spec: DriveSpec) -> tuple[Curve, ...]:
     """By kind; one too rare for the batch is taken to be like the others."""
+    if all(samples):
+        return tuple(map(Curve.of, samples))
     every = [one for part in samples for one in part] or [float(spec.flash.read)]
     return tuple(Curve.of(part or every) for part in samples)
 
@@ -232,4 +235,4 @@ def _paused_curves(
 
 
 def _joined(parts: Sequence[Samples]) -> Samples:
-    return [list(chain(*kind)) for kind in zip(*parts, strict=True)]
+    return [array("d", chain(*kind)) for kind in zip(*parts, strict=True)]

@@ -11,10 +11,11 @@ import gc
 import os
 import signal
 import socket
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +43,7 @@ BACKENDS = ("io_uring", "fio", "sim")
 """What most lanes need beside a rehearsal: imported here, all of them share it."""
 REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
 M_ARENA_MAX = -8
+STORE_CACHE_BYTES = 300_000
 
 
 def main(fd: str) -> None:
@@ -63,9 +65,11 @@ def _preload() -> None:
     """Everything that is the same in all lanes, and nothing that leaves a thread.
 
     Objects that are frozen stay on the pages that they share. A lane has few threads,
-    which need no arena of their own.
+    which need no arena of their own, and reads little of the store that all share.
     """
     libc().mallopt(M_ARENA_MAX, 1)
+    with closing(sqlite3.connect(":memory:")) as database:  # it is for all of them
+        database.execute(f"PRAGMA soft_heap_limit = {STORE_CACHE_BYTES}")
     for module in PRELOADED:
         import_module(module)
     for backend in BACKENDS:
