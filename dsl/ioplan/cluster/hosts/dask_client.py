@@ -15,13 +15,12 @@ import dask
 from distributed import Client, Future, fire_and_forget
 
 from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.hosts.delivery import deliver_lanes, deliveries_of
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan.cluster.hosts.servers import resource
 from ioplan.cluster.hosts.worker_api import (
     check_versions,
-    deliver_lanes,
-    is_left_out,
     reset_lanes,
     run_lane,
     stop_lanes,
@@ -225,14 +224,9 @@ class DaskClient:
 
     def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
         there = self._reporting()
-        left = {name: one.get("outbox") for name, one in there.items()}
-        found = {}
-        for call in calls:
-            of_host = left.get(call.host)
-            if of_host is not None and not is_left_out(call.session, of_host):
-                raw = of_host.get(call.session, {"done": True})
-                found[call.session] = Delivery.model_validate(raw)
-        return found
+        return deliveries_of(
+            calls, {name: one["outbox"] for name, one in there.items()}
+        )
 
     def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
         _, missing = self._run_on_hosts(deliver_lanes, calls, place)

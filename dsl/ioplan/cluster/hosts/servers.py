@@ -15,15 +15,11 @@ from distributed import Scheduler, Worker
 from distributed.comm import Comm
 
 from ioplan.cluster.hosts.clock import WorkerClock, tell_time
+from ioplan.cluster.hosts.delivery import deliver_always, outbox_report
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import SeenHosts
 from ioplan.cluster.hosts.service import Service
-from ioplan.cluster.hosts.worker_api import (
-    deliver_always,
-    lane_states,
-    outbox_report,
-    versions,
-)
+from ioplan.cluster.hosts.worker_api import lane_states, versions
 from ioplan.cluster.keys.dask_security import security_for
 from ioplan.cluster.keys.handshake import shake_hands
 from ioplan.cluster.keys.host_rights import restrict

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -20,14 +19,8 @@ from ioplan.cluster.jobs.lane_folder import (
 )
 from ioplan.cluster.jobs.lane_parent import forget_ended
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.store.delivery.outbox import Outbox
-from ioplan.store.delivery.sender import LIFE_S, send_now, start
-from ioplan.store.store import default_path
 
 POLL_S = 0.5
-DELIVER_S = 2.0
-MOST_REPORTED = 500
-"""Sessions in the outbox; of older ones the desk knows what it last heard."""
 NEWEST_JOBS = 3
 """The states of their lanes are reported even if all of them have ended."""
 
@@ -62,30 +55,6 @@ def reset_lanes(sessions: Sequence[str]) -> dict[str, float]:
     """Let stopped and failed lanes be started again; returns when, by session."""
     lanes = [lane for lane in _lanes_of(sessions) if lane.reset()]
     return {lane.path.name: lane.state().at_s for lane in lanes}
-
-
-def outbox_report() -> dict[str, Any]:
-    """What of this host the lab's results have not yet; every heartbeat has it."""
-    newest = sorted(Outbox(default_path()).report().items())[-MOST_REPORTED:]
-    return {session: one.model_dump(exclude_defaults=True) for session, one in newest}
-
-
-def is_left_out(session: str, report: dict[str, Any]) -> bool:
-    """Whether a report is too short to say anything of such an old session."""
-    return len(report) >= MOST_REPORTED and session < min(report)
-
-
-async def deliver_always() -> None:
-    """Have what is in the outbox sent, for as long as this host's worker lives."""
-    while True:
-        with suppress(OSError):  # it may be possible later
-            start(default_path(), LIFE_S)
-        await asyncio.sleep(DELIVER_S)
-
-
-def deliver_lanes(sessions: Sequence[str], place: str) -> None:
-    """Have their results sent there now. Raises OSError, StoreError."""
-    send_now(default_path(), frozenset(sessions), place, LIFE_S)
 
 
 def _lanes_of(sessions: Sequence[str]) -> list[LaneFolder]:

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.model import Model, described
-from ioplan.core.system import O_CLOEXEC, fcntl
+from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW, fcntl
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import check_own, is_locked, session_folder
 
 ENTRY = ".json"
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
 
 
 class Entry(NamedTuple):
@@ -99,14 +100,15 @@ class Outbox:
 
     # ---- looking at it
 
-    def entries(self) -> list[Entry]:
-        """All that is to be sent, the oldest first."""
+    def entries(self, newest: int = 0) -> list[Entry]:
+        """What is to be sent, or the newest of that, the oldest first."""
         try:
             names = sorted(os.listdir(self.folder))  # noqa: PTH208  often called
             check_own(self.folder)  # or others would say where results are sent
         except OSError:
             return []
-        found = (self._read(self.folder / one) for one in names if one.endswith(ENTRY))
+        names = [one for one in names if one.endswith(ENTRY)][-newest:]
+        found = (self._read(self.folder / one) for one in names)
         return [entry for entry in found if entry]
 
     def _read(self, file: Path) -> Entry | None:
@@ -131,10 +133,15 @@ class Outbox:
         state = self.state()
         return [one for one in waiting if not _of(state, one).refused]
 
-    def report(self) -> dict[str, Delivery]:
-        """How far each session is, by its id; what is not in it has been delivered."""
+    def report(self, newest: int = 0) -> dict[str, Delivery]:
+        """How far each session is, or each of the newest, by its id.
+
+        What is not in the outbox has been delivered.
+        """
+        if not (entries := self.entries(newest)):
+            return {}
         state = self.state()
-        return {one.session: _of(state, one) for one in self.entries()}
+        return {one.session: _of(state, one) for one in entries}
 
     # ---- the sender's
 
@@ -159,7 +166,7 @@ class Outbox:
     @contextmanager
     def sending(self) -> Iterator[bool]:
         """Be the one that sends; False where another process is."""
-        fd = os.open(self.folder / "sender", os.O_RDWR | os.O_CREAT | O_CLOEXEC, 0o600)
+        fd = os.open(self.folder / "sender", LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.pwrite(fd, str(os.getpid()).encode().ljust(16), 0)
@@ -171,7 +178,7 @@ class Outbox:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        fd = os.open(self.folder / "guard", os.O_RDWR | os.O_CREAT | O_CLOEXEC, 0o600)
+        fd = os.open(self.folder / "guard", LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield

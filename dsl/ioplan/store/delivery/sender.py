@@ -43,11 +43,11 @@ def start(store: Path, life_s: float = 0.0) -> None:
     """
     STARTED[:] = [child for child in STARTED if child.poll() is None]
     outbox = Outbox(store)
-    if not outbox.due():
+    if not outbox.folder.exists():
         return
     with outbox.sending() as is_free:
         pass
-    if is_free:
+    if is_free and outbox.due():
         with (outbox.folder / "errors.txt").open("wb") as errors:
             child = subprocess.Popen(
                 [sys.executable, "-m", PROGRAM, str(outbox.store), str(life_s)],

@@ -11,7 +11,7 @@ from ioplan.cli.commands.compare import compared
 from ioplan.cli.commands.share.unbundle import plan_name, write_plan
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, NOT_DELIVERED
 from ioplan.cli.run_options import Options
 from ioplan.compare.comparison import Comparison, Row
 from ioplan.core.state_folder import state_folder
@@ -48,9 +48,10 @@ def run_bundle(asked: Options, run: Callable[[Options, str], int]) -> int:
         return code
     store = str(asked.store)
     found = compared(store, str(asked.plan), id, THRESHOLD)
-    if code not in (HELD, EXPECTATION_FAILED):
+    if code not in (HELD, EXPECTATION_FAILED, NOT_DELIVERED):
         return code
-    return max(code, _told(found, asked.plan))
+    judged = _told(found, asked.plan)
+    return judged or code if code == NOT_DELIVERED else max(code, judged)
 
 
 def _only(sessions: tuple[Bundled, ...], path: Path) -> Bundled:
