@@ -124,8 +124,12 @@ def no_io(lab: NetLab) -> None:
 
 def only_its_worker(host: Place) -> bool:
     """A parent of lanes ends soon after the last of them."""
-    pids = set(map(int, tell("ip", "netns", "pids", host.space).split()))
-    return pids <= {host.pid("worker"), host.sshd}
+    return pids_of(host) <= {host.pid("worker"), host.sshd}
+
+
+def pids_of(host: Place) -> set[int]:
+    """All processes there."""
+    return set(map(int, tell("ip", "netns", "pids", host.space).split()))
 
 
 def job_of(text: str) -> str:

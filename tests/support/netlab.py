@@ -224,15 +224,17 @@ def netlab(
         }
         for name, variables in (more or {}).items():
             hosts[name].more.update(variables)
-        for name, size in (disks or {}).items():
-            _small_disk(stack, hosts[name].store.parent, size)
+        disks = disks or {}
+        for name in hosts.keys() & disks.keys():
+            _small_disk(stack, hosts[name].store.parent, disks[name])
         database = [_place(stack, folder, "database", 9)] if shared else []
         _wire(coordinator, {one.name: one for one in (*hosts.values(), *database)})
         _serve_ssh(stack, folder, coordinator, hosts)
         lab = NetLab(coordinator, hosts, folder, folder / "lab.toml")
         lines = [f'scheduler = "tls://{coordinator.address}:{PORT}"']
         for place in database:
-            lab.database = stack.enter_context(server(place.inside, place.address))
+            there = server(place.inside, place.address, disks.get(place.name, ""))
+            lab.database = stack.enter_context(there)
             lines += [f'results = "{lab.database.address}"']
         for name, host in hosts.items():
             lines += [f"[hosts.{name}]", f'address = "{host.address}"']

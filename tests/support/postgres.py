@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import marked
+from labs import marked, tell
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PATH = os.pathsep.join([os.environ.get("PATH", ""), *map(str, FOLDERS)])
@@ -141,10 +141,14 @@ def postgres() -> Iterator[str]:
 
 
 @contextmanager
-def server(reach: Sequence[str] = (), listen: str = "") -> Iterator[Server]:
-    """A server that runs, with an empty database."""
+def server(
+    reach: Sequence[str] = (), listen: str = "", disk: str = ""
+) -> Iterator[Server]:
+    """A server that runs, with an empty database; `disk` is the size of its disk."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-pg-", dir="/tmp"))
     try:
+        if disk:
+            tell("mount", "-t", "tmpfs", "-o", f"size={disk}", "none", folder)
         if not os.geteuid():
             shutil.chown(folder, "nobody", "nogroup")
         made = Server(folder, reach, listen)
@@ -156,4 +160,6 @@ def server(reach: Sequence[str] = (), listen: str = "") -> Iterator[Server]:
             if made.is_up:
                 made.stop()
     finally:
+        if disk:
+            tell("umount", "--lazy", folder)
         shutil.rmtree(folder)
