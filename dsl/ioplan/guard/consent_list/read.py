@@ -68,7 +68,10 @@ def signed_list(text: str, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
             "the consent list is not signed: an admin signs it with "
             "`ioplan lab consent sign`"
         )
-    return _signed(document, lab, plan)
+    try:
+        return _signed(document, lab, plan)
+    except ConsentListError as error:
+        raise ConsentListError(f"the consent list is not taken: {error}") from None
 
 
 def _signed(document: object, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
