@@ -22,10 +22,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,10 @@ def main() -> int:
         targets["loop"] = options.loop or stack.enter_context(loop_target(file))
         setting = Setting(targets, options.seconds, options.t_io_uring)
         cells = [cell for cell in CELLS if cell.name in options.cells]
-        found = measure(cells, setting, options.series * options.rounds)
+        found = measure(cells, setting, options.series, options.rounds)
         counted = instructions(cells, setting) if options.instructions else {}
     rows = list(summary(cells, found, counted))
     show(rows)
-    for cell in cells:
-        tell_ratios(cell, found[cell.name], options.rounds)
-        tell_counts(cell, found[cell.name], counted.get((cell.name, "engine")))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
@@ -92,28 +90,36 @@ def programs_of(cell: Cell, setting: Setting) -> list[str]:
     return [name for name in cell.programs if name not in without]
 
 
-def measure(cells: list[Cell], setting: Setting, rounds: int) -> Found:
-    """All rounds, the order turned round every time."""
+def measure(cells: list[Cell], setting: Setting, series: int, rounds: int) -> Found:
+    """All rounds, the order turned round every time; the rows of each cell."""
     found: Found = {}
     for cell in cells:
         names = programs_of(cell, setting)
         found[cell.name] = {name: [] for name in names}
         idle = {name: PROGRAMS[name].start_up_s(cell, setting) for name in names}
-        for number in range(rounds):
+        for number in range(series * rounds):
             for name in names if number % 2 == 0 else reversed(names):
                 one = PROGRAMS[name].run(cell, setting)
                 found[cell.name][name].append(one.less(idle[name]))
+        tell_ratios(cell, found[cell.name], rounds)
+        tell_depth(cell, found[cell.name])
     return found
 
 
 def instructions(cells: list[Cell], setting: Setting) -> dict[tuple[str, str], float]:
-    """Instructions per I/O outside the kernel, by cell and program."""
-    return {
-        (cell.name, name): count
-        for cell in cells
-        for name in programs_of(cell, setting)
-        if (count := PROGRAMS[name].instructions_per_io(cell, setting)) is not None
-    }
+    """Instructions per I/O outside the kernel, by cell and program.
+
+    A program that was built for this processor may have some that valgrind lacks.
+    """
+    counted = {}
+    for cell in cells:
+        for name in programs_of(cell, setting):
+            with suppress(subprocess.CalledProcessError):
+                count = PROGRAMS[name].instructions_per_io(cell, setting)
+                if count is not None:
+                    counted[cell.name, name] = count
+        tell_instructions(cell, counted.get((cell.name, "engine")))
+    return counted
 
 
 def spread_percent(values: list[float]) -> float:
@@ -177,10 +183,8 @@ def tell_ratios(cell: Cell, runs: dict[str, list[Measured]], rounds: int) -> Non
         )
 
 
-def tell_counts(
-    cell: Cell, runs: dict[str, list[Measured]], instructions: float | None
-) -> None:
-    """The rows of what needs no comparison: instructions, and the depth held."""
+def tell_instructions(cell: Cell, instructions: float | None) -> None:
+    """A row where there is an aim."""
     if cell.instructions and instructions:
         tell(
             f"{cell.title}: the engine's instructions per I/O outside the kernel",
@@ -188,6 +192,10 @@ def tell_counts(
             f"at most {cell.instructions}",
             held=instructions <= cell.instructions,
         )
+
+
+def tell_depth(cell: Cell, runs: dict[str, list[Measured]]) -> None:
+    """A row where the device's time outweighs the engine's own."""
     if cell.holds_depth and "engine" in runs:
         held = statistics.median(
             one.held_depth(cell.qd) or 0.0 for one in runs["engine"]
