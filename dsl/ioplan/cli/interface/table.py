@@ -12,7 +12,7 @@ from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 NEEDS_LINUX = frozenset(
     (
         *("run", "resume", "undo", "crosscheck", "status", "attach", "cancel"),
-        *("push", "targets", "doctor", "up", "down"),
+        *("push", "targets", "doctor", "up", "down", "serve"),
     )
 )
 """What does I/O, looks at devices, or has other hosts do so."""
