@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,11 +17,14 @@ from labs import loop_device, needs_root
 from refused import refused
 
 from ioplan.cli.programs import PROGRAMS
+from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts import lifecycle
+from ioplan.cluster.hosts.ssh import call_host
 from ioplan.cluster.keys.identity import keys_folder
 from ioplan.core.error_kinds import ClusterFault, LabFault
 from ioplan.lab.cross_references import for_host, members
-from ioplan.lab.lab import LabError
+from ioplan.lab.hosts import LabHost
+from ioplan.lab.lab import Lab, LabError
 from ioplan.lab.lab_file import read_lab
 
 EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
@@ -209,6 +213,30 @@ def test_each_program_is_named_once_by_the_command_line() -> None:
         if not file.is_relative_to(source / "cli")
     ]
     assert naming == []
+
+
+def test_forty_hosts_are_asked_at_once_and_dead_ones_are_named() -> None:
+    """Each waits for all others to be asked, too; so none waits for a dead one's end."""
+    hosts = {f"h{number}": LabHost() for number in range(40)}
+    dead = {"h3", "h17", "h39"}
+    together = threading.Barrier(len(hosts))
+
+    def ask(name: str, host: LabHost) -> None:
+        together.wait(20)
+        if name in dead:
+            raise ClusterError(f"{name} is down", ClusterFault.HOST_UNREACHABLE)
+
+    faults = lifecycle.on_each_host(Lab(hosts=hosts), ask)
+    assert set(faults) == dead
+    assert set(lifecycle.without(Lab(hosts=hosts), faults).hosts) == {*hosts} - dead
+    assert "ConnectTimeout=5" in LabHost().command("h1")
+
+
+@pytest.mark.slow
+def test_a_host_that_hangs_is_given_up() -> None:
+    host = LabHost(reach=("sh", "-c", "sleep 60", "--"))
+    with refused(ClusterFault.HOST_UNREACHABLE, "did not answer within 0 s"):
+        call_host("h1", host, PROGRAMS, "versions", timeout_s=0.1)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from ioplan.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.ssh import call_host, run_there
 from ioplan.cluster.hosts.units import UNIT_FILE, worker_unit
-from ioplan.cluster.keys.enrolment import enrol
+from ioplan.cluster.keys.enrolment import check_owner, enrol
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.hosts import LabHost
@@ -104,8 +104,19 @@ def adoptions(
 
 
 def checked(name: str, host: LabHost, programs: Programs) -> Look:
-    """What is there, where ioplan is or can be installed. Raises ClusterError."""
+    """What is there, where ioplan is or can be installed. Raises ClusterError.
+
+    Another desk's host is left alone, and lanes are not disturbed.
+    """
     there = look(name, host, programs)
+    if there.versions:
+        check_owner(name, host, programs)
+    if there.lanes and not there.up_to_date:
+        raise ClusterError(
+            f"{there.lanes} lanes run on {name}; wait for their end, or end them "
+            f"with `ioplan cancel`",
+            ClusterFault.LANES_RUNNING,
+        )
     why = "" if there.up_to_date else there.fault(folder_of(host))
     if why:
         raise ClusterError(f"the host {name}: {why}", ClusterFault.INSTALL_FAILED)
@@ -181,14 +192,7 @@ def upgrades(lab: Lab, programs: Programs) -> tuple[dict[str, Look], Faults]:
     found: dict[str, Look] = {}
 
     def look_at(name: str, host: LabHost) -> None:
-        there = checked(name, host, programs)
-        if there.lanes and not there.up_to_date:
-            raise ClusterError(
-                f"{there.lanes} lanes run on {name}; wait for their end, or end them "
-                f"with `ioplan cancel`",
-                ClusterFault.LANES_RUNNING,
-            )
-        found[name] = there
+        found[name] = checked(name, host, programs)
 
     faults = on_each_host(lab, look_at)
     return {name: found[name] for name in lab.hosts if name in found}, faults

@@ -84,6 +84,16 @@ def enrol(
     return Enrolled(name, outcome, issued)
 
 
+def check_owner(name: str, host: LabHost, programs: Programs) -> None:
+    """Raises ClusterError of a host that is known to be another desk's."""
+    request = {"address": host.address or name}
+    try:
+        there = call_host(name, host, programs, "greet", request)
+    except ClusterError:
+        return  # a version that has no keys
+    _check_owner(name, Authority.open_or_make(), there["authority"], False)
+
+
 def _check_owner(name: str, authority: Authority, there: str, take_over: bool) -> bool:
     """Whether the host is this desk's, or nobody's."""
     if not there or authority.owns(facts_of(there).authority):
