@@ -79,8 +79,9 @@ class PostgresConnection:
         self._connection = connection
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        found = self._connection.execute(text(query), values).mappings()
-        return [dict(row) for row in found]
+        found = self._connection.execute(text(query), values)
+        names = list(found.keys())
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def change(self, statement: str, /, *rows: Row) -> int:
         return self._connection.execute(text(statement), rows).rowcount if rows else 0

@@ -141,6 +141,8 @@ class SessionStore(Database):
         A job is named by its id, or the beginning of it.
         """
         found = [] if key == "last" else self._starting_with(key)
+        if key in (id for id, _ in found):
+            return [key]
         jobs = {job for _, job in found}
         (job,) = jobs if len(jobs) == 1 else (None,)
         if len(found) > 1 and job and job.startswith(key):
@@ -149,10 +151,11 @@ class SessionStore(Database):
 
     def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
         """Ids and their jobs, in order."""
-        query = "SELECT id, job FROM session ORDER BY id"
+        same = f"substr(id, 1, {len(key)}) = :key"
+        query = f"SELECT id, job FROM session WHERE {same} ORDER BY id"
         with self.reading() as connection:
-            rows = connection.rows(query)
-        return [(row["id"], row["job"]) for row in rows if row["id"].startswith(key)]
+            rows = connection.rows(query, key=key)
+        return [(row["id"], row["job"]) for row in rows]
 
     def _id(self, key: str) -> str:
         ids = self.ids()

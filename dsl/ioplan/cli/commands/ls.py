@@ -20,8 +20,9 @@ from ioplan.store.overview import SessionFilter, SessionOverview
 from ioplan.store.session_folder import is_held, session_folder
 from ioplan.store.store import Store
 
-MOST_RUNS = 600
-"""Runs whose records are read for figures: they take 0.2 s."""
+MOST_RUNS, MOST_TOLD = 600, 40
+"""Runs whose records are read for figures, and the sessions that these are of, at most:
+they take 0.2 s."""
 
 
 def list_sessions(
@@ -46,8 +47,7 @@ def list_sessions(
                 export_sessions(sessions, format, out)
             return
         told = _told(found, sessions)
-    for one in session_lines(sessions, told, Terminal().width):
-        print_line(one)
+    print_line("\n".join(session_lines(sessions, told, Terminal().width)))
 
 
 def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
@@ -84,7 +84,7 @@ def _told(store: Store, sessions: Sequence[SessionOverview]) -> dict[str, str]:
     so_far = accumulate(one.runs for one in sessions)
     newest = [
         one
-        for one, runs in zip(sessions, so_far, strict=True)
+        for one, runs in zip(sessions[:MOST_TOLD], so_far, strict=False)
         if one.runs and runs <= MOST_RUNS
     ]
     return {one.id: _summary(store, one.id) for one in newest}
