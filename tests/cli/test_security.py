@@ -14,7 +14,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -24,12 +24,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labs import needs_root, tell
 from paths import ROOT
-from run_data import measurement, record, session
+from run_data import measurement, overview, record, session
 
 from ioplan.backends import BackendError
 from ioplan.cli import main
 from ioplan.cli.commands.sessions import plan_of
-from ioplan.cli.display.output import unprintable
+from ioplan.cli.display.output import print_line, unprintable
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable, printable_lines
 from ioplan.export.export import export
@@ -42,8 +42,8 @@ from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.records.record import RunDetail
 from ioplan.records.session import Session, new_session_id
+from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
-from ioplan.report.terminal.tables import session_table
 from ioplan.runner.seal import is_signed, sign
 from ioplan.store.codec import CodecError, decode_histograms, decode_series
 from ioplan.store.errors import StoreError
@@ -121,8 +121,19 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
     )
     store = OneSession(said)
     show_records(console, store, store.session(made.session), [made, other])  # type: ignore[arg-type]
-    console.print(session_table([(session(plan=title, target=said), 1)]))
     assert steers(out.getvalue()) == []
+
+
+@settings(max_examples=60)
+@given(st.text(), st.text())
+def test_no_name_of_a_session_reaches_the_list_as_more_than_text(
+    title: str, said: str
+) -> None:
+    found = overview(plan=title, target=said)
+    with redirect_stdout(io.StringIO()) as out:
+        print_line("\n".join(session_lines([found], {found.id: said}, 80)))
+    assert steers(out.getvalue()) == []
+    assert len(out.getvalue().splitlines()) == (3 if said else 2)
 
 
 def test_a_title_cannot_forge_a_line_or_markup() -> None:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from run_data import overview
 from shown import shown
 
 from ioplan.core.text import aligned
 from ioplan.core.units import latency_text
 from ioplan.records.record import Interval, RunRecord
-from ioplan.records.session import Session
 from ioplan.report.document import FAILED
 from ioplan.report.remarks import remarks_of
+from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.sparkline import BARS, WIDTH, sparkline
-from ioplan.report.terminal.tables import session_table
 from ioplan.report.verdicts import remarks
 from ioplan.store.store import Store
 
@@ -79,18 +79,15 @@ def test_where_there_is_no_room_there_is_no_series(
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_a_session_can_be_copied_from_the_list(width: int) -> None:
-    session = Session(
+    found = overview(
         plan="PTS IOPS, short, with a title that does not fit at all",
-        started_at="2026-11-21T05:45:12Z",
-        backend="io_uring",
         target="/tmp/a/folder/with/a/long/name/and/then/scratch.bin",
         status="interrupted",
+        runs=12345,
     )
-    console = Console(file=io.StringIO(), width=width)
-    console.print(session_table([(session, 12345)]))
-    assert isinstance(console.file, io.StringIO)
-    (row,) = [line for line in console.file.getvalue().splitlines() if "PTS" in line]
-    assert session.id in row and "12345" in row and "interrupted" in row
+    _, row = session_lines([found], {}, width)
+    assert found.id in row and "12345" in row and "interrupted" in row
+    assert "scratch.bin" in row and len(row) <= width
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from ioplan.measure.histogram import Histogram
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
 from ioplan.records.session import Session
+from ioplan.store.overview import SessionOverview
 from ioplan.workload import Direction, SizeShare, Stream, Workload
 
 SECOND_NS = 10**9
@@ -85,6 +86,14 @@ def session(id: str = "20261121-054512-k3f9", **more: Any) -> Session:
         "host": HOST,
     }
     return Session(id=id, **fields | more)
+
+
+def overview(**more: Any) -> SessionOverview:
+    """A session as lists have it; `more` replaces fields."""
+    fields: dict[str, Any] = {name: "" for name in SessionOverview.__dataclass_fields__}
+    fields |= {"id": "20261121-054512-k3f9", "status": "ok", "verdict": "none"}
+    fields |= {"ended_at": None, "runs": 1, "job": None, "drive": None, "tags": ()}
+    return SessionOverview(**fields | more)
 
 
 def workload() -> tuple[Workload, Job]:

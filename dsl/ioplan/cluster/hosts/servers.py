@@ -19,6 +19,7 @@ from ioplan.cluster.hosts.delivery import deliver_always, outbox_report
 from ioplan.cluster.hosts.programs import Programs
 from ioplan.cluster.hosts.seen_hosts import SeenHosts
 from ioplan.cluster.hosts.service import Service
+from ioplan.cluster.hosts.service_log import log
 from ioplan.cluster.hosts.worker_api import lane_states, versions
 from ioplan.cluster.keys.dask_security import security_for
 from ioplan.cluster.keys.handshake import shake_hands
@@ -173,14 +174,14 @@ async def _run_worker_once(
     keys = identity.state()
     check_address(scheduler)
     if not identity.exists:
-        print("this host has no keys yet: waiting for `ioplan lab up`", flush=True)
+        log("this host has no keys yet: waiting for `ioplan lab up`")
         await _until_keys_change("worker", identity, keys)
     if identity.state() != keys or not await _reach(scheduler, identity):
         return
     try:
         await run_worker(name, scheduler, host, port, programs)
     except (ValueError, RuntimeError) as error:
-        print(f"the scheduler refuses the worker {name}: {error}", flush=True)
+        log(f"the scheduler refuses the worker {name}: {error}")
         await _wait(MAX_WAIT_S, identity)
     if identity.state() == keys:
         await _wait(RESTART_S, identity)
@@ -198,7 +199,7 @@ async def _reach(scheduler: str, identity: Identity) -> bool:
             return True
         if found.reason != said:
             said = found.reason
-            print(f"the scheduler {scheduler}: {said}; waiting", flush=True)
+            log(f"the scheduler {scheduler}: {said}; waiting")
         wait_s = min(wait_s * 2, MAX_WAIT_S) if found.is_refused else RESTART_S
         await _wait(wait_s, identity)
     return False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ioplan.cluster.hosts.service_log import log
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import fcntl
 
@@ -62,7 +63,7 @@ class Service:
             return
         fd = self._opened()
         if not _try_lock(fd):
-            print(f"a {self.name} runs here already: waiting for its end", flush=True)
+            log(f"a {self.name} runs here already: waiting for its end")
             fcntl.flock(fd, fcntl.LOCK_EX)
         os.set_inheritable(fd, True)
         os.environ[HELD] = str(fd)

@@ -10,6 +10,7 @@ from typing import Any
 
 from distributed.comm import Comm
 
+from ioplan.cluster.hosts.service_log import log
 from ioplan.cluster.keys.certificates import facts_of
 
 REGISTER = "register-worker"
@@ -48,7 +49,7 @@ def _filter(comm: Any, name: str) -> None:
             for one in found if isinstance(found, list | tuple) else (found,):
                 check(one, name)
         except NotItsRightError as error:
-            print(f"refused: {error}", flush=True)
+            log(f"refused: {error}")
             comm.abort()
             raise
         return found
