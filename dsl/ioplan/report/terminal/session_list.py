@@ -29,7 +29,7 @@ def session_lines(
     for one, line in zip(sessions, lines, strict=True):
         yield line
         if figures := told.get(one.id):
-            yield f"  {figures}"
+            yield f"  {' '.join(figures.split())}"
 
 
 def _cells(one: SessionOverview) -> tuple[str, ...]:
