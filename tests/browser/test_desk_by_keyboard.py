@@ -7,17 +7,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chromium import Browser
 from command import ioplan, plan_file
-from selenium.webdriver.common.action_chains import ActionChains
+from person import Person
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.people.people import People
@@ -33,55 +31,6 @@ vary qd in 1, 8
 expect errors == 0
 }
 """
-
-
-class Person:
-    """Presses keys, and sees what is on the page."""
-
-    def __init__(self, chromium: Browser, url: str) -> None:
-        self.browser, self.driver, self.url = chromium, chromium.driver, url
-
-    def press(self, *keys: str) -> None:
-        ActionChains(self.driver).send_keys(*keys).perform()
-
-    def type(self, text: str) -> None:
-        """Each sign is a key, too, but they are sent at once."""
-        self.driver.switch_to.active_element.send_keys(text)
-
-    def tab_to(self, name: str, most: int = 60) -> None:
-        """Tab until the focus is on what is called so."""
-        for _ in range(most):
-            if self.focused() == name:
-                return
-            self.press(Keys.TAB)
-        raise AssertionError(f"no {name!r} by {most} tabs on {self.driver.current_url}")
-
-    def focused(self) -> str:
-        script = """const e = document.activeElement;
-          const name = e.getAttribute("aria-label") || e.labels?.[0]?.innerText;
-          return (name || e.innerText || "").trim()"""
-        found: str = self.driver.execute_script(script)
-        return found
-
-    def text(self) -> str:
-        return self.driver.find_element(By.TAG_NAME, "body").text
-
-    def until(self, seen: Callable[..., Any]) -> None:
-        WebDriverWait(self.driver, 60, 0.05).until(lambda _: seen())
-
-    def go(self, name: str) -> None:
-        """Follow a link, or push a button, and wait for another page."""
-        self.tab_to(name)
-        before = self.driver.find_element(By.TAG_NAME, "html").id
-        self.press(Keys.ENTER)
-        self.until(lambda: self.driver.find_element(By.TAG_NAME, "html").id != before)
-
-    def sign_in(self, token: str) -> None:
-        self.driver.delete_all_cookies()
-        self.driver.get(self.url)
-        assert self.focused() == "Your token"
-        self.type(token)
-        self.go("Sign in")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +94,7 @@ def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
     assert "about 2.00 s" in person.text() and "no consent is given" in person.text()
     person.go("Start on simulated")
     assert "What runs now" in person.text()
-    person.until(lambda: len(ended_jobs(person)) == 1)
+    person.until(lambda: len(person.ended_jobs()) == 1)
     person.go("Sessions")
     boxes = person.driver.find_elements(By.NAME, "session")
     assert len(boxes) == 2 and "ada" in person.text()
@@ -154,7 +103,7 @@ def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
         person.press(Keys.SPACE)
     person.go("Compare those ticked")
     assert "counts as equal" in person.text()
-    person.go(str(boxes_of(person)[0]))
+    person.go(str(person.compared()[0]))
     frame = person.driver.find_element(By.TAG_NAME, "iframe")
     person.driver.switch_to.frame(frame)
     person.until(lambda: "All 2 expectations held" in person.text())
@@ -164,18 +113,6 @@ def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
     assert person.driver.execute_script("return self.origin") == "null"
     person.driver.switch_to.default_content()
     assert person.browser.said() == []
-
-
-def ended_jobs(person: Person) -> list[Any]:
-    """The rows of what has ended."""
-    rows = "//section[@aria-labelledby='ended']//tbody/tr"
-    return person.driver.find_elements(By.XPATH, rows)
-
-
-def boxes_of(person: Person) -> list[str]:
-    """The names of the links to the sessions of a comparison."""
-    links = person.driver.find_elements(By.CSS_SELECTOR, "td a[href^='/report']")
-    return [link.text for link in links]
 
 
 def test_a_viewer_finds_no_way_to_start_anything(

@@ -25,7 +25,8 @@ async def page(visit: Visit) -> Response:
     found = await visit.blocking(visit.desk.reports.sessions, keys)
     if len(found) < 2:
         raise DeskError("tick two sessions at least: one to compare with, one to judge")
-    oldest = min(found, key=lambda one: one.started_at).id
+    found = sorted(found, key=lambda one: (one.started_at, one.id))
+    oldest = found[0].id
     sides = {
         one.id: query.get(SIDE + one.id, "base" if one.id == oldest else "new")
         for one in found
