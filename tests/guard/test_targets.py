@@ -183,7 +183,7 @@ class TestList:
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(MIB))
         code = (
-            "import os, sys, ioplan.cli.commands.inventory; "
+            "import os, sys, importlib.metadata, ioplan.cli.commands.inventory; "
             "from ioplan.cli import main; "
             "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
             "sys.argv = ['ioplan', 'targets']; main()"

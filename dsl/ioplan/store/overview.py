@@ -74,6 +74,11 @@ class SessionOverview:
         return self.drive.name if self.drive else self.target
 
     @property
+    def is_imported(self) -> bool:
+        """Whether another program measured it, and a file of that was imported."""
+        return self.backend.endswith(", imported")
+
+    @property
     def duration_s(self) -> float | None:
         """From its start to its end; None before that."""
         try:

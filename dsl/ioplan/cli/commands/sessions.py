@@ -32,6 +32,7 @@ from ioplan.report.html.pdf import pdf as as_pdf
 from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
+from ioplan.share.bundle import is_bundle
 from ioplan.share.recorded_plan import recorded_plan
 from ioplan.store.store import Store
 
@@ -49,7 +50,7 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it; of a job, print its lanes."""
-    single = bool(plan or format or test)
+    single = bool(plan or format or test) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
             print_lanes(Terminal(highlight=False), found, key.split(","))

@@ -41,7 +41,7 @@ def _cells(one: SessionOverview) -> tuple[str, ...]:
         one.drive_name,
         str(one.runs),
         verdict,
-        one.status,
+        "imported" if one.is_imported else one.status,
         took,
     )
 
