@@ -1,4 +1,4 @@
-"""What `ls`, `show` and `history` cost on the store of a large lab.
+"""What `ls`, `show`, `history` and the desk's pages cost on the store of a large lab.
 
     python tests/benchmarks/desk_store.py [SESSIONS [RUNS [sqlite|postgres …]]]
 
@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from benchmark_row import tell
+from desk_pages import pages
 from postgres import PATH, postgres
 from run_data import measurement, record, session
 
@@ -76,6 +77,7 @@ def measured(place: str, kind: str, sessions: int, runs: int) -> None:
             f"at most {MOST_S[words[0]]:g} s",
             held=used_s <= MOST_S[words[0]],
         )
+    pages(place, on)
 
 
 def cpu_s(place: str, *words: str) -> tuple[float, int]:
