@@ -39,9 +39,11 @@ class Started:
 
     def end(self) -> int:
         """Wait for its end; returns the exit code."""
-        out, self.said = self.process.communicate(timeout=60)
-        self.lines += [json.loads(line) for line in out.splitlines()]
-        return self.process.returncode
+        assert self.process.stdout and self.process.stderr
+        # `communicate` would leave out what `until` has read and not yet taken.
+        self.lines += [json.loads(line) for line in self.process.stdout]
+        self.said = self.process.stderr.read()
+        return self.process.wait(60)
 
     @property
     def backend(self) -> int:
