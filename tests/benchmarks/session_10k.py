@@ -20,6 +20,7 @@ from benchmark_row import tell
 from report_10k import PLAN, fill
 
 ROUNDS, LIMIT_S, FLAT = 3, 3.0, 1.5
+PAGE = str(Path(tempfile.gettempdir()) / "session_10k.html")
 IDS = ("20261121-054512-k3f8", "20261121-054512-k3f9")
 COMMANDS = {
     "show": ("show", "last"),
@@ -27,7 +28,7 @@ COMMANDS = {
     "export, JSON": ("export", "last", "--format", "json"),
     "export, Parquet": ("export", "last", "--format", "parquet"),
     "compare": ("compare", *IDS),
-    "report": ("report", "last", "--force", "-o", "/dev/null"),
+    "report": ("report", "last", "--force", "-o", PAGE),
 }
 SMALL = {
     "one": PLAN.replace("1..12", "1..1").replace("512KiB", "4KiB"),

@@ -16,7 +16,8 @@ from command import Done, ioplan, plan_file
 from run_data import measurement, record, session
 from synthetic_sessions import DEPTHS, store_session
 
-from ioplan.compare.formats import github, junit, markdown
+from ioplan.compare.comparison import Row
+from ioplan.compare.formats import MOST_ROWS, _most_telling, github, junit, markdown
 from ioplan.compare.judge import Question, compare
 from ioplan.compare.rows import MORE_IS_BETTER
 from ioplan.compare.side import side_of
@@ -455,3 +456,17 @@ def test_a_named_baseline_without_the_run_is_not_passed_over(
     assert same.code == 0 and same.of("verdict")[0]["outcome"] == "held"
     other = ioplan("run", plan_file(tmp_path, text.replace("4K", "8K")), *options)
     assert other.code == 1 and other.of("verdict")[0]["outcome"] == "no baseline"
+
+
+def test_the_terminal_gets_what_is_decided_and_no_thousand_rows() -> None:
+    """All of them are in --all, and in the other formats."""
+    verdicts = ["undecided"] * MOST_ROWS + ["worse", "better"]
+    rows = [
+        Row.model_construct(verdict=verdict, cell={"qd": str(number)})
+        for number, verdict in enumerate(verdicts)
+    ]
+    kept = _most_telling(rows)
+    assert len(kept) == MOST_ROWS
+    assert [row.verdict for row in kept[-2:]] == ["worse", "better"]
+    assert [row.cell["qd"] for row in kept[:3]] == ["0", "1", "2"]
+    assert _most_telling(rows[:5]) == rows[:5]

@@ -29,6 +29,8 @@ from ioplan.compare.wording import (
 from ioplan.core.text import line, printable
 
 LEVELS: dict[RowVerdict, str] = {"worse": "error", "better": "notice"}
+MOST_ROWS = 400
+"""Of a test, in a terminal."""
 MAX_SHOWN = 10
 """GitHub shows ten of a level for each step, and drops the rest silently."""
 
@@ -194,11 +196,22 @@ def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
     for title, rows in groupby(found.rows, key=lambda row: row.test):
         shown = [row for row in rows if everything or row.verdict != "equal"]
         if shown:
+            kept = shown if everything else _most_telling(shown)
             yield Rule(line(title, style="bold"), align="left", characters="─")
-            yield _table(shown, drives)
+            yield _table(kept, drives)
+            if left := len(shown) - len(kept):
+                yield line(f"{left:_} more rows: add --all, or --format json", "dim")
     yield line(summary_text(found), style="bold")
     for note in notes(found):
         yield line(note)
+
+
+def _most_telling(rows: Sequence[Row]) -> Sequence[Row]:
+    """As many as somebody reads, in their order: what is decided comes before what
+    is not."""
+    ranked = sorted(rows, key=lambda row: row.verdict == "undecided")
+    kept = set(map(id, ranked[:MOST_ROWS]))
+    return [row for row in rows if id(row) in kept]
 
 
 def _table(rows: Sequence[Row], drives: bool) -> Table:

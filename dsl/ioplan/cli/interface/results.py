@@ -182,7 +182,7 @@ RESULT_COMMANDS = (
             ),
             use.OUTPUT,
             use.FORCE,
-            flag("--all", "Also what is equal (text).", key="everything"),
+            flag("--all", "Also what is equal, and all rows (text).", key="everything"),
             use.ANY_STORE,
         ),
         examples=(
