@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ioplan.core.error_kinds import ExplainedError
+from functools import partial
+
+from ioplan.core.error_kinds import ClusterFault, ExplainedError
 
 
 class ClusterError(ExplainedError):
@@ -10,3 +12,6 @@ class ClusterError(ExplainedError):
 
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text, kind)
+
+
+missing_package = partial(ClusterError, kind=ClusterFault.MISSING_PACKAGE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 
 
@@ -37,3 +39,7 @@ class TooSlow(DeskError):
     """What was sent did not come in time."""
 
     status = 408
+
+
+usage_error = partial(ExplainedError, kind=CommandFault.USAGE)
+"""What the desk itself lacks is an error of the call, and of nobody's request."""

@@ -22,6 +22,7 @@ from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.cli.programs import PROGRAMS
 from ioplan.cluster.hosts.units import scheduler_unit, worker_unit
 from ioplan.cluster.hosts.worker_api import versions as host_versions
+from ioplan.core.extras import needed
 from ioplan.core.text import line
 from ioplan.host.prepared import restore
 from ioplan.lab.cross_references import members
@@ -73,12 +74,8 @@ def _targets(lab: Lab) -> Table:
 @contextmanager
 def lab_errors() -> Iterator[None]:
     """What goes wrong between hosts, as an error of the command line."""
-    try:
+    with needed("labs of several hosts need", "lab", UsageError):
         yield
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"labs of several hosts need {error.name}: pip install 'ioplan[lab]'"
-        ) from error
 
 
 def servers() -> ModuleType:

@@ -59,7 +59,7 @@ SCHEDULE = Group(
 
 HOOK = Group(
     "hook",
-    "Web hooks: addresses that are told when a job of the queue has ended.",
+    "Web hooks: addresses that are notified when a job of the queue has ended.",
     (
         Command(
             "list",

@@ -25,7 +25,7 @@ KEYS = Group(
         ),
         Command(
             "renew",
-            "Give hosts new keys; their workers start anew, and lanes go on.",
+            "Give hosts new keys; their workers restart, and lanes go on.",
             "lab_keys:renew",
             (_SOME, use.LAB),
             examples=("ioplan lab keys renew", "ioplan lab keys renew h1"),

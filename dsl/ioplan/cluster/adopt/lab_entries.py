@@ -10,8 +10,9 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioplan.cluster.errors import ClusterError
-from ioplan.core.error_kinds import ClusterFault, TargetFault
+from ioplan.cluster.errors import missing_package
+from ioplan.core.error_kinds import TargetFault
+from ioplan.core.extras import needed
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
@@ -51,13 +52,8 @@ def with_entries(text: str, table: str, entries: Mapping[str, Any]) -> str:
 
 
 def _tomlkit() -> Any:
-    try:
+    with needed("a lab file is changed with", "lab", missing_package):
         import tomlkit  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ClusterError(
-            f"a lab file is changed with {error.name}: pip install 'ioplan[lab]'",
-            ClusterFault.MISSING_PACKAGE,
-        ) from error
     return tomlkit
 
 

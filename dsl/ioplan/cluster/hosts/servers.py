@@ -216,10 +216,10 @@ async def _until_keys_change(
     service: str, identity: Identity, before: KeysState
 ) -> None:
     """And see to it meanwhile that the log does not grow without end."""
-    log = Service(service)
+    own = Service(service)
     while identity.state() == before:
         await asyncio.sleep(LOOK_S)
-        log.bound_log()
+        own.bound_log()
 
 
 async def _either(*works: Coroutine[Any, Any, None]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ioplan.cluster.errors import ClusterError
+from ioplan.cluster.errors import ClusterError, missing_package
 from ioplan.cluster.jobs.job import Job
 from ioplan.cluster.jobs.lane import LaneCall
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.extras import needed
 from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
@@ -115,12 +116,7 @@ def _scheduler_for(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
 
 def _lab_text(lab: Lab) -> str:
     """As a lab file."""
-    try:
+    with needed("lanes on other hosts need", "lab", missing_package):
         import tomli_w  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ClusterError(
-            f"lanes on other hosts need {error.name}: pip install 'ioplan[lab]'",
-            ClusterFault.MISSING_PACKAGE,
-        ) from error
     values = lab.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return tomli_w.dumps(values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hmac
 import time
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.desk.errors import DeskError
+from ioplan.core.extras import needed
+from ioplan.desk.errors import DeskError, usage_error
 from ioplan.desk.hooks.address import HookUrl, checked_address, parts_of
 from ioplan.desk.hooks.hooks import Delivery, Hook, Hooks
 
@@ -43,13 +43,8 @@ def sent(hook: Hook, due: Delivery) -> tuple[bool, str]:
 
     Redirections are not followed: they could lead to what is refused.
     """
-    try:
+    with needed("web hooks need", "serve", usage_error):
         import urllib3  # noqa: PLC0415  an extra
-    except ModuleNotFoundError as error:
-        raise ExplainedError(
-            f"web hooks need {error.name}: pip install 'ioplan[serve]'",
-            CommandFault.USAGE,
-        ) from error
     try:
         url = parts_of(hook.url)
         status, text = _posted(url, checked_address(url, hook.inside), hook, due)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.desk.errors import DeskError
+from ioplan.core.extras import needed
+from ioplan.desk.errors import DeskError, usage_error
 
 MOST_COUNTED = 1000
 FORM = "%Y-%m-%dT%H:%M:%SZ"
@@ -33,13 +33,8 @@ def count_due(cron: str, zone: str, since: str, now: str) -> int:
 
 
 def _times(cron: str, zone: str, after: str) -> Iterator[str]:
-    try:
+    with needed("schedules need", "serve", usage_error):
         from cronsim import CronSim, CronSimError  # noqa: PLC0415  an extra
-    except ModuleNotFoundError as error:
-        raise ExplainedError(
-            f"schedules need {error.name}: pip install 'ioplan[serve]'",
-            CommandFault.USAGE,
-        ) from error
     start = datetime.strptime(after, FORM).replace(tzinfo=UTC)
     try:
         for at in CronSim(cron, start.astimezone(_zone(zone))):

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ioplan.core.extras import needed
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
 from ioplan.guard.consent_list.drives import ConsentListError
@@ -83,12 +84,8 @@ def is_signed_by(public: str, signed: str, data: bytes) -> bool:
 
 def _ed25519() -> Any:
     """Raises ConsentListError where the library is not installed."""
-    try:
+    with needed("signed lists need", "lab", ConsentListError):
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ConsentListError(
-            f"signed lists need {error.name}: pip install 'ioplan[lab]'"
-        ) from error
     return ed25519
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ioplan.cli.errors import UsageError
+from ioplan.core.extras import needed
 from ioplan.desk.database import DeskDatabase, desk_folder
 from ioplan.desk.tables import TABLES
 from ioplan.lab.lab_file import read_lab
@@ -15,12 +16,8 @@ from ioplan.lab.lab_file import read_lab
 @contextmanager
 def desk_errors() -> Iterator[None]:
     """A library of the desk's that is not here, as an error of the command line."""
-    try:
+    with needed("the desk needs", "serve", UsageError):
         yield
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"the desk needs {error.name}: pip install 'ioplan[serve]'"
-        ) from error
 
 
 def desk_database(lab: Path | None) -> DeskDatabase:

@@ -1,0 +1,42 @@
+"""What a call says where the library of an extra is not installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from ioplan.cluster.adopt.lab_entries import with_entries
+from ioplan.core.error_kinds import ClusterFault, CommandFault, ExplainedError
+from ioplan.desk.schedules.times import next_time
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "text", "kind"),
+    [
+        (
+            "cronsim",
+            lambda: next_time("0 2 * * *", "UTC", "2026-01-01T00:00:00.000+00:00"),
+            "schedules need cronsim: pip install 'ioplan[serve]'",
+            CommandFault.USAGE,
+        ),
+        (
+            "tomlkit",
+            lambda: with_entries("", "hosts", {"h1": {"user": "root"}}),
+            "a lab file is changed with tomlkit: pip install 'ioplan[lab]'",
+            ClusterFault.MISSING_PACKAGE,
+        ),
+    ],
+)
+def test_the_command_that_installs_it(
+    package: str,
+    call: Callable[[], object],
+    text: str,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ExplainedError) as error:
+        call()
+    assert (str(error.value), error.value.kind) == (text, kind)
