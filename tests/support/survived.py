@@ -33,7 +33,10 @@ SAME = (
 )
 
 # Nor does it belong to the fault what else the machine did meanwhile.
-BUSY = ("latencies include it", "the generator, not the drive", "frequency changed")
+BUSY = (
+    *("latencies include it", "the generator, not the drive", "frequency changed"),
+    *("the hypervisor took away", "CPUs slowed down", "timers are only as fine"),
+)
 
 
 def plain(text: str, folder: Path) -> str:

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::{MIB, MODES, Scratch, engine, finish, job, run, run_without_io_uring, size, start};
+use common::{
+    MIB, MODES, Scratch, calmly, engine, finish, job, run, run_without_io_uring, size, start,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -114,58 +116,64 @@ fn without_io_uring_the_io_is_synchronous_and_says_why() {
 
 #[test]
 fn a_signal_ends_the_run_with_its_result() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        for signal in [libc::SIGTERM, libc::SIGINT] {
-            let child = start(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            for signal in [libc::SIGTERM, libc::SIGINT] {
+                let child = start(&scratch.job(json!({
                 "mode": mode, "qd": 4, "run_ns": 60_000_000_000u64, "interval_ns": 50_000_000})));
-            std::thread::sleep(Duration::from_millis(200));
-            let asked = Instant::now();
-            // SAFETY: the child has not been waited for, so that its id is its own.
-            unsafe { libc::kill(child.id() as i32, signal) };
-            let events = finish(child).successful();
-            assert!(
-                asked.elapsed() < Duration::from_millis(200),
-                "{:?}",
-                asked.elapsed()
-            );
-            assert_eq!(events.result()["stopped"], true);
-            assert!(events.ios("read") > 0 && events.of("progress").len() >= 2);
-            let run_ns = events.result()["run_ns"].as_u64().unwrap_or(0);
-            assert!((100_000_000..400_000_000).contains(&run_ns), "{run_ns}");
+                std::thread::sleep(Duration::from_millis(200));
+                let asked = Instant::now();
+                // SAFETY: the child has not been waited for, so that its id is its own.
+                unsafe { libc::kill(child.id() as i32, signal) };
+                let events = finish(child).successful();
+                assert!(
+                    asked.elapsed() < Duration::from_millis(200),
+                    "{:?}",
+                    asked.elapsed()
+                );
+                assert_eq!(events.result()["stopped"], true);
+                assert!(events.ios("read") > 0 && events.of("progress").len() >= 2);
+                let run_ns = events.result()["run_ns"].as_u64().unwrap_or(0);
+                assert!((100_000_000..400_000_000).contains(&run_ns), "{run_ns}");
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn nobody_listening_ends_the_run() {
-    let scratch = Scratch::new(MIB);
-    let mut child = start(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        let mut child = start(&scratch.job(json!({
         "run_ns": 60_000_000_000u64, "interval_ns": 20_000_000})));
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
-    let mut line = String::new();
-    lines.read_line(&mut line).expect("the first event");
-    drop(lines);
-    let closed = Instant::now();
-    let status = child.wait().expect("the engine ends");
-    assert!(closed.elapsed() < Duration::from_secs(1));
-    assert_eq!(status.code(), Some(1));
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("the first event");
+        drop(lines);
+        let closed = Instant::now();
+        let status = child.wait().expect("the engine ends");
+        assert!(closed.elapsed() < Duration::from_secs(1));
+        assert_eq!(status.code(), Some(1));
+    });
 }
 
 #[test]
 fn the_end_of_stdin_ends_a_run_on_a_lifeline() {
-    let scratch = Scratch::new(MIB);
-    let job = scratch.job(json!({"run_ns": 60_000_000_000u64, "interval_ns": 20_000_000}));
-    let (mut child, stdin, mut lines) = on_a_lifeline(&job);
-    lines
-        .nth(3)
-        .expect("it runs on while stdin is open")
-        .expect("text");
-    let cut = Instant::now();
-    drop(stdin);
-    let status = child.wait().expect("the engine ends");
-    assert!(cut.elapsed() < Duration::from_millis(500));
-    assert_eq!(status.code(), Some(1));
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        let job = scratch.job(json!({"run_ns": 60_000_000_000u64, "interval_ns": 20_000_000}));
+        let (mut child, stdin, mut lines) = on_a_lifeline(&job);
+        lines
+            .nth(3)
+            .expect("it runs on while stdin is open")
+            .expect("text");
+        let cut = Instant::now();
+        drop(stdin);
+        let status = child.wait().expect("the engine ends");
+        assert!(cut.elapsed() < Duration::from_millis(500));
+        assert_eq!(status.code(), Some(1));
+    });
 }
 
 /// The engine with its job, what it says, and the stdin that it lives by.
@@ -308,14 +316,16 @@ fn character_devices_measure_the_engine_itself() {
 
 #[test]
 fn a_run_takes_little_more_than_its_time() {
-    let scratch = Scratch::new(MIB);
-    let least = (0..5).map(|_| {
-        let start = Instant::now();
-        run(&scratch.job(json!({"qd": 32, "run_ns": 100_000_000}))).successful();
-        start.elapsed()
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        let least = (0..5).map(|_| {
+            let start = Instant::now();
+            run(&scratch.job(json!({"qd": 32, "run_ns": 100_000_000}))).successful();
+            start.elapsed()
+        });
+        let least = least.min().expect("five runs");
+        assert!(least < Duration::from_millis(130), "{least:?}");
     });
-    let least = least.min().expect("five runs");
-    assert!(least < Duration::from_millis(130), "{least:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{MIB, MODES, Scratch, finish, run, size, start, stream};
+use common::{MIB, MODES, Scratch, calmly, finish, run, size, start, stream};
 use serde_json::{Value, json};
 
 const MAGIC: &[u8] = b"ioplanVB";
@@ -129,38 +129,42 @@ fn check_sum(parts: Vec<&Value>, total: &Value) {
 
 #[test]
 fn the_queue_depth_is_held() {
-    let scratch = Scratch::new(64 * MIB);
-    for mode in MODES {
-        for qd in [1, 4, 32] {
-            let events = run(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(64 * MIB);
+        for mode in MODES {
+            for qd in [1, 4, 32] {
+                let events = run(&scratch.job(json!({
                 "mode": mode, "qd": qd, "run_ns": 400_000_000, "read_only": true})));
-            let events = events.successful();
-            let depth = events.mean_depth() / f64::from(qd);
-            // A thread for each slot waits for a CPU and for the lane between two I/Os,
-            // and so does a single I/O at a time for its loop: that is no latency.
-            let least = if mode == "sync" || qd == 1 { 0.5 } else { 0.98 };
-            assert!(depth > least && depth < 1.005, "{mode} qd {qd}: {depth}");
+                let events = events.successful();
+                let depth = events.mean_depth() / f64::from(qd);
+                // A thread for each slot waits for a CPU and for the lane between two I/Os,
+                // and so does a single I/O at a time for its loop: that is no latency.
+                let least = if mode == "sync" || qd == 1 { 0.5 } else { 0.98 };
+                assert!(depth > least && depth < 1.005, "{mode} qd {qd}: {depth}");
+            }
         }
-    }
+    });
 }
 
 /// Holes are answered at once, inside the call; blocks on the disk are not to wait for them.
 #[test]
 fn what_is_answered_at_once_does_not_delay_the_rest() {
-    let (written, bytes) = (64 << 10, 4 << 30);
-    let scratch = Scratch::new(written);
-    let fields = json!({"qd": 8, "run_ns": 700_000_000});
-    let alone = run(&scratch.job(fields.clone())).successful();
-    let file = std::fs::File::options().write(true).open(scratch.path());
-    file.and_then(|file| file.set_len(bytes)).expect("holes");
-    let mixed = run(&common::job(&scratch.path(), bytes, fields)).successful();
-    let max_ns = |events: &common::Events| u64_of(&events.counts("read")["max_ns"]);
-    let (alone_ns, mixed_ns) = (max_ns(&alone), max_ns(&mixed));
-    assert!(
-        mixed_ns < 20_000_000.max(3 * alone_ns),
-        "{mixed_ns} ns, {alone_ns} ns alone"
-    );
-    assert!(mixed.ios("read") > alone.ios("read"));
+    calmly(|| {
+        let (written, bytes) = (64 << 10, 4 << 30);
+        let scratch = Scratch::new(written);
+        let fields = json!({"qd": 8, "run_ns": 700_000_000});
+        let alone = run(&scratch.job(fields.clone())).successful();
+        let file = std::fs::File::options().write(true).open(scratch.path());
+        file.and_then(|file| file.set_len(bytes)).expect("holes");
+        let mixed = run(&common::job(&scratch.path(), bytes, fields)).successful();
+        let max_ns = |events: &common::Events| u64_of(&events.counts("read")["max_ns"]);
+        let (alone_ns, mixed_ns) = (max_ns(&alone), max_ns(&mixed));
+        assert!(
+            mixed_ns < 20_000_000.max(3 * alone_ns),
+            "{mixed_ns} ns, {alone_ns} ns alone"
+        );
+        assert!(mixed.ios("read") > alone.ios("read"));
+    });
 }
 
 #[test]
@@ -219,42 +223,46 @@ fn every_arrival_is_counted_or_in_the_backlog() {
 
 #[test]
 fn what_cannot_be_done_in_time_is_backlog_and_late() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        let events = run(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            let events = run(&scratch.job(json!({
             "mode": mode, "run_ns": 300_000_000, "read_percent": 0.0, "sync_every": 1,
             "rate": {"iops": 1e7, "bytes_per_s": null, "arrivals": "fixed"}})));
-        let events = events.successful();
-        let backlog = u64_of(&events.result()["streams"][0]["backlog_ios"]);
-        assert!(events.ios("write") + backlog >= 2_999_990, "{backlog}");
-        assert!(events.ios("write") + backlog <= 3_000_000, "{backlog}");
-        // All that were done were due at the beginning, and the last one ends with the run.
-        let max_ns = u64_of(&events.counts("write")["max_ns"]);
-        assert!(max_ns > 290_000_000, "{max_ns}");
-    }
+            let events = events.successful();
+            let backlog = u64_of(&events.result()["streams"][0]["backlog_ios"]);
+            assert!(events.ios("write") + backlog >= 2_999_990, "{backlog}");
+            assert!(events.ios("write") + backlog <= 3_000_000, "{backlog}");
+            // All that were done were due at the beginning, and the last one ends with the run.
+            let max_ns = u64_of(&events.counts("write")["max_ns"]);
+            assert!(max_ns > 290_000_000, "{max_ns}");
+        }
+    });
 }
 
 #[test]
 fn a_stall_is_seen_by_every_arrival_that_it_delayed() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        let child = start(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            let child = start(&scratch.job(json!({
             "mode": mode, "qd": 4, "run_ns": 1_000_000_000,
             "rate": {"iops": 2000.0, "bytes_per_s": null, "arrivals": "fixed"}})));
-        let signal = |signal| {
-            // SAFETY: the child has not been waited for, so that its id is its own.
-            unsafe { libc::kill(child.id() as i32, signal) };
-        };
-        std::thread::sleep(Duration::from_millis(300));
-        signal(libc::SIGSTOP);
-        std::thread::sleep(Duration::from_millis(200));
-        signal(libc::SIGCONT);
-        let events = finish(child).successful();
-        assert_eq!(events.ios("read"), 2000);
-        // 20 % of the arrivals wait for 0 to 200 ms.
-        let mean_ms = events.counts("read")["sum_ns"].as_f64().expect("a sum") / 2000e6;
-        assert!((18.0..30.0).contains(&mean_ms), "{mode}: {mean_ms} ms");
-    }
+            let signal = |signal| {
+                // SAFETY: the child has not been waited for, so that its id is its own.
+                unsafe { libc::kill(child.id() as i32, signal) };
+            };
+            std::thread::sleep(Duration::from_millis(300));
+            signal(libc::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(200));
+            signal(libc::SIGCONT);
+            let events = finish(child).successful();
+            assert_eq!(events.ios("read"), 2000);
+            // 20 % of the arrivals wait for 0 to 200 ms.
+            let mean_ms = events.counts("read")["sum_ns"].as_f64().expect("a sum") / 2000e6;
+            assert!((18.0..30.0).contains(&mean_ms), "{mode}: {mean_ms} ms");
+        }
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 
-use common::{Events, MIB, MODES, Scratch, run, start, stream};
+use common::{Events, MIB, MODES, Scratch, calmly, run, start, stream};
 use serde_json::{Value, json};
 
 const MS: u64 = 1_000_000;
@@ -43,35 +43,39 @@ fn series(events: &Events, warmup: bool) -> Vec<u64> {
 
 #[test]
 fn a_stream_does_its_io_in_its_part_of_the_run_only() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        let part = json!({"starts_ns": 300 * MS, "ends_ns": 600 * MS});
-        let events = run(&job(&scratch, mode, part)).successful();
-        // The rate's intended starts decide: just as many as fall into the part.
-        assert_eq!(arrived(&events), 300, "{mode}");
-        let own_ns = events.result()["streams"][0]["run_ns"].as_u64();
-        assert_eq!(own_ns, Some(300 * MS), "{mode}");
-        assert_eq!(series(&events, true).iter().sum::<u64>(), 0, "{mode}");
-        let counted = series(&events, false);
-        assert_eq!(counted[..3].iter().sum::<u64>(), 0, "{mode}: {counted:?}");
-        let all: u64 = counted.iter().sum();
-        assert_eq!(all, events.ios("read"), "{mode}: {counted:?}");
-        let run_ns = events.result()["run_ns"].as_f64().expect("a time");
-        assert!((0.7..1.5).contains(&(run_ns / 800e6)), "{mode}: {run_ns}");
-    }
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            let part = json!({"starts_ns": 300 * MS, "ends_ns": 600 * MS});
+            let events = run(&job(&scratch, mode, part)).successful();
+            // The rate's intended starts decide: just as many as fall into the part.
+            assert_eq!(arrived(&events), 300, "{mode}");
+            let own_ns = events.result()["streams"][0]["run_ns"].as_u64();
+            assert_eq!(own_ns, Some(300 * MS), "{mode}");
+            assert_eq!(series(&events, true).iter().sum::<u64>(), 0, "{mode}");
+            let counted = series(&events, false);
+            assert_eq!(counted[..3].iter().sum::<u64>(), 0, "{mode}: {counted:?}");
+            let all: u64 = counted.iter().sum();
+            assert_eq!(all, events.ios("read"), "{mode}: {counted:?}");
+            let run_ns = events.result()["run_ns"].as_f64().expect("a time");
+            assert!((0.7..1.5).contains(&(run_ns / 800e6)), "{mode}: {run_ns}");
+        }
+    });
 }
 
 #[test]
 fn a_late_stream_warms_up_before_its_part() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        let part = json!({"starts_ns": 100 * MS});
-        let events = run(&job(&scratch, mode, part)).successful();
-        assert_eq!(arrived(&events), 700, "{mode}");
-        // It begins 100 ms after the run, and of its 200 ms the first 100 are in the run's.
-        let warm: u64 = series(&events, true).iter().sum();
-        assert!((50..=101).contains(&warm), "{mode}: {warm}");
-    }
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            let part = json!({"starts_ns": 100 * MS});
+            let events = run(&job(&scratch, mode, part)).successful();
+            assert_eq!(arrived(&events), 700, "{mode}");
+            // It begins 100 ms after the run, and of its 200 ms the first 100 are in the run's.
+            let warm: u64 = series(&events, true).iter().sum();
+            assert!((50..=101).contains(&warm), "{mode}: {warm}");
+        }
+    });
 }
 
 #[test]

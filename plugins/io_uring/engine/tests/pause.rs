@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Events, MIB, MODES, Scratch, finish, job, run, start};
+use common::{Events, MIB, MODES, Scratch, calmly, finish, job, run, start};
 use serde_json::json;
 
 /// Long enough for what a busy machine adds to it not to matter.
@@ -107,67 +107,74 @@ fn pauses_are_counted_by_thread_and_by_io() {
 
 #[test]
 fn no_more_than_a_group_is_in_flight() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        for every in [1, 2] {
-            let events = run(&scratch.job(json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            for every in [1, 2] {
+                let events = run(&scratch.job(json!({
                 "mode": mode, "qd": 8, "run_ns": 200_000_000, "pause_ns": 1_000_000,
                 "pause_every": every})))
-            .successful();
-            // A pause of 1 ms after each group: at most 200 groups.
-            assert!(events.ios("read") <= 201 * every, "{mode} {every}");
-            assert!(events.mean_depth() < every as f64);
+                .successful();
+                // A pause of 1 ms after each group: at most 200 groups.
+                assert!(events.ios("read") <= 201 * every, "{mode} {every}");
+                assert!(events.mean_depth() < every as f64);
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn latencies_are_those_of_the_ios() {
-    for mode in MODES {
-        let fields = |pause_ns: u64| json!({"mode": mode, "run_ns": 300_000_000, "pause_ns": pause_ns, "read_only": true});
-        let read = |pause_ns| run(&job(Path::new("/dev/zero"), MIB, fields(pause_ns))).successful();
-        let paused = read(2_000_000);
-        // A cold cache costs some microseconds; the pause is two thousand.
-        let bins = paused.counts("read")["bins"].as_array().expect("bins");
-        let half = bins.chunks(2).scan(0, |seen, bin| {
-            *seen += bin[1].as_u64().unwrap_or(0);
-            Some((*seen, bin[0].as_u64().unwrap_or(0)))
-        });
-        let ios = paused.ios("read");
-        let median = half.into_iter().find(|(seen, _)| 2 * seen >= ios);
-        // Bin 1280 is the one of 2^17 ns.
-        assert!(median.is_some_and(|(_, bin)| bin < 1280), "{median:?}");
-        assert!(mean_latency_ns(&paused) < 500_000.0);
-    }
+    calmly(|| {
+        for mode in MODES {
+            let fields = |pause_ns: u64| json!({"mode": mode, "run_ns": 300_000_000, "pause_ns": pause_ns, "read_only": true});
+            let read =
+                |pause_ns| run(&job(Path::new("/dev/zero"), MIB, fields(pause_ns))).successful();
+            let paused = read(2_000_000);
+            // A cold cache costs some microseconds; the pause is two thousand.
+            let bins = paused.counts("read")["bins"].as_array().expect("bins");
+            let half = bins.chunks(2).scan(0, |seen, bin| {
+                *seen += bin[1].as_u64().unwrap_or(0);
+                Some((*seen, bin[0].as_u64().unwrap_or(0)))
+            });
+            let ios = paused.ios("read");
+            let median = half.into_iter().find(|(seen, _)| 2 * seen >= ios);
+            // Bin 1280 is the one of 2^17 ns.
+            assert!(median.is_some_and(|(_, bin)| bin < 1280), "{median:?}");
+            assert!(mean_latency_ns(&paused) < 500_000.0);
+        }
+    });
 }
 
 #[test]
 fn a_long_pause_delays_neither_the_end_nor_a_stop_nor_progress() {
-    let scratch = Scratch::new(MIB);
-    for mode in MODES {
-        let fields = json!({
+    calmly(|| {
+        let scratch = Scratch::new(MIB);
+        for mode in MODES {
+            let fields = json!({
             "mode": mode, "qd": 4, "run_ns": 600_000_000, "interval_ns": 100_000_000,
             "pause_ns": 600_000_000_000u64});
-        let began = Instant::now();
-        let events = run(&scratch.job(fields)).successful();
-        assert!(began.elapsed() < Duration::from_secs(5), "{mode}");
-        assert_eq!(events.ios("read"), 1);
-        assert_eq!(events.of("progress").len(), 6);
-        let run_ns = events.result()["run_ns"].as_u64().unwrap_or(0);
-        assert!((300_000_000..=600_000_000).contains(&run_ns), "{run_ns}");
-        let cpu = &events.result()["cpu"];
-        let spent_ns = [&cpu["user_ns"], &cpu["system_ns"]].map(|ns| ns.as_u64().unwrap_or(0));
-        assert!(spent_ns.iter().sum::<u64>() < 100_000_000, "{cpu}");
-        let child = start(&scratch.job(json!({
+            let began = Instant::now();
+            let events = run(&scratch.job(fields)).successful();
+            assert!(began.elapsed() < Duration::from_secs(5), "{mode}");
+            assert_eq!(events.ios("read"), 1);
+            assert_eq!(events.of("progress").len(), 6);
+            let run_ns = events.result()["run_ns"].as_u64().unwrap_or(0);
+            assert!((300_000_000..=600_000_000).contains(&run_ns), "{run_ns}");
+            let cpu = &events.result()["cpu"];
+            let spent_ns = [&cpu["user_ns"], &cpu["system_ns"]].map(|ns| ns.as_u64().unwrap_or(0));
+            assert!(spent_ns.iter().sum::<u64>() < 100_000_000, "{cpu}");
+            let child = start(&scratch.job(json!({
             "mode": mode, "qd": 4, "run_ns": 600_000_000_000u64, "pause_ns": u64::MAX})));
-        std::thread::sleep(Duration::from_millis(200));
-        let asked = Instant::now();
-        // SAFETY: the child has not been waited for, so that its id is its own.
-        unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
-        let events = finish(child).successful();
-        assert!(asked.elapsed() < Duration::from_secs(2), "{mode}");
-        assert_eq!(events.result()["stopped"], true);
-    }
+            std::thread::sleep(Duration::from_millis(200));
+            let asked = Instant::now();
+            // SAFETY: the child has not been waited for, so that its id is its own.
+            unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+            let events = finish(child).successful();
+            assert!(asked.elapsed() < Duration::from_secs(2), "{mode}");
+            assert_eq!(events.result()["stopped"], true);
+        }
+    });
 }
 
 #[test]
