@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from command import ioplan
 from run_data import measurement, record, session
 
 from ioplan.store.delivery import sender
@@ -70,6 +71,18 @@ def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None
     assert "its target is another one" in left.error
     outbox.address(frozenset(IDS), str(outbox.store.with_name("c.db")))
     assert [one.session for one in outbox.due()] == IDS[:1], "to another database it is"
+
+
+def test_a_session_that_is_dropped_is_not_sent(outbox: Outbox) -> None:
+    for words, text in (
+        ([IDS[1]], "is no longer to be sent"),
+        ([IDS[1]], "was not to be sent"),
+    ):
+        done = ioplan("push", *words, "--drop", "--store", outbox.store)
+        assert done.code == 0 and text in done.out
+    assert ioplan("push", "--drop", "--store", outbox.store).code == 2
+    send_all(outbox.store, 0)
+    assert list(there(outbox)) == [IDS[0], IDS[2]]
 
 
 def test_a_server_that_does_not_answer_is_named_and_tried_again(

@@ -27,13 +27,19 @@ LOOK_S = 1.0
 
 
 def push_sessions(
-    sessions: list[str], to: str | None, lab: Path | None, store: Path | None
+    sessions: list[str],
+    to: str | None,
+    drop: bool,
+    lab: Path | None,
+    store: Path | None,
 ) -> int:
     """Send what is missing there; returns the exit code.
 
     Raises UsageError, LabError, StoreError.
     """
     console, here = Terminal(highlight=False), store or default_path()
+    if drop:
+        return _drop(console, sessions, here)
     place, jobs = to or read_lab(lab).results, Jobs(here)
     if len(sessions) == 1 and jobs.has(sessions[0]):
         return push_job(console, jobs, jobs.job(sessions[0]), place)
@@ -52,6 +58,19 @@ def push_sessions(
         if entry.session not in refused and (entry.place == place or not to):
             outbox.acknowledge(entry)
     return NOT_DELIVERED if refused else HELD
+
+
+def _drop(console: Console, sessions: list[str], here: Path) -> int:
+    """These stay in this host's store only."""
+    if not sessions:
+        raise UsageError("which sessions? name those that are not to be sent")
+    with Store.open(here) as local:
+        ids = frozenset(local.session(key).id for key in sessions)
+    dropped = Outbox(here).drop(ids)
+    for id in sorted(ids):
+        text = "is no longer to be sent" if id in dropped else "was not to be sent"
+        console.print(f"{id}: {text}; it stays in {here}", soft_wrap=True)
+    return HELD
 
 
 def _push(console: Console, local: Store, shared: Store, ids: set[str]) -> set[str]:

@@ -321,12 +321,14 @@ RESULT_COMMANDS = (
                 many=True,
             ),
             option("--to", "postgresql://HOST/DATABASE; else the lab's."),
+            flag("--drop", "Do not send these sessions; they stay in this store."),
             use.LAB,
             use.STORE,
         ),
         examples=(
             "ioplan push --to postgresql://lab@10.0.0.1/ioplan",
             "ioplan push 20261121-051500-k3f9",
+            "ioplan push 20261121-051500-k3f9 --drop",
         ),
     ),
 )

@@ -98,6 +98,13 @@ class Outbox:
             if entry.session in sessions:
                 self.add(entry.session, place)
 
+    def drop(self, sessions: frozenset[str]) -> list[str]:
+        """Send none of these; returns those that were to be sent."""
+        dropped = [one for one in self.entries() if one.session in sessions]
+        for entry in dropped:
+            self.acknowledge(entry)
+        return [one.session for one in dropped]
+
     # ---- looking at it
 
     def entries(self, newest: int = 0) -> list[Entry]:
