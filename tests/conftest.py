@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 pytest_plugins = [
+    "again",
     "left_out",
     "markers",
     "no_power_cuts",

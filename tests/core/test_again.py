@@ -1,0 +1,58 @@
+"""`--again`, on tests of which one fails only the first time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import paths
+import pytest
+
+pytestmark = pytest.mark.slow
+
+DISTURBED = """
+from pathlib import Path
+
+def test_once_disturbed():
+    flag = Path(__file__).with_name("flag")
+    before = flag.exists()
+    flag.touch()
+    assert before
+"""
+DEFECT = "def test_defect(): assert False\n"
+MANY = "import pytest\n" + DISTURBED.replace(
+    "def test_once_disturbed()",
+    "@pytest.mark.parametrize('n', range(6))\ndef test_many(n)",
+).replace('"flag"', 'f"flag{n}"')
+
+
+def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
+    """The exit code and the output of pytest."""
+    for flag in folder.glob("flag*"):
+        flag.unlink()
+    (folder / "test_it.py").write_text(text)
+    words = ["-m", "pytest", "-p", "again", "-c", os.devnull, *options]
+    done = subprocess.run(
+        [sys.executable, *words, f"--rootdir={folder}", str(folder)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(paths.TESTS / "support")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_what_was_disturbed_passes_alone_and_is_named(tmp_path: Path) -> None:
+    code, text = pytest_of(tmp_path, DISTURBED, "--again", "-n", "1")
+    assert code == 0, text
+    assert "DISTURBED: test_it.py::test_once_disturbed passed alone" in text
+    assert pytest_of(tmp_path, DISTURBED)[0] == 1, "only where it is asked for"
+
+
+def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
+    assert pytest_of(tmp_path, DISTURBED + DEFECT, "--again")[0] == 1
+    code, text = pytest_of(tmp_path, MANY, "--again")
+    assert code == 1 and "6 failed" in text
