@@ -130,7 +130,7 @@ class Region(ValidatedModel):
 class Stream(ValidatedModel):
     """One stream of I/O.
 
-    `read_percent` is the share of reads among reads and writes; `trim_percent`
+    `read_percent` is reads as a share of reads and writes; `trim_percent`
     the share of discards among all operations. `random_percent` of a random stream's
     I/Os are drawn (of its writes and discards `write_random_percent`, if that differs);
     each of the rest begins where the last one of its direction in the thread ended.

@@ -33,7 +33,7 @@ def written(folder: Path, text: str) -> str:
         ("colour = 'red'", "colour: there is no such key; there are model, capacity"),
         ("[flash]\nread = 60", "flash.read: 60 is not a time; write for example '30s'"),
         ("[flash]\nread = '60'", "flash.read: '60' is a number, not a time"),
-        ("[flash]\nread = '60uss'", "flash.read: there is no unit 'uss'; did you mean"),
+        ("[flash]\nread = '60uss'", "flash.read: unknown unit 'uss'; did you mean"),
         ("[flash]\ndies = 0", "flash.dies: Input should be greater than or equal to 1"),
         ("[flash]\ndies = '8'", "flash.dies: Input should be a valid integer"),
         ("over_provisioning = '0.5%'", "over_provisioning: Input should be greater"),

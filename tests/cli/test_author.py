@@ -198,7 +198,7 @@ class TestExplain:
         assert "verify: a clause of a workload\n" in done
         assert "verify: the name of an error\n" in done
         assert "I/O is always direct" in ioplan("explain", "direct").out
-        assert ioplan("explain", "iodepth").out.endswith("is written here: qd 32\n")
+        assert ioplan("explain", "iodepth").out.endswith("is written as: qd 32\n")
 
     def test_all_are_listed_and_others_are_not_known(self) -> None:
         done = ioplan("explain")

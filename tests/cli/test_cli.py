@@ -275,7 +275,7 @@ BAD_CALLS = [
     (("--target", "empty.bin"), "smaller than a block of 512 B"),
     (("--target", "s.bin", "--create", "1000B"), "write for example 4KiB"),
     (("--target", "s.bin", "--create", "4"), "takes a size"),
-    (("--target", "s.bin", "--create", "2KiBB"), "there is no unit"),
+    (("--target", "s.bin", "--create", "2KiBB"), "unknown unit"),
     (("--target", "s.bin", "--create", "900TiB"), "do not fit"),
     (("--target", "other.bin", "--create", "1MiB"), "exists with 8192 B"),
     (("--backend", "simm"), "did you mean 'sim'?"),

@@ -303,4 +303,4 @@ def test_one_host_alone_does_not_do_what_is_on_several(tmp_path: Path) -> None:
     words = ("--backends", "sim,fio", "--create", "16MiB", "--target")
     done = ioplan("crosscheck", plan_file(tmp_path, PLAN), *words, tmp_path / "t")
     assert done.code == 2
-    assert "this host alone cannot do what is on h1, h9" in done.err
+    assert "this host alone cannot run streams on h1, h9" in done.err

@@ -49,7 +49,7 @@ def nvim(folder: Path) -> Iterator[Neovim]:
 
 def test_diagnostics(nvim: Neovim) -> None:
     (found,) = nvim.until(nvim.messages, "diagnostics")
-    assert "there is no unit 'kb'" in found and "did you mean 4KiB?" in found
+    assert "unknown unit 'kb'" in found and "did you mean 4KiB?" in found
 
 
 def test_hover(nvim: Neovim) -> None:

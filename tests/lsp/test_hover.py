@@ -35,7 +35,7 @@ test "Scaling" {
         ("other for", ["random 8KiB 70/30, qd 8, rate 1_000 iops"]),
         ("pre.filled", ["purge\nwrite sequential 128KiB, qd 32, 1 pass", "1.00 TB"]),
         ("filled", ["1.00 drive writes of 1.00 TB", "Every block written once"]),
-        ("warmup", ["not measured"]),
+        ("warmup", ["before the measured part"]),
         ("align in", ["offsets are multiples"]),
         ("read.p99", ["latency"]),
         ("lines", ["a line over"]),

@@ -71,7 +71,7 @@ def at(plan: Path, word: str) -> dict[str, Any]:
 
 async def test_diagnostics_as_one_types(client: LanguageClient, plan: Path) -> None:
     (found,) = client.diagnostics[uri_of(plan)]
-    assert found.message.startswith("there is no unit 'kb'")
+    assert found.message.startswith("unknown unit 'kb'")
     assert found.range.start == lsp.Position(7, 22)
 
 

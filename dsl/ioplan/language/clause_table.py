@@ -81,8 +81,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"random share": ("random_percent",)},
         reference=(
             "`random 65% 4KiB`",
-            "so much of the I/O is random; each of the rest begins where the last I/O "
-            "of its direction in the thread ended",
+            "this share of the I/O is random; each other I/O starts where the "
+            "thread's previous I/O in the same direction ended",
             "100 %",
         ),
         convert=to.random_share,
@@ -97,7 +97,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"random by direction": ("write_random_percent",)},
         reference=(
             "`read random 65%`, `write random 30%`",
-            "the same of one direction; discards go with the writes",
+            "the same for one direction; discards count as writes",
             "100 %",
         ),
         convert=to.read_random,
@@ -118,8 +118,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"size": ("read_sizes", "write_sizes")},
         reference=(
             "`4KiB`, `size 4KiB`",
-            "the block size; the word is needed for a name after the head: "
-            "`size block`",
+            "the block size; `size` is required before a name that is not at the "
+            "beginning: `size block`",
             "",
         ),
         convert=to.one_size,
@@ -142,7 +142,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={},
         reference=(
             "`70/30`, `read 70%`",
-            "the share of reads among reads and writes",
+            "reads as a share of reads and writes",
             "",
         ),
         convert=lambda quantity: {"read_percent": to.percent(quantity, "read")},
@@ -159,9 +159,9 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"sizes": ("read_sizes several", "write_sizes several")},
         reference=(
             "`sizes { 512B 10%, 4KiB 60%, 64KiB 30% }`, `sizes 4KiB..64KiB step 4KiB`",
-            "a block-size distribution in place of one size; adds up to 100 %, or has "
-            "equal shares of a range. "
-            "`read sizes` and `write sizes` differ by direction",
+            "a block-size distribution instead of one size: shares that add up to "
+            "100 %, or a range with equal shares. `read sizes` and `write sizes` set "
+            "it per direction",
             "",
         ),
         slot="size",
@@ -175,8 +175,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"qd": ("qd",)},
         reference=(
             "`qd N`, `qd N each`, `qd N total`",
-            "outstanding I/Os. With more than one thread, `each` or `total` must be "
-            "said; an axis `qd` changes the number only",
+            "outstanding I/Os. With more than one thread, `each` or `total` is "
+            "required; an axis `qd` changes only the number",
             "1",
         ),
         convert=_count("a queue depth", to.MOST_QD, "qd"),
@@ -213,9 +213,9 @@ CLAUSES: tuple[Clause, ...] = (
         },
         reference=(
             "`rate R`, `rate R each`, `rate R total`, `… poisson`",
-            "open loop: latency counts from the intended start, so a stalled device "
-            "cannot hide its queue. With more than one thread, `each` or `total` must "
-            "be said",
+            "open loop: latency is measured from the intended start, so that "
+            "queueing caused by a stalled device is included. With more than one "
+            "thread, `each` or `total` is required",
             "none",
         ),
         convert=to.rate,
@@ -227,9 +227,9 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"burst": ("rate.phases",)},
         reference=(
             "`burst 5s of 50_000 iops, then 5s of 5_000 iops`",
-            "a rate in phases, again and again, the first one from the start of the "
-            "stream's measured time on; latencies are those of `rate`, and so are "
-            "`each`, `total` and `poisson`. A phase may have `0 iops`",
+            "a rate in phases that repeat, starting with the first phase when the "
+            "stream's measured time starts. Latencies, `each`, `total` and `poisson` "
+            "are as for `rate`. A phase may have `0 iops`",
             "none",
         ),
         slot="rate",
@@ -243,8 +243,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"ramp": ("rate.first_per_s", "rate.last_per_s")},
         reference=(
             "`ramp 1_000 iops..100_000 iops`",
-            "a rate that goes evenly from the one to the other over the stream's "
-            "measured time",
+            "a rate that changes linearly over the stream's measured time",
             "none",
         ),
         slot="rate",
@@ -257,9 +256,10 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"pause": ("pause_ns",), "pause every": ("pause_every",)},
         reference=(
             "`pause 5ms`, `pause 5ms every 128`",
-            "think time of a closed loop: after each I/O, or after so many, a thread "
-            "lets those outstanding complete and waits so long; latencies are "
-            "unaffected, and after each I/O means a queue depth of 1",
+            "think time of a closed loop: after each I/O, or after the given number, "
+            "a thread lets outstanding I/Os complete and waits for this time. "
+            "Latencies do not include it; a pause after each I/O implies a queue "
+            "depth of 1",
             "none",
         ),
         convert=to.pause,
@@ -275,9 +275,10 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"starts": ("starts_ns",)},
         reference=(
             "`starts after 2s`, `ends after 30s`",
-            "the stream's part of the run's measured time; a warm-up as long as the "
-            "run's goes before it. `reader.iops` is over the stream's own time, `iops` "
-            "over the run's. One stream begins with the run, and one ends with it",
+            "when the stream runs within the run's measured time, preceded by a "
+            "warm-up as long as the run's. `reader.iops` is over the stream's time, "
+            "`iops` over the run's. At least one stream starts with the run, and at "
+            "least one ends with it",
             "all of the run",
         ),
         convert=to.starts,
@@ -304,7 +305,7 @@ CLAUSES: tuple[Clause, ...] = (
         },
         reference=(
             "`region 0%..50%`, `region 1GiB..5GiB`, `region 1GiB..+25%`",
-            "part of the target, from its edges, or from its start and its length",
+            "part of the target, given by start and end, or by start and length",
             "all",
         ),
     ),
@@ -314,7 +315,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"hotspots": ("distribution hotspots", "distribution.spots")},
         reference=(
             "`hotspots { 50% in 5%, 30% in 15%, 20% in 80% }`",
-            "share of the I/Os in share of the space, from the start on",
+            "shares of the I/Os in consecutive shares of the space",
             "uniform",
         ),
         slot="distribution",
@@ -326,7 +327,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"zipf": ("distribution zipf", "distribution.theta")},
         reference=(
             "`zipf 1.1`, `pareto 0.2`, `normal 10%`",
-            "where random I/O falls",
+            "the distribution of random offsets",
             "uniform",
         ),
         convert=to.zipf,
@@ -362,8 +363,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"permuted": ("permuted",)},
         reference=(
             "`permuted`",
-            "random I/O of one size visits each block once before any again, in an "
-            "order of its own each time; without it, the offset of each I/O is drawn "
+            "random I/O of one size visits every block once before it repeats any, "
+            "in a different order each time; without it, each offset is drawn "
             "independently, however the run ends",
             "off",
         ),
@@ -380,8 +381,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"align": ("align_bytes",)},
         reference=(
             "`align 512B`, `align size`",
-            "offsets are multiples of this; fio takes one for all sizes of a mix, such "
-            "as `align 4KiB`",
+            "offsets are multiples of this; fio supports only one value for all "
+            "sizes of a distribution, such as `align 4KiB`",
             "`size`",
         ),
         convert=to.align,
@@ -417,7 +418,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"dedup": ("dedup_percent",)},
         reference=(
             "`dedup 30%`",
-            "share of the writes that repeat the data of an earlier one, whole",
+            "share of the writes that repeat the complete data of an earlier write",
             "0 %",
         ),
         convert=lambda quantity: {"dedup_percent": to.percent(quantity, "dedup")},
@@ -434,7 +435,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"trim": ("trim_percent",)},
         reference=(
             "`trim 10%`",
-            "part of the operations are discards; the mix shares the rest",
+            "share of the operations that are discards; the mix applies to the rest",
             "0 %",
         ),
         convert=lambda quantity: {"trim_percent": to.percent(quantity, "trim")},
@@ -446,7 +447,7 @@ CLAUSES: tuple[Clause, ...] = (
         word="sync",
         forms={"sync": "sync every 32"},
         sets={"sync": ("sync_every",)},
-        reference=("`sync every 32`", "a flush after so many writes", "none"),
+        reference=("`sync every 32`", "a flush after this number of writes", "none"),
         convert=_count("'sync every'", to.MOST_SYNC, "sync_every"),
         kinds=("number",),
         is_count=True,
@@ -459,7 +460,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"verify": ("verify",)},
         reference=(
             "`verify`",
-            "what is read is what was last written ([verify.md](verify.md))",
+            "checks that reads return the data last written ([verify.md](verify.md))",
             "off",
         ),
         is_axis=False,
@@ -472,7 +473,7 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"on hosts": ("hosts",)},
         reference=(
             "`on hosts h1, h2`",
-            "each of these hosts of the lab does the stream, all at once "
+            "each of these hosts of the lab runs the stream, at the same time "
             '([labs.md](labs.md)); a name with other characters is quoted: `"rack-2"`',
             "the host of the target",
         ),

@@ -124,7 +124,9 @@ def random_share(quantity: Quantity) -> Attributes:
     """How much of a random stream's I/O is drawn, and does not go on."""
     share = percent(quantity, "a share of random I/O")
     if not share:
-        raise QuantityError("a share of random I/O is more than 0 %", "or: sequential")
+        raise QuantityError(
+            "a share of random I/O must be more than 0 %", "or: sequential"
+        )
     return {"read_random": share, "write_random": share}
 
 
@@ -158,7 +160,7 @@ def rate(quantity: Quantity) -> Attributes:
     """An open-loop rate: its kind and its value."""
     of_kind(quantity, "a rate", "iops", "bandwidth")
     if quantity.value <= 0:
-        raise QuantityError("a rate is more than 0")
+        raise QuantityError("a rate must be more than 0")
     return {"rate": (quantity.kind, float(quantity.value))}
 
 
@@ -172,7 +174,9 @@ def phase_length(quantity: Quantity) -> int:
     """How long a phase is, in ns. Raises QuantityError."""
     length_ns = round(of_kind(quantity, "a phase", "time").value)
     if not length_ns:
-        raise QuantityError("a phase is longer than 0", "for example 5s of 1_000 iops")
+        raise QuantityError(
+            "a phase must be longer than 0", "for example 5s of 1_000 iops"
+        )
     return length_ns
 
 
@@ -196,7 +200,7 @@ def normal(quantity: Quantity) -> Attributes:
     """A normal distribution of offsets."""
     deviation = percent(quantity, "normal")
     if not deviation:
-        raise QuantityError("the deviation is more than 0 %", "for example 10%")
+        raise QuantityError("the deviation must be more than 0 %", "for example 10%")
     return {"distribution": Normal.model_construct(deviation_percent=deviation)}
 
 
@@ -204,7 +208,7 @@ def pause(quantity: Quantity) -> Attributes:
     """The think time of a closed loop. Raises QuantityError."""
     pause_ns = round(of_kind(quantity, "a pause", "time").value)
     if not pause_ns:
-        raise QuantityError("a pause is more than 0", "for example pause 5ms")
+        raise QuantityError("a pause must be longer than 0", "for example pause 5ms")
     return {"pause_ns": pause_ns}
 
 
@@ -212,7 +216,7 @@ def starts(quantity: Quantity) -> Attributes:
     """When the stream's part of a run begins. Raises QuantityError."""
     start_ns = of_kind(quantity, "a start", "time").value
     if not start_ns:
-        raise QuantityError("a stream starts after more than 0", "or leave it out")
+        raise QuantityError("'starts after' must be more than 0", "or leave it out")
     return {"starts_ns": round(start_ns)}
 
 
@@ -220,7 +224,7 @@ def ends(quantity: Quantity) -> Attributes:
     """When it ends. Raises QuantityError."""
     end_ns = of_kind(quantity, "an end", "time").value
     if not end_ns:
-        raise QuantityError("a stream ends after more than 0", "for example 30s")
+        raise QuantityError("'ends after' must be more than 0", "for example 30s")
     return {"ends_ns": round(end_ns)}
 
 

@@ -63,12 +63,12 @@ WRITTEN = {
 }
 """Each with an example of what is written in its place."""
 
-NO_TARGET = "a plan names no target: leave it out, and write ioplan run PLAN --target"
-ALWAYS_DIRECT = "leave it out: I/O is always direct, past the page cache"
-ONE_RESULT = "leave it out: the threads of a stream are one result, and rows by stream"
-KEPT = "leave it out: each run keeps its series and its histogram: ioplan export"
-BACKEND = "not a plan's: leave it out, and write ioplan run PLAN --backend NAME"
-OPTION = "not a plan's: an option of the backend, ioplan run PLAN --option NAME=VALUE"
+NO_TARGET = "a plan names no target: use ioplan run PLAN --target"
+ALWAYS_DIRECT = "leave it out: I/O is always direct"
+ONE_RESULT = "leave it out: results are per stream, over all of its threads"
+KEPT = "leave it out: each run stores its time series and histogram; see ioplan export"
+BACKEND = "not part of a plan: use ioplan run PLAN --backend NAME"
+OPTION = "not part of a plan: use a backend option, ioplan run PLAN --option NAME=VALUE"
 ANSWERS = {
     **dict.fromkeys(("filename", "directory", "lun", "sd", "fsd", "target"), NO_TARGET),
     **dict.fromkeys(("direct", "buffered", "invalidate", "openflags"), ALWAYS_DIRECT),
@@ -82,22 +82,21 @@ ANSWERS = {
     **dict.fromkeys(("iodepth_batch", "iodepth_batch_complete", "iodepth_low"), OPTION),
     **dict.fromkeys(
         ("stonewall", "wait_for"),
-        "leave it out: steps and tests follow each other; streams of one workload run "
-        "together",
+        "leave it out: steps and tests run in sequence, streams in parallel",
     ),
-    "time_based": "leave it out: with 'for 1min' a run always goes on for its time",
+    "time_based": "leave it out: with 'for 1min' a run always takes that time",
     **dict.fromkeys(
         ("randseed", "randrepeat", "allrandrepeat"),
-        "leave it out: a run's seed follows from its id, so it repeats",
+        "leave it out: the seed is derived from the run id, so runs are repeatable",
     ),
-    "refill_buffers": "leave it out: 'data random' is drawn anew for each write",
+    "refill_buffers": "leave it out: 'data random' is different for each write",
     **dict.fromkeys(
         ("nrfiles", "filesize", "fallocate", "unlink", "create_on_open"),
         "leave it out: a target is one file or device; --create SIZE makes a file",
     ),
-    "iorate=max": "leave it out: without a rate, I/O goes as fast as it completes",
-    "seekpct=100": "seekpct=100 is written here: random",
-    "seekpct=0": "seekpct=0 is written here: sequential",
+    "iorate=max": "leave it out: without a rate, I/O runs at full speed",
+    "seekpct=100": "the equivalent of seekpct=100 is: random",
+    "seekpct=0": "the equivalent of seekpct=0 is: sequential",
     "wd": "written here: workload NAME = random 4KiB 70/30",
     "rd": 'written here: test "Name" { run NAME for 1min }',
 }
@@ -110,7 +109,7 @@ NOT_YET = {
     **dict.fromkeys(("write_hint", "fdp", "dataplacement", "plids"), ""),
     **dict.fromkeys(("flow", "thinktime_spin", "rate_min", "rate_cycle"), ""),
     **dict.fromkeys(("verify_pattern", "buffer_pattern"), "data is random or zeros"),
-    **dict.fromkeys(("if", "else", "while"), "vary, skip when … and repeat say most"),
+    **dict.fromkeys(("if", "else", "while"), "use vary, skip when … and repeat"),
     **dict.fromkeys(("mkdir", "fsync_on_close", "filesystem"), ""),
 }
 """What ioplan cannot do, each with what comes near."""
@@ -133,10 +132,10 @@ def answer(word: str, value: str = "") -> str:
     if f"{word}={value}" in ANSWERS:
         return ANSWERS[f"{word}={value}"]
     if word in WRITTEN:
-        return f"{word} is written here: {_with(WRITTEN[word], word, value)}"
+        return f"{word} is written as: {_with(WRITTEN[word], word, value)}"
     if word in NOT_YET:
         near = f": {NOT_YET[word]}" if NOT_YET[word] else ""
-        return f"ioplan cannot do that yet{near}"
+        return f"ioplan does not support that yet{near}"
     return ANSWERS.get(word, "")
 
 

@@ -104,7 +104,7 @@ def parse_metric(
     stream, direction, rest = None, None, text
     if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
         raise MetricError(
-            f"there is no percentile {text!r}; the highest is p99 with 6 more digits"
+            f"unsupported percentile {text!r}; the highest is p99 with 6 more digits"
         )
     while "." in rest and not PERCENTILE.fullmatch(rest):
         first, _, rest = rest.partition(".")
@@ -120,7 +120,9 @@ def parse_metric(
             )
     if rest not in METRICS and not PERCENTILE.fullmatch(rest):
         known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
-        raise MetricError(f"there is no metric {rest!r}{did_you_mean(rest, known)}")
+        raise MetricError(f"unknown metric {rest!r}{did_you_mean(rest, known)}")
     if rest in HOST and rest != text:
-        raise MetricError(f"{rest!r} is measured for the whole run, so write it alone")
+        raise MetricError(
+            f"{rest!r} is measured for the whole run, so write it without a prefix"
+        )
     return Metric(name=rest, stream=stream, direction=direction)

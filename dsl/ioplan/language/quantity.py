@@ -102,7 +102,7 @@ def parse(text: str) -> Quantity:
         raise QuantityError(f"{text[:40]!r} is not a quantity")
     digits, unit = match[1].replace("_", ""), match[2]
     if unit not in UNITS:
-        raise QuantityError(f"there is no unit {unit!r}", _unit_help(match[1], unit))
+        raise QuantityError(f"unknown unit {unit!r}", _unit_help(match[1], unit))
     kind, factor = UNITS[unit]
     return make(kind, _exact(kind, _number(digits) * factor, text))
 
@@ -144,7 +144,7 @@ def _number(digits: str) -> Decimal:
         )
     if len(digits.partition(".")[2]) > MOST_DECIMALS:
         raise QuantityError(
-            "the number is too exact",
+            "the number has too many digits",
             f"a number has at most {MOST_DECIMALS} digits after its point",
         )
     return Decimal(digits)
@@ -153,7 +153,7 @@ def _number(digits: str) -> Decimal:
 def _exact(kind: Kind, value: Decimal, text: str) -> int | float:
     """Bytes and nanoseconds are whole; the rest may have fractions."""
     if value > MOST_VALUE:
-        raise QuantityError(f"{_squeezed(text)} is more than any device or test has")
+        raise QuantityError(f"{_squeezed(text)} is too large")
     if value == value.to_integral_value():
         return int(value)
     if kind in ("size", "time"):

@@ -95,9 +95,9 @@ def _made(kind: Kind, value: float) -> Quantity:
     """Without the noise of binary fractions; times are rounded to nanoseconds."""
     value = round(value) if kind == "time" else round(value, MOST_DECIMALS)
     if value > MOST_VALUE:
-        raise QuantityError("this comes to more than any device or test has")
+        raise QuantityError("the result is too large")
     if kind == "size" and value != int(value):
-        raise QuantityError(f"this comes to {value:g} B, not to a whole number")
+        raise QuantityError(f"the result is {value:g} B, not a whole number")
     return make(kind, int(value) if value == int(value) else value)
 
 

@@ -57,7 +57,7 @@ def unspoken(job: Job, speaks: Collection[str]) -> list[Gap]:
 def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
-        reason = f"this host alone cannot do what is on {', '.join(stream.hosts)}"
+        reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)
 
 

@@ -40,26 +40,27 @@ class Statement(Value):
 ITEMS = (
     Statement(
         "plan",
-        {'`plan "Title"`': "the plan's title; once"},
+        {'`plan "Title"`': "the plan's title; at most once"},
         'plan "${1:Title}"',
     ),
     Statement(
         "use",
         {
             '`use "std/workloads.ioplan" as std`': "imports the names of another "
-            "file, with or without a prefix. The file is searched for beside the one "
-            "that uses it, below the plan's folder, the folder of the nearest "
-            "`ioplan.toml`, those of `IOPLAN_PATH`, the suites, and the lab's `plans`. "
-            "Imports are not transitive. "
-            "A file without tests is a library; `check` takes it as well"
+            "file, with or without a prefix. The file is searched for next to the "
+            "file that uses it, in the plan's folder, the folder of the nearest "
+            "`ioplan.toml`, those of `IOPLAN_PATH`, the suites, and the lab's "
+            "`plans`. Imports are not transitive. A file without tests is a library; "
+            "`check` accepts it too"
         },
         'use "${1:std/preconditions.ioplan}" as ${2:pre}',
     ),
     Statement(
         "param",
         {
-            "`param run_time = 3min`": "a named value; `--set run_time=10s` overrides "
-            "it with another of the same kind. Only params that a test uses can be set"
+            "`param run_time = 3min`": "a named value; `--set run_time=10s` "
+            "overrides it with a value of the same kind. Only params that a test "
+            "uses can be set"
         },
         "param ${1:run_time} = ${2:1min}",
     ),
@@ -67,10 +68,10 @@ ITEMS = (
         "profile",
         {
             "`profile smoke { run_time = 1s … }`": "a named set of param values, "
-            "selected by `--profile smoke`. The default profile, `full`, is the "
-            "params' own values. `--set` overrides a profile. Profiles of other files "
-            "are not imported; their params are set by the names that they have in "
-            "this file"
+            "selected by `--profile smoke`. The default profile, `full`, has the "
+            "values of the `param` lines. `--set` overrides a profile. Profiles of "
+            "other files are not imported; their params are set by the names that "
+            "they have in this file"
         },
         "profile ${1:smoke} {\n  ${2:run_time} = ${3:1s}$0\n}",
     ),
@@ -78,26 +79,25 @@ ITEMS = (
         "on failure",
         {
             "`on failure stop`, `on failure continue`": "after a failed run, end the "
-            "session or go on with the next cell. The default is the lab's, else "
-            "`stop`"
+            "session or continue with the next cell. The default is the lab's "
+            "setting, else `stop`"
         },
         "on failure ${1:continue}",
     ),
     Statement(
         "on unsteady",
         {
-            "`on unsteady fail`, `on unsteady continue`": "whether a steady state "
-            "that was asked for and not reached makes the exit code 1, like an "
-            "expectation that does not hold. The default is `fail`; the report says it "
-            "either way"
+            "`on unsteady fail`, `on unsteady continue`": "whether the exit code is "
+            "1 if a requested steady state is not reached, as for a failed "
+            "expectation. The default is `fail`; the report shows it in both cases"
         },
         "on unsteady ${1:continue}",
     ),
     Statement(
         "accept",
         {
-            '`accept "unwritten reads"`': "a classic mistake that is meant so: no "
-            "warning of this kind, see [Warnings](#warnings)"
+            '`accept "unwritten reads"`': "disables a kind of warning, see "
+            "[Warnings](#warnings)"
         },
         'accept "${1:unwritten reads}"',
     ),
@@ -111,7 +111,11 @@ ITEMS = (
     ),
     Statement(
         "precondition",
-        {"`precondition NAME { … }`": "how to bring the target into a known state"},
+        {
+            "`precondition NAME { … }`": (
+                "the steps that bring the target into a known state"
+            )
+        },
         "precondition ${1:filled} {\n"
         "  write sequential ${2:128KiB}, qd ${3:8}, ${4:1 pass}$0\n}",
     ),
@@ -126,11 +130,12 @@ STATEMENTS = (
     Statement(
         "after",
         {
-            "`after X`": "the state before the first run",
+            "`after X`": "prepares the target before the first run",
             "`after X before each AXIS`": "and again whenever the value of the axis "
-            "changes; `before each run` and `before each round` are possible as well",
-            "`after X then Y before each AXIS`": "`X` once, then the steps of `Y`, at "
-            "first and whenever the axis changes, regardless of the target's state",
+            "changes; also `before each run` and `before each round`",
+            "`after X then Y before each AXIS`": "`X` once, then the steps of `Y` "
+            "before the first run and whenever the axis changes, regardless of the "
+            "target's state",
         },
         "after  ${1:filled}",
     ),
@@ -171,7 +176,7 @@ STATEMENTS = (
         "rounds",
         {
             "`rounds until steady METRIC when CELL, at most N`": "repeats the whole "
-            "matrix until one cell is steady"
+            "matrix until one cell is in steady state"
         },
         "rounds until steady ${1:iops}, at most ${2:25}",
     ),
@@ -182,11 +187,11 @@ STATEMENTS = (
             "the other axes, the highest value at which the condition on metrics "
             "holds; "
             "`lowest` as well. See [Seek](#seek)",
-            "`…, within 3%, at most 40 runs, confirm 2min`": "how exactly (5 % if it "
-            "is not said; whole numbers are found exactly), after how many runs it is "
-            "given up, and how long the run is that confirms (four times the run)",
-            "`seek knee AXIS in A..B of 90%`": "finds the smallest value that reaches "
-            "this share of the highest throughput (95 % if it is not said)",
+            "`…, within 3%, at most 40 runs, confirm 2min`": "the accuracy (default "
+            "5 %; integers are found exactly), the maximum number of runs, and the "
+            "duration of the confirming run (default: four times the run)",
+            "`seek knee AXIS in A..B of 90%`": "finds the smallest value that "
+            "reaches this share of the highest throughput (default 95 %)",
         },
         "seek   highest ${1:qd} in ${2:1..256} where ${3:p99 <= 1ms}",
     ),
@@ -194,8 +199,8 @@ STATEMENTS = (
         "expect",
         {
             "`expect METRIC OP QUANTITY when …`": "a pass/fail criterion",
-            "`expect METRIC OP SHARE of METRIC`": "one metric beside another of the "
-            "same cell, as `later.iops >= 90% of before.iops`",
+            "`expect METRIC OP SHARE of METRIC`": "compares with another metric of "
+            "the same cell: `later.iops >= 90% of before.iops`",
         },
         "expect ${1:p99} ${2:<} ${3:2ms}",
     ),
@@ -203,19 +208,19 @@ STATEMENTS = (
         "chart",
         {
             "`chart KIND METRIC, … by AXIS per AXIS, log y`": "a chart; without any, "
-            "the charts follow from the axes"
+            "charts are derived from the axes"
         },
         "chart  ${1:lines} ${2:iops} by ${3:qd}",
     ),
 )
 
 PREPARES = (
-    Statement("purge", {"`purge`": "makes the target as new"}, "purge"),
+    Statement("purge", {"`purge`": "erases the target"}, "purge"),
     Statement(
         "write",
         {
-            "`write WORKLOAD, 2 passes`": "writes so much; the limit is passes, or "
-            "a time: `for 1h`",
+            "`write WORKLOAD, 2 passes`": "writes until the limit, in passes or "
+            "time: `for 1h`",
             "`write WORKLOAD, until steady METRIC every T, at most 4 passes`": "writes "
             "until it is steady",
         },
@@ -226,50 +231,58 @@ PREPARES = (
 TIMING = (
     Statement(
         "for",
-        {"`for 1min`, `for 10GiB`": "how long a run goes on: a time, or bytes"},
+        {"`for 1min`, `for 10GiB`": "the length of a run: a time, or bytes"},
         "for ${1:1min}",
     ),
     Statement(
         "warmup",
-        {"`warmup 10s`": "I/O before the run that is not measured"},
+        {"`warmup 10s`": "I/O before the measured part of the run"},
         "warmup ${1:10s}",
     ),
     Statement(
         "until",
         {
-            "`until steady METRIC every T`": "ends when the metric is steady, which "
-            "is judged every T; rounds are judged after each round"
+            "`until steady METRIC every T`": "ends when the metric is in steady "
+            "state, evaluated every T; for rounds, after each round"
         },
         "until steady ${1:iops} every ${2:1min}, at most ${3:4 passes}",
     ),
     Statement(
         "at least",
-        {"`at least 2 passes`": "before that much is written, nothing is judged"},
+        {
+            "`at least 2 passes`": (
+                "steady state is not evaluated before this much is written"
+            )
+        },
         "at least ${1:2 passes}",
     ),
     Statement(
         "at most",
-        {"`at most 4 passes`, `at most 25`": "when to give up waiting for steady"},
+        {
+            "`at most 4 passes`, `at most 25`": (
+                "when to stop if steady state is not reached"
+            )
+        },
         "at most ${1:4 passes}",
     ),
     Statement(
         "over",
-        {"`over 5`": "of how many values steady is judged; 5 by default"},
+        {"`over 5`": "the number of values in the steady-state window; 5 by default"},
         "over ${1:5}",
     ),
     Statement(
         "range",
         {
-            "`range 20%`": "the largest value minus the smallest, as a share of the "
-            "mean, that is steady; 20 % by default"
+            "`range 20%`": "the maximum of (largest value - smallest value) / mean "
+            "in steady state; 20 % by default"
         },
         "range ${1:20%}",
     ),
     Statement(
         "slope",
         {
-            "`slope 10%`": "the rise or fall of the line through the values over the "
-            "window, as a share of the mean, that is steady; 10 % by default"
+            "`slope 10%`": "the maximum change of the least-squares line over the "
+            "window, relative to the mean, in steady state; 10 % by default"
         },
         "slope ${1:10%}",
     ),

@@ -53,7 +53,7 @@ class Fit(NamedTuple):
         One that is exact is left out for a test that it takes a share of.
         """
         if self.grade == "exact":
-            return f"{self.test.title}: it takes a share of a test that is left out"
+            return f"{self.test.title}: it uses the result of a test that is skipped"
         reasons = [
             one.text.removeprefix(f"{self.test.title}: ") for one in self.misfits
         ]

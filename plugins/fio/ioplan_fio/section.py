@@ -150,7 +150,7 @@ def random_shares(stream: JobStream) -> str:
 
 
 def distribution_text(stream: JobStream) -> str:
-    """fio's word for where random I/O falls; empty for everywhere alike."""
+    """fio's word for the distribution of random offsets; empty for everywhere alike."""
     match stream.distribution:
         case Zipf(theta=theta):
             return f"zipf:{NEAR_ONE if theta == 1 else theta:g}"

@@ -1,4 +1,4 @@
-"""Lists of shares: `bssplit`, `bsrange`, and where random I/O falls."""
+"""Lists of shares: `bssplit`, `bsrange`, and the distribution of random offsets."""
 
 from __future__ import annotations
 

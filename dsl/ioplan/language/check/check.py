@@ -169,7 +169,7 @@ def _checked(
 def _title(main: Module, findings: Findings) -> str:
     plans = [item for item in main.file.items if isinstance(item, tree.Plan)]
     for extra in plans[1:]:
-        findings.error("a file has one plan line at most", extra.span)
+        findings.error("a file may have only one plan line", extra.span)
     return plans[0].title.text if plans else Path(main.source.name).stem
 
 
@@ -196,7 +196,7 @@ def _accepted(main: Module, findings: Findings) -> tuple[str, ...]:
         kind = item.what.text
         if kind not in KINDS:
             findings.error(
-                f"there is no kind of mistake {kind!r}{did_you_mean(kind, KINDS)}",
+                f"unknown kind of warning {kind!r}{did_you_mean(kind, KINDS)}",
                 item.what.span,
                 "accept one of: " + ", ".join(f'"{one}"' for one in KINDS),
             )

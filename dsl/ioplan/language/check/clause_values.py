@@ -110,7 +110,7 @@ def phases_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
     phases = tuple((length_ns, per_s) for length_ns, (_, per_s) in found)
     if len(phases) < 2:
         scope.findings.error(
-            "a burst has two phases or more",
+            "a burst needs at least two phases",
             clause.span,
             "for example burst 5s of 50_000 iops, then 5s of 5_000 iops",
         )
@@ -152,7 +152,9 @@ def _changing(
     """A rate with its mean, in I/Os or in bytes all the time."""
     if len(kinds) > 1:
         scope.findings.error(
-            "its rates are in I/Os and in bytes", span, "write all of them in one unit"
+            "its rates mix iops and bytes per second",
+            span,
+            "write all of them in one unit",
         )
         return None
     if not mean:

@@ -59,7 +59,7 @@ def _stepped_sizes(clause: tree.Clause, scope: Scope) -> tuple[SizeShare, ...]:
         return ()
     if last <= first or (last - first) % step or (last - first) // step >= MOST_SIZES:
         scope.findings.error(
-            f"the range has no whole number of steps, from 1 to {MOST_SIZES - 1}",
+            f"the range must have a whole number of steps, from 1 to {MOST_SIZES - 1}",
             clause.span,
             "for example sizes 4KiB..64KiB step 4KiB",
         )
@@ -124,7 +124,7 @@ def _spot(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> Hotspot | None:
 def _positive(share: Quantity) -> float:
     value = percent(share, "a share")
     if value <= 0:
-        raise QuantityError("a share is more than 0 %", "leave the entry out")
+        raise QuantityError("a share must be more than 0 %", "leave the entry out")
     return value
 
 
@@ -146,7 +146,7 @@ NAMED = {
     "size": "the size",
     "pattern": "the pattern",
     "random share": "the share of random I/O",
-    "distribution": "where random I/O falls",
+    "distribution": "the distribution of random offsets",
 }
 """Slots that are no keywords; the others are."""
 

@@ -56,7 +56,7 @@ def _reckoned(
         scope.findings.error(
             f"{left.span.one_line} is the same in all cells",
             left.span,
-            "a condition compares what the test varies",
+            "a condition can only use axes that the test varies",
         )
         return None
     if not isinstance(node.value, tree.Atom):

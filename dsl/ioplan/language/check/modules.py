@@ -165,7 +165,7 @@ class Loader:
         name = item.name
         if "." in name.text:
             self.findings.error(
-                f"{name.text!r} has a dot, as only the names of used files do",
+                f"{name.text!r} has a dot; only names from used files have one",
                 name.span,
                 f"for example {name.text.replace('.', '_')}",
             )
@@ -216,7 +216,7 @@ class Loader:
         text = use.path.text
         if not text:
             self.findings.error(
-                "a file to use needs a name",
+                "'use' needs a file name",
                 use.path.span,
                 'for example use "std/workloads.ioplan"',
             )
@@ -240,7 +240,7 @@ class Loader:
     def _not_found(self, text: str, use: tree.Use) -> None:
         if led := self.path.link_out(text):
             self.findings.error(
-                f"{text!r} is a link that leads out, to {led}",
+                f"{text!r} is a link to a file outside, {led}",
                 use.path.span,
                 f"copy the file, or add {led.parent} to IOPLAN_PATH",
             )
@@ -248,15 +248,15 @@ class Loader:
         self.findings.error(
             f"there is no file {text!r}{did_you_mean(text, self.path.known())}",
             use.path.span,
-            "it is looked for beside the file that uses it and the plan, in the folder "
-            "of the nearest ioplan.toml, in IOPLAN_PATH, among the suites, and in the "
+            "searched: the folder of the file that uses it, the plan's folder, the "
+            "folder of the nearest ioplan.toml, IOPLAN_PATH, the suites, and the "
             "lab's plans",
         )
 
     def _cycle(self, use: tree.Use, path: Path) -> None:
         names = [p.name for p in self.under_way[self.under_way.index(path) :]]
         way = " uses ".join([*names, path.name])
-        self.findings.error(f"files use each other in a circle: {way}", use.path.span)
+        self.findings.error(f"files use each other in a cycle: {way}", use.path.span)
 
     def _check_clash(
         self, module: Module, used: Module, use: tree.Use, alias: str | None

@@ -111,7 +111,7 @@ def _check_kind(node: tree.Chart, sweep: Sweep) -> None:
     if node.kind.text not in CHARTS:
         near = did_you_mean(node.kind.text, CHARTS)
         sweep.findings.error(
-            f"there is no chart {node.kind.text!r}{near}",
+            f"unknown chart {node.kind.text!r}{near}",
             node.kind.span,
             f"charts: {' '.join(CHARTS)}",
         )

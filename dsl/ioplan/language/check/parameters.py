@@ -227,7 +227,7 @@ def _check_name(
     name = node.name.text
     if name == FULL:
         parameters.findings.error(
-            f"the profile {FULL!r} is what the params themselves say",
+            f"the profile {FULL!r} is reserved for the values of the param lines",
             node.name.span,
             "give it another name",
         )
@@ -259,7 +259,7 @@ def _setting(setting: tree.Setting, main: Module, parameters: Parameters) -> Set
         parameters.findings.error(
             f"the param {setting.name.text!r} is defined later",
             setting.name.span,
-            "put the profile behind it",
+            "move the profile after it",
         )
     value = parameters.given(node, module, setting.value.text, setting.value.span)
     return {id(node): value} if value else {}

@@ -162,7 +162,7 @@ def _written(
     errors = scope.findings.error_count
     check_streams(template, StreamTemplate(), (), step.span, scope)
     check_unplaced(streams, step.span, scope)
-    check_untimed(streams, step.span, "a precondition's write is no run", scope)
+    check_untimed(streams, step.span, "a write is not a run", scope)
     for stream in streams:
         if stream.attributes["read_percent"] > 0:
             _reads(stream, step, scope)
@@ -183,7 +183,7 @@ def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
     scope.findings.error(
         "a precondition's write does not read",
         mix if here else step.span,
-        "leave the mix out" if here else "add to it: read 0%",
+        "remove the mix" if here else "add to it: read 0%",
     )
 
 
@@ -197,9 +197,9 @@ def _limits(
     if len(said) != 1:
         place = timing[said[1]].span if said else step.span
         scope.findings.error(
-            "how much is written is given twice"
+            "the length of the write is given twice"
             if said
-            else "a precondition's write says how much is written",
+            else "the write has no length",
             place,
             "2 passes, or: for 1h, or: until steady iops every 1min, at most 4 passes",
         )

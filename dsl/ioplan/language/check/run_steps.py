@@ -80,7 +80,7 @@ class StepChecker:
             self.findings.error(
                 f"a step cannot be called {word.text!r}",
                 word.span,
-                "it stands before a metric, as in before.iops",
+                "it is a prefix of metrics, as in before.iops",
             )
         elif word.text in self.names:
             self.findings.error(f"two steps are called {word.text!r}", word.span)
@@ -152,7 +152,7 @@ def _until(timing: Timing, scope: Scope) -> dict[str, object]:
     """Until steady, within so many passes; `for` bounds it in time as well."""
     if "passes" in timing:
         scope.findings.error(
-            "how many passes 'until steady' may take is said with 'at most'",
+            "the limit of 'until steady' is set with 'at most'",
             timing["passes"].span,
             f"write: at most {timing['passes'].span.text}",
         )
@@ -170,11 +170,11 @@ def _until(timing: Timing, scope: Scope) -> dict[str, object]:
 def _no_length(timing: Timing, node: tree.Run, scope: Scope) -> None:
     if "for" in timing:
         span = max(timing["for"].span, timing["passes"].span, key=lambda s: s.start)
-        message = "how long the run goes on is given twice"
+        message = "the length of the run is given twice"
         scope.findings.error(message, span, "keep one of them")
         return
     scope.findings.missing(
-        "a run says how long it goes on",
+        "the run has no length",
         node.span,
         node.span,
         "add: for 1min, or: for 10GiB, or: , 1 pass",

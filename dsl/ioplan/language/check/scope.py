@@ -166,8 +166,8 @@ class Scope(Value):
         shares = self.values_of(share)
         if shares and shares[0].kind != "share":
             self.findings.error(
-                f"{atom.parts[0].span.one_line} is {KIND_NAMES[shares[0].kind]}, and "
-                f"of what a test found there are shares",
+                f"{atom.parts[0].span.one_line} is {KIND_NAMES[shares[0].kind]}, but "
+                "the result of a test can only be used as a share",
                 atom.parts[0].span,
                 "for example 50%",
             )
@@ -178,7 +178,7 @@ class Scope(Value):
         """The test that is named, if it comes before this one."""
         if self.elsewhere or self.earlier is None:
             self.findings.error(
-                "what a test has found is known in the steps of later tests only",
+                "the result of a test can only be used in the steps of later tests",
                 atom.span,
                 "write it in the run: run oltp, rate 50% of …",
             )
@@ -187,7 +187,7 @@ class Scope(Value):
         if title in self.earlier.tests:
             return self.earlier.tests[title]
         if title in self.earlier.later:
-            message = f"the test {title!r} comes later, or is this one"
+            message = f"the test {title!r} is not before this one"
             self.findings.error(message, atom.span, "put it before this test")
         else:
             near = did_you_mean(title, self.earlier.tests)
@@ -304,7 +304,7 @@ class Scope(Value):
         found = self.amount(atom)
         if found is not None and not isinstance(found, Quantity):
             self.findings.error(
-                f"{what} cannot be varied by a name", atom.span, "write the value here"
+                f"{what} cannot be varied by name", atom.span, "write the value here"
             )
             return None
         return found

@@ -34,12 +34,12 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
     most = amount_of(timing, "at most", scope, *kinds)
     if until.condition:
         scope.findings.error(
-            "'when' names a cell of a test's rounds; here it has no place",
+            "'when' selects a cell of a test's rounds; it is not allowed here",
             until.condition.span,
         )
     if not until.atoms or "at most" not in timing:
         scope.findings.error(
-            "'until steady' needs to know how often it is judged, and when to give up",
+            "'until steady' needs an interval and a limit",
             until.span,
             "until steady iops every 1min, at most 4 passes",
         )
@@ -63,9 +63,9 @@ def _least(timing: Timing, most: Amount, scope: Scope) -> float:
     bound = most if isinstance(most, Quantity) and most.kind == "passes" else None
     if bound and least.value >= bound.value:
         scope.findings.error(
-            f"'at least' {least.text} leaves nothing of 'at most' {bound.text}",
+            f"'at least' {least.text} is not less than 'at most' {bound.text}",
             atom.span,
-            "nothing is judged before 'at least'; raise 'at most'",
+            "steady state is not evaluated before 'at least'; raise 'at most'",
         )
     return float(least.value)
 
@@ -76,7 +76,7 @@ def _every(timing: Timing, scope: Scope) -> Quantity | None:
     if not isinstance(every, Quantity):
         return None
     if not every.value:
-        scope.findings.error("'every' is more than 0", atom.span)
+        scope.findings.error("'every' must be more than 0", atom.span)
         return None
     return every
 
@@ -108,13 +108,11 @@ def _rounds(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
     until, most = timing["until"], timing.get("at most")
     if until.atoms:
         sweep.findings.error(
-            "rounds are judged after each round; 'every' has no place here",
+            "rounds are evaluated after each round; 'every' is not allowed here",
             until.atoms[0].span,
         )
     if most is None:
-        sweep.findings.error(
-            "rounds need to know when to give up", node.span, "add: at most 25"
-        )
+        sweep.findings.error("rounds need a limit", node.span, "add: at most 25")
         return None
     at_most = _count(most, sweep)
     when, usable = sweep.when(until.condition)
@@ -147,7 +145,7 @@ def _check_tracked(rounds: Rounds, span: Span, sweep: Sweep) -> None:
     if len(tracked) < 2 or not sweep.whole:
         return
     sweep.findings.error(
-        "rounds track one cell; here they track several",
+        "steady state is evaluated for one cell, but several match",
         span,
-        f"name it: until steady {rounds.rule.metric} when {cell_text(tracked[0])}",
+        f"select it: until steady {rounds.rule.metric} when {cell_text(tracked[0])}",
     )

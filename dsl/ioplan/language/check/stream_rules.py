@@ -95,7 +95,7 @@ def _check_complete(
     side = None if missing else _one_sided(stream, given)
     if side:
         scope.findings.error(
-            f"{name} says no sizes for its {side}s", where, f"add {side} sizes {{ … }}"
+            f"{name} has no sizes for its {side}s", where, f"add {side} sizes {{ … }}"
         )
 
 
@@ -140,7 +140,7 @@ def _check_decided_once(
     for field, amount in stream.refs.items():
         if slot(field) in slots:
             scope.findings.error(
-                f"{amount.name!r} would decide {field!r}, which is varied by itself",
+                f"{amount.name!r} would set {field!r}, which is also varied",
                 stream.spans.get(slot(field), where),
                 "vary one of them",
             )
@@ -159,14 +159,14 @@ def _check_pattern(
     if sequential and _is_skewed(stream, given):
         span = stream.spans.get("distribution", where)
         scope.findings.error(
-            "where random I/O falls means nothing to a sequential workload",
+            "a distribution of random offsets does not apply to a sequential workload",
             span,
-            "make it random, or leave this out",
+            "make it random, or remove this",
         )
 
 
 def _is_skewed(stream: StreamTemplate, given: set[str]) -> bool:
-    """Whether anything says where random I/O falls."""
+    """Whether anything says the distribution of random offsets."""
     said = {slot(word) for word in (*stream.refs, *given)}
     return "distribution" in stream.attributes or "distribution" in said
 
@@ -186,9 +186,7 @@ def _check_permuted(
     if "sequential" in (patterns or [has.get("pattern")]):
         scope.findings.error("only random I/O can be permuted", span, "make it random")
     if _is_skewed(stream, given):
-        scope.findings.error(
-            "permuted I/O falls everywhere alike", span, "leave one of both out"
-        )
+        scope.findings.error("permuted I/O is uniform", span, "remove one of them")
     sizes = (*has.get("read_sizes", ()), *has.get("write_sizes", ()))
     if "size" not in _given(stream.name, axes) and len({*sizes}) > 1:
         scope.findings.error(
@@ -207,18 +205,18 @@ def _check_random_share(
     patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
     why = ""
     if "sequential" in (patterns or [has.get("pattern")]):
-        why = "sequential I/O goes on from one to the next"
+        why = "sequential I/O has no random part"
     elif has.get("permuted"):
         why = "permuted I/O visits each block once"
     elif has.get("verify"):
-        why = "'verify' draws anew what is under way"
+        why = "'verify' redraws offsets that are in flight"
     elif not _any_drawn(stream, _given(stream.name, axes)):
-        why = "none of its I/O would be random, so write sequential"
+        why = "none of its I/O would be random; write sequential"
     if why:
         scope.findings.error(
-            f"a share of random I/O has no meaning here: {why}",
+            f"a share of random I/O is not allowed here: {why}",
             span,
-            "leave one of both out",
+            "remove one of them",
         )
 
 
@@ -251,10 +249,10 @@ def _check_depth(
             first = varied[0].text if varied else ""
             said = span.text.removesuffix(" poisson") if span else f"{what} {first}"
             scope.findings.error(
-                f"with more than one thread, say whose {name} it is",
+                f"with more than one thread, {name} needs each or total",
                 span or where,
-                f"{said} each (per thread), or: {said} total; an axis changes the "
-                f"number only",
+                f"{said} each (per thread), or: {said} total; an axis changes only "
+                "the number",
             )
     whose = stream.attributes.get("qd_scope")
     if whose != "total":
@@ -319,7 +317,7 @@ def _check_loop(
         scope.findings.error(
             "a stream has a rate or a pause, not both",
             stream.spans.get("pause", where),
-            "a rate starts I/Os by the clock, a pause waits for them to complete",
+            "a rate starts I/Os by time, a pause waits for completions",
         )
 
 
@@ -330,15 +328,15 @@ def _check_repeats(
     if "dedup" not in {*stream.spans, *given}:
         return
     data = stream.attributes.get("data")
-    why = "'verify' puts a stamp of its own into each block"
+    why = "'verify' writes a unique stamp into each block"
     if data is not None and data.kind == "zeros":
         why = "zeros are all the same"
     elif not stream.attributes.get("verify"):
         return
     scope.findings.error(
-        f"'dedup' has no meaning here: {why}",
+        f"'dedup' is not allowed here: {why}",
         stream.spans.get("dedup", where),
-        "leave one of them out",
+        "remove one of them",
     )
 
 
@@ -358,9 +356,9 @@ def _check_effect(
         said_here = field in override.spans or "mix" not in override.spans
         if field in stream.spans and said_here:
             scope.findings.error(
-                f"{field!r} means nothing to a workload that only reads",
+                f"{field!r} does not apply to a workload that only reads",
                 stream.spans[field],
-                "leave it out, or add writes to the mix",
+                "remove it, or add writes to the mix",
             )
 
 
@@ -384,9 +382,9 @@ def check_unplaced(streams: tuple[StreamTemplate, ...], where: Span, s: Scope) -
     for stream in streams:
         if _hosts(stream):
             s.findings.error(
-                "a precondition's write is done by one host, the target's first",
+                "a precondition runs on one host, the first of the target's hosts",
                 _place(stream, where),
-                "leave the hosts out",
+                "remove the hosts",
             )
 
 
@@ -405,7 +403,8 @@ def _check_all(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
     for stream in streams:
         if not _hosts(stream):
             s.findings.error(
-                f"the stream {stream.name!r} says no hosts, and others beside it do",
+                f"the stream {stream.name!r} has no hosts, but other streams of the "
+                "workload do",
                 where,
                 "add to it: on hosts …",
             )
@@ -415,7 +414,8 @@ def _check_length(run: RunTemplate, place: Span, s: Scope) -> None:
     """Bytes and passes are counted by each host for itself."""
     if run.passes is not None or run.limit is not None:
         s.findings.error(
-            "a run on hosts is ended by time, as each counts its bytes by itself",
+            "a run on several hosts must be limited by time, because each host "
+            "counts its own bytes",
             place,
             "for example: for 1min",
         )
@@ -430,7 +430,7 @@ def _check_verify(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
             s.findings.error(
                 "'verify' cannot know what other hosts have written",
                 _verify_span(stream, where),
-                "leave it out, or run on one host",
+                "remove it, or run on one host",
             )
 
 

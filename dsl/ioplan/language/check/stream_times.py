@@ -25,7 +25,8 @@ def check_times(
         shortest = _shortest(run, scope)
         if shortest is None:
             scope.findings.error(
-                "a stream has a part of a run, or a ramp, only where time ends the run",
+                "'starts after', 'ends after' and 'ramp' require a run that is "
+                "limited by time",
                 _place(timed[0], run.span),
                 "for example: for 1min",
             )
@@ -47,7 +48,9 @@ def check_untimed(
         if _has_part(stream) or _shape_of_rate(stream) in ruled_out:
             place = _place(stream, where)
             scope.findings.error(
-                f"{what}: its streams run alike all the time", place, "leave this out"
+                f"{what}: all of its streams run for the whole run",
+                place,
+                "leave this out",
             )
             return
 
@@ -95,7 +98,7 @@ def _check_part(
         scope.findings.error(
             f"the run is over after {run.text}, before the stream ends",
             stream.spans.get(ENDS, where),
-            "run longer, or leave this out: a stream ends with the run",
+            "run longer, or remove this: by default a stream ends with the run",
         )
     elif ends_ns <= starts_ns:
         scope.findings.error(
@@ -117,12 +120,12 @@ def _check_cover(
         scope.findings.error(
             "no stream begins with the run",
             streams[0].spans.get(STARTS, where),
-            "leave it out of one; for a rest before a run write: idle 2s",
+            "remove it from one; for idle time before a run write: idle 2s",
         )
     ends_ns = [stream.attributes.get("ends_ns") or run.value for stream in streams]
     if max(ends_ns) < run.value:
         scope.findings.error(
-            f"no stream goes on to the end of the run, after {run.text}",
+            f"no stream runs until the end of the run, after {run.text}",
             streams[0].spans.get(ENDS, where),
-            f"run for {_text(max(ends_ns))}, or leave it out of one",
+            f"run for {_text(max(ends_ns))}, or remove it from one",
         )

@@ -224,7 +224,7 @@ class Sweep(Value):
                 self.findings.error(
                     f"the workload {lacking!r} has no stream {stream!r}",
                     word.span,
-                    f"leave its cells out: when workload != {lacking}",
+                    f"exclude its cells: when workload != {lacking}",
                 )
 
     def _lacking(self, stream: str, when: Condition | None) -> str | None:
@@ -298,5 +298,5 @@ def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
     matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
     left = replace(sweep, matrix=matrix)
     if left.whole and not any(True for _ in matrix.cells()):
-        sweep.findings.error("no cell of this test is left", skips[-1].span)
+        sweep.findings.error("all cells of this test are skipped", skips[-1].span)
     return left

@@ -196,12 +196,13 @@ def _test(
     rounds = _one(tree.Rounds, "rounds", node, sweep.findings)
     if rounds and any(run.rule for run in sweep.runs):
         sweep.findings.error(
-            "either the rounds or a run goes on until steady, not both", rounds.span
+            "'until steady' is allowed for the rounds or for a run, not both",
+            rounds.span,
         )
     seek = _one(tree.Seek, "seek", node, sweep.findings)
     if rounds and seek:
         sweep.findings.error(
-            "a test has rounds or a seek, not both", seek.span, "make it two tests"
+            "a test can have rounds or a seek, not both", seek.span, "make it two tests"
         )
     return Test.model_construct(
         title=node.title.text,
@@ -234,14 +235,14 @@ def _one(
     """The statement of a kind of which there is one at most."""
     found = _all(kind, node)
     for extra in found[1:]:
-        findings.error(f"a test has one {keyword!r} at most", extra.span)
+        findings.error(f"a test may have only one {keyword!r}", extra.span)
     return found[0] if found else None
 
 
 def _check_runs(node: tree.Test, findings: Findings) -> None:
     if not any(isinstance(step, tree.Run) for step in flat(node.statements)):
         findings.missing(
-            "the test runs nothing",
+            "the test has no run",
             node.title.span,
             node.span,
             "add for example: run random 4KiB 100/0 for 1min",

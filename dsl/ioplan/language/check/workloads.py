@@ -95,7 +95,7 @@ def _unique(streams: tuple[tree.Stream, ...], scope: Scope) -> None:
             )
         if stream.name.text in ("read", "write", "trim"):
             scope.findings.error(
-                f"a stream cannot be called {stream.name.text!r}, a direction is",
+                f"{stream.name.text!r} is a direction, not a name of a stream",
                 stream.name.span,
                 "call it reader or writer, for example",
             )
@@ -120,9 +120,9 @@ def _streams_of(spec: tree.Spec, scope: Scope) -> tuple[StreamTemplate, ...] | N
     clauses, timing = split(spec, scope)
     for kind, clause in timing.items():
         scope.findings.error(
-            f"{kind!r} says how long, which is not the workload's business",
+            f"{kind!r} sets the length of a run, which is not part of a workload",
             clause.span,
-            "say it where the workload runs: run NAME for 1min",
+            "set it in the run: run NAME for 1min",
         )
     before = scope.findings.error_count
     base, added = workload(clauses, spec, scope)

@@ -17,7 +17,7 @@ KINDS = (
     (re.compile(r"(?:f?sd|f?wd|f?rd|hd|general)=\w+"), "a parameter file of vdbench"),
 )
 FILES = ("a job file of fio", "a parameter file of vdbench")
-IMPORT = "`ioplan import` makes a plan of the file; "
+IMPORT = "`ioplan import` converts the file to a plan; "
 SETTING = re.compile(r"\b([a-z_]+)=([^\s,]+)")
 SHOWN = 6
 
@@ -40,8 +40,8 @@ def _help(text: str) -> str:
     """Its own settings in a plan's words, the first few of them."""
     said = list(dict.fromkeys(_translated(text)))[:SHOWN]
     if not said:
-        return 'a plan begins for example with test "Reads" { run random 4KiB 100/0 …'
-    return f"a plan says it so: {'; '.join(said)}"
+        return 'a plan begins, for example, with test "Reads" { run random 4KiB 100/0 …'
+    return f"in a plan, write: {'; '.join(said)}"
 
 
 def _translated(text: str) -> Iterator[str]:

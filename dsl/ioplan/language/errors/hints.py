@@ -54,7 +54,7 @@ def _assigned(stop: Stop) -> Diagnostic | None:
     word, span = before[1], stop.span(before.start(1), stop.start)
     value = VALUE.match(stop.text, stop.start)
     if here := answer(word, value[1] if value else ""):
-        return Diagnostic(f"there is no clause {word!r}", span, here)
+        return Diagnostic(f"unknown clause {word!r}", span, here)
     if word not in CLAUSE_WORDS:
         return None
     help = f"write: {word} {value[1] if value else '…'}"
@@ -105,7 +105,7 @@ def _unknown_clause(stop: Stop) -> Diagnostic | None:
     here = answer(word, stop.word)
     near = "" if here else did_you_mean(word, CLAUSE_WORDS)
     help = here or f"clauses: {' '.join(CLAUSE_WORDS)}"
-    return Diagnostic(f"there is no clause {word!r}{near}", span, help)
+    return Diagnostic(f"unknown clause {word!r}{near}", span, help)
 
 
 def _foreign_word(stop: Stop) -> Diagnostic | None:
@@ -176,7 +176,7 @@ def _braced(found: re.Match[str], stop: Stop) -> Diagnostic:
     """`workload oltp { random 4KiB }`."""
     brace = found[0].index("{") + found.start()
     span = stop.span(brace, brace + 1)
-    message = "the braces of a workload hold streams that have names"
+    message = "the streams in a workload's braces need names"
     help = f"write: workload {found[1]} = random 4KiB 70/30, qd 8"
     return Diagnostic(message, span, f"{help}; or a name before it: reader = …")
 
@@ -201,7 +201,7 @@ def _last(stop: Stop) -> Span:
 
 def _misplaced(word: str, span: Span, expected: list[str]) -> Diagnostic:
     if expected == [PLAIN["BOUND"]] and word[:1].isalpha():
-        return Diagnostic(f"there is no = behind {word!r}", span, f"{word} = …")
+        return Diagnostic(f"expected = after {word!r}", span, f"{word} = …")
     names = {PLAIN["BOUND"], PLAIN["NAME"]}
     if word[:1].isdigit() and {*expected} <= names:
         return Diagnostic(

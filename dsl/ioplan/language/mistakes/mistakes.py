@@ -153,22 +153,22 @@ class _Walk:
 Found = tuple[str, str, str, Parts]
 
 NOTHING_THERE = (
-    "it reads space that was never written: a drive answers that from its map, "
-    "without its flash"
+    "it reads space that was never written: a drive returns such reads without "
+    "accessing its flash"
 )
 WRITE_FIRST = (
     "write it before, for example: precondition filled { write sequential 128KiB, "
     "1 pass } and in the test: after filled"
 )
-MEMORY = "the target is memory of the host, and no drive"
+MEMORY = "the target is memory of the host, not a drive"
 DRIVE = "name a drive, or a file on one"
 ERASED_BLOCKS = (
-    "it writes to a drive with erased blocks, and ends before these are used up: the "
-    "drive cannot sustain such figures"
+    "it writes to an erased drive and ends before the erased blocks are used up: the "
+    "drive cannot sustain this performance"
 )
 WRITE_TWICE = (
-    "write the drive twice before (write sequential 128KiB, 2 passes), or run until "
-    "steady"
+    "write the whole drive twice first (write sequential 128KiB, 2 passes), or run "
+    "until steady"
 )
 
 
@@ -206,11 +206,11 @@ def _rates(workload: Workload) -> Iterator[Found]:
         asked, able = _asked_iops(stream), _able_iops(stream)
         if asked > able:
             text = (
-                f"its rate comes to {asked:_.0f} IOPS, but {stream.threads} x "
-                f"{stream.qd} outstanding I/Os of {LEAST_LATENCY_S * 1e6:g} us each "
-                f"can do {able:_.0f} at most"
+                f"its rate is {asked:_.0f} IOPS, but {stream.threads} x {stream.qd} "
+                f"outstanding I/Os of {LEAST_LATENCY_S * 1e6:g} us each can do "
+                f"{able:_.0f} at most"
             )
-            help = "ask for less, or for more threads or a higher qd"
+            help = "use a lower rate, more threads or a higher qd"
             yield RATE, text, help, ()
 
 

@@ -52,8 +52,8 @@ def locked_suites(project: Path) -> dict[str, Locked]:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SuiteError(
-            f"{path} is not as ioplan writes it ({error}); put it back, or remove it "
-            f"and add its suites again"
+            f"{path} is not as ioplan writes it ({error}); restore it, or remove it "
+            "and add its suites again"
         ) from error
 
 
@@ -99,8 +99,8 @@ def _check(path: Path, folder: Path) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if wanted != found:
-        why = "is not what was taken" if wanted else "was not taken"
+        why = "has changed since it was added" if wanted else "was not taken"
         raise SuiteError(
             f"{path} {why} from {suite.git} at {suite.commit[:12]}, as {LOCK} says; "
-            f"undo the change, or take it anew: ioplan update {name} --take"
+            f"undo the change, or add it again: ioplan update {name} --take"
         )

@@ -17,8 +17,9 @@ QUOTED = re.compile(r"'([^']*)'")
 MEANT = re.compile(r"did you mean '([^']+)'\?")
 VALUE = re.compile(r"did you mean ([^?]+)\?")
 EXAMPLE = re.compile(
-    r"(?:is written here:|write(?: reads/writes)?:|add to it:|add(?: for example)?:|"
-    r"name it:|to vary it:|for example:?|such as(?= \d)|write(?: for example)?|use)"
+    r"(?:is written as:|write(?: reads/writes)?:|add to it:|add(?: for example)?:|"
+    r"select it:|add a condition:|to vary it:|for example:?|such as(?= \d)|"
+    r"write(?: for example)?|use)"
     r" (.+)"
 )
 LISTED = re.compile(r"(?:expected|allowed here|its values are|varied are)[^':]*:? (.+)")
@@ -55,7 +56,10 @@ def guesses(one: Diagnostic, text: str) -> Iterator[Guess]:
         yield from _placed(written, start, end, text)
     for written in _listed(help):
         yield _replace(start, end, written)
-    if re.search(r"\b(?:leave|keep one)\b", help) or "is not allowed" in one.message:
+    if (
+        re.search(r"\b(?:leave|remove|keep one)\b", help)
+        or "is not allowed" in one.message
+    ):
         yield from _without(start, end, text)
 
 

@@ -74,7 +74,7 @@ def _together(element: tree.Element, dimensions: list[Dimension], scope: Scope) 
     if element.kind != "together" or len(element.atoms) != len(dimensions):
         names = ", ".join(d.name for d in dimensions)
         scope.findings.error(
-            f"({names}) move together, so each entry has {len(dimensions)} values",
+            f"({names}) vary together, so each entry has {len(dimensions)} values",
             element.span,
             "for example vary (size, qd) in (4KiB, 32), (128KiB, 8)",
         )

@@ -23,11 +23,11 @@ def _expand(kind: str, ends: list[Quantity]) -> list[Quantity]:
     _check_ends(ends)
     if first.value > last.value:
         raise QuantityError(
-            "a range goes upwards", f"did you mean {last.text}..{first.text}?"
+            "a range must increase", f"did you mean {last.text}..{first.text}?"
         )
     step = ends[2].value if kind == "stepped" else 0
     if kind == "stepped" and not step:
-        raise QuantityError("the step is more than 0")
+        raise QuantityError("the step must be more than 0")
     if kind == "doubling" and not first.value:
         raise QuantityError("0 cannot be doubled", "begin with 1, and name 0 apart")
     numbers = _numbers(first.value, last.value, step)
@@ -50,7 +50,7 @@ def _check_ends(ends: list[Quantity]) -> None:
             "each number of a range has its unit, as in 4KiB..64KiB",
         )
     if len({end.kind for end in ends}) > 1:
-        raise QuantityError("the numbers of a range are of one kind")
+        raise QuantityError("all numbers of a range must be of one kind")
 
 
 def _numbers(first: float, last: float, step: float) -> list[int | float]:

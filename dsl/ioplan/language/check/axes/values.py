@@ -46,14 +46,14 @@ def values_in(
 def _span(element: tree.Element, what: Dimension, scope: Scope) -> CellValue | None:
     if what.field != "region":
         scope.findings.error(
-            "a range needs to know its steps",
+            "a range needs a step",
             element.span,
             f"add: doubling, or: step {_step(element.atoms[0], scope)}",
         )
         return None
     if element.kind != "span":
         scope.findings.error(
-            "a region is written with both its edges", element.span, "such as 0%..50%"
+            "a region needs both a start and an end", element.span, "such as 0%..50%"
         )
         return None
     first, last = element.atoms
@@ -100,7 +100,7 @@ def _workload(atom: tree.Atom, scope: Scope) -> CellValue | None:
 def _pattern(atom: tree.Atom, scope: Scope) -> CellValue | None:
     if atom.text not in PATTERNS:
         near = did_you_mean(atom.text, PATTERNS)
-        scope.findings.error(f"there is no pattern {atom.text!r}{near}", atom.span)
+        scope.findings.error(f"unknown pattern {atom.text!r}{near}", atom.span)
         return None
     pattern = {"pattern": atom.text}
     return CellValue(text=atom.text, key=atom.text, attributes=pattern)
@@ -111,7 +111,7 @@ def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
     if atom.text not in known:
         near = did_you_mean(atom.text, known)
         scope.findings.error(
-            f"there is no data {atom.text!r}{near}",
+            f"unknown data {atom.text!r}{near}",
             atom.span,
             "data is random, zeros or compressible 50%",
         )
@@ -122,7 +122,7 @@ def _data(atom: tree.Atom, scope: Scope) -> CellValue | None:
 def _distribution(atom: tree.Atom, scope: Scope) -> CellValue | None:
     if atom.text != "uniform":
         scope.findings.error(
-            f"there is no distribution {atom.text!r}",
+            f"unknown distribution {atom.text!r}",
             atom.span,
             "write uniform, zipf 1.1, pareto 0.2, normal 10% or hotspots { … }",
         )

@@ -28,7 +28,8 @@ def demands_of(
         return (made,) if made else ()
     if node.operator != "and":
         sweep.findings.error(
-            f"a seek asks that all of its parts hold: {node.operator!r} has no place",
+            f"all parts of a seek's condition must be true: {node.operator!r} has no "
+            "place",
             node.span,
             "write: where p99 <= 1ms and iops >= 500 iops",
         )
@@ -43,7 +44,7 @@ def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
             f"{node.name.text} is compared with one value", node.value.span
         )
         return None
-    limit = sweep.scope.quantity(node.value, "what a seek asks for")
+    limit = sweep.scope.quantity(node.value, "the condition of a seek")
     if metric is None or limit is None:
         return None
     value = sweep.scope.parameters.guarded(
@@ -64,16 +65,16 @@ def _metric(word: tree.Word, sweep: Sweep) -> Metric | None:
         sweep.findings.error(
             f"{word.text!r} is what is sought",
             word.span,
-            "its bounds say between which values: in A..B",
+            "its range is set with: in A..B",
         )
         return None
     metric = sweep.metric(word, None)
     if metric and metric.name in AFTERWARDS:
         sweep.findings.error(
-            f"{metric.name!r} is known when a run is over, and a seek judges a run "
-            f"while it goes on",
+            f"{metric.name!r} is known only at the end of a run, but a seek evaluates "
+            "runs while they are in progress",
             word.span,
-            "ask for it of what was found: expect …",
+            "check it afterwards: expect …",
         )
         return None
     return metric

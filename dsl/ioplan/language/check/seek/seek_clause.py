@@ -93,14 +93,14 @@ def _kind_of(node: tree.Seek, values: list[CellValue], sweep: Sweep) -> Kind | N
     if keys != sorted(keys):
         first, last = values[0].text, values[-1].text
         sweep.findings.error(
-            "the values of a seek go upwards",
+            "the values of a seek must increase",
             node.elements[0].span,
             f"did you mean {last}..{first}?" if len(values) == 2 else "",
         )
         return None
     if len(values) < 2 or not keys[0] > 0:
         sweep.findings.error(
-            "a seek goes from a value above 0 to a higher one",
+            "the range of a seek must start above 0 and increase",
             node.elements[0].span,
         )
         return None
@@ -113,15 +113,15 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
         return
     if len(steps) != 1 or not isinstance(steps[0], RunTemplate):
         sweep.findings.error(
-            "a test with a seek has one step, a run",
+            "a test with a seek must have exactly one step, a run",
             node.span,
-            "put it in a test alone",
+            "put the seek in a test of its own",
         )
         return
     run = steps[0]
     if run.rule or run.limit is not None or run.passes is not None:
         sweep.findings.error(
-            "a seek decides when its runs end, so they have a time",
+            "the runs of a seek are limited by time",
             run.span,
             "write for example: for 30s",
         )
@@ -129,7 +129,7 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
         check_untimed(
             (overridden_by(stream, run.override) for stream in template.streams),
             run.span,
-            "a seek decides at any time when a run ends",
+            "a seek decides when a run ends",
             sweep.scope,
             ("phases", "ramp"),
         )
@@ -154,7 +154,7 @@ def _check_confirmed(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -
         sweep.findings.error(
             f"the confirmation of {confirm.text} is shorter than the run of {run.text}",
             said[0].span,
-            "without it, it is four times the run",
+            "the default is four times the run",
         )
 
 
@@ -163,12 +163,12 @@ def _check_said(node: tree.Seek, sweep: Sweep) -> None:
     ranges = [one for one in node.elements if one.kind == "span"]
     if ranges and len(node.elements) > 1:
         sweep.findings.error(
-            "a seek has one range, or a list of values", ranges[-1].span
+            "a seek takes one range, or a list of values", ranges[-1].span
         )
     is_knee = node.goal.text == "knee"
     if is_knee and node.where:
         sweep.findings.error(
-            "a knee is found by the throughput alone",
+            "a knee is determined by throughput only",
             node.where.span,
             "write: seek highest … where …, or leave the condition out",
         )
@@ -177,7 +177,7 @@ def _check_said(node: tree.Seek, sweep: Sweep) -> None:
             f"the {node.goal.text} {node.name.text} of what?",
             node.span,
             node.span,
-            "add what must hold: where p99 <= 1ms",
+            "add a condition: where p99 <= 1ms",
         )
     if node.share and not is_knee:
         sweep.findings.error("'of' belongs to a knee", node.share.span)
@@ -219,13 +219,15 @@ def _at_most(quantity: Quantity) -> dict[str, object]:
 
 
 def _share(quantity: Quantity) -> dict[str, object]:
-    share = percent(quantity, "what a knee reaches")
+    share = percent(quantity, "the share of a knee")
     if not 1 <= share < 100:
-        raise QuantityError("a knee reaches less than 100 %", "for example of 90%")
+        raise QuantityError(
+            "the share of a knee must be less than 100 %", "for example of 90%"
+        )
     return {"share_percent": share}
 
 
 def _confirm(quantity: Quantity) -> dict[str, object]:
     if not of_kind(quantity, "'confirm'", "time").value:
-        raise QuantityError("'confirm' is more than 0")
+        raise QuantityError("'confirm' must be more than 0")
     return {"confirm": quantity}
