@@ -20,9 +20,11 @@ import pytest
 from command import ioplan
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labs import needs_root, tell
+from labs import MIB, loop_device, needs_root, tell
+from refused import refused
 from run_data import HOST, measurement, record, run, session
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
 from ioplan.records.session import new_session_id
 from ioplan.store.codec import (
@@ -502,8 +504,24 @@ def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"cannot be made: .*set IOPLAN_STORE"):
         Store.open(tmp_path / "file" / "results.db")
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with refused(StoreFault.STORE_NOT_A_DATABASE, "is no regular file"):
         Store.open(tmp_path)
+
+
+@needs_root
+def test_a_disk_is_no_store(tmp_path: Path) -> None:
+    """SQLite would take it for an empty file, as its size in the inode is 0."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(MIB))
+    with loop_device(image) as device:
+        link = tmp_path / "results.db"
+        link.symlink_to(device)
+        for place in (device, link):
+            for opens in (Store.open, Store.to_read):
+                with refused(StoreFault.STORE_NOT_A_DATABASE, "is no regular file"):
+                    opens(place)
+        assert not list(device.parent.glob(f"{device.name}-*"))
+    assert image.read_bytes() == bytes(MIB)
 
 
 @pytest.mark.parametrize(

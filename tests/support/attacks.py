@@ -24,6 +24,11 @@ ATTACKS = (
         CLI + "a_mounted_disk_survives",
     ),
     Attack(
+        "`--store` or `IOPLAN_STORE` names a disk, or a link to one",
+        "refused; SQLite would take it for an empty file",
+        "store/test_store.py::test_a_disk_is_no_store",
+    ),
+    Attack(
         "`-o` names a document, a scratch file, a link, a pipe",
         "a document needs `--force`; the others are refused",
         GUARD + "output.py::test_a_file_of_somebody_else_needs_force",

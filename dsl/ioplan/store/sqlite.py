@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Row
-from ioplan.store.errors import sqlite_errors
+from ioplan.store.errors import OTHER_STORE_HINT, StoreError, sqlite_errors
 from ioplan.store.lost_file import OpenFile, copied, lost
 
 LOGS = ("-wal", "-journal")
@@ -74,6 +76,7 @@ class SqliteFile:
         return None
 
     def _new_connection(self) -> sqlite3.Connection:
+        check_regular(Path(self.where))
         connection = sqlite3.connect(
             self._uri or self.where,
             uri=bool(self._uri),
@@ -125,6 +128,17 @@ class SqliteConnection:
 def _row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
     names = (column[0] for column in cursor.description)
     return dict(zip(names, values, strict=True))
+
+
+def check_regular(path: Path) -> None:
+    """SQLite takes a disk for an empty file, and begins to write. Raises StoreError."""
+    with suppress(OSError):  # what is not there yet, or not for us to see
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise StoreError(
+                f"the store {path} is no regular file, and nothing was written to it: "
+                f"{OTHER_STORE_HINT}",
+                StoreFault.STORE_NOT_A_DATABASE,
+            )
 
 
 def is_immutable(path: Path) -> bool:
