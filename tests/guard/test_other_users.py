@@ -27,6 +27,7 @@ SWAP = """
 import os, sys
 place, victim = sys.argv[1:]
 os.symlink(victim, place + ".link")
+os.lchown(place + ".link", 65534, 65534)
 print(flush=True)
 while True:
     os.rename(place, place + ".kept")
@@ -72,9 +73,37 @@ def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
     wanted, found = scratch.stat().st_ino, list[int]()
     with swapping(scratch, precious):
         while len(found) < LOOKS:
-            with suppress(OSError, TargetError), pinned(scratch) as pin:
-                found.append(os.fstat(pin).st_ino)
+            with suppress(OSError, TargetError), pinned(scratch, writes=True) as pin:
+                found.append(os.fstat(pin.fd).st_ino)
+                assert pin.path == scratch
     assert set(found) == {wanted}
+
+
+@needs_root
+def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is judged is what is opened, not what has the name a moment later."""
+    real, theirs = tmp_path / "real", folder / "sub"
+    for place in (real, theirs):
+        place.mkdir()
+        (place / "data").write_bytes(bytes(MIB))
+    wanted, look = (theirs / "data").stat().st_ino, os.fstat
+
+    def exchanged(fd: int) -> os.stat_result:
+        found = look(fd)
+        if theirs.exists() and found.st_ino == theirs.lstat().st_ino:
+            theirs.rename(folder / "kept")
+            theirs.symlink_to(real)
+            os.chown(theirs, NOBODY, NOBODY, follow_symlinks=False)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ioplan.guard.pinned.os.fstat", exchanged)
+        with pinned(theirs / "data", writes=True) as pin:
+            assert look(pin.fd).st_ino == wanted
+    with refused(TargetFault.FOREIGN_LINK, f"{theirs} is a link of another user"):
+        open_target(asked(theirs / "data", real / "data"))
 
 
 @contextmanager
@@ -89,15 +118,15 @@ def swapping(place: Path, victim: Path) -> Iterator[None]:
             program.kill()
 
 
-def test_a_component_that_became_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real/file").write_bytes(bytes(MIB))
-    (tmp_path / "folder").symlink_to("real")
-    with (
-        refused(TargetFault.REPLACED, "became a symbolic link"),
-        pinned(tmp_path / "folder/file"),
-    ):
-        pass
+def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(TargetError, match="Too many levels of symbolic links"):
+        open_target(asked(one))
+    (tmp_path / "file").write_bytes(bytes(MIB))
+    with refused(TargetFault.NO_CONSENT, "did not make"):
+        open_target(asked(tmp_path / "file", one))
 
 
 @needs_root

@@ -263,6 +263,23 @@ def test_the_serial_of_several_namespaces_is_no_consent() -> None:
         check_device_consent(device, inventory, said("other", word))
 
 
+def test_a_world_wide_name_that_two_drives_have_is_no_consent() -> None:
+    """Some makers give every drive the same, or leave it at zeros."""
+    inventory = Inventory()
+    device = Device(Path("/sys/devices/none/nvme0n1"))
+    other = Device(Path("/sys/devices/none/nvme1n1"))
+    twin = FIRST.model_copy(update={"kernel": "nvme1n1", "serial": "S2"})
+    inventory.identities = {device: FIRST, other: twin}
+    for word in ("eui.0025385b71b01", "0x0025385B71B01"):
+        with refused(TargetFault.AMBIGUOUS, "several devices: nvme0n1, nvme1n1; .*S1"):
+            check_device_consent(device, inventory, said(word))
+    check_device_consent(device, inventory, said("S1"))
+
+
+def test_a_world_wide_name_without_a_digit_is_nobodys() -> None:
+    assert differences(BARE, LabTarget(wwid="eui."))
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
     reason = "is on the disk that holds /"

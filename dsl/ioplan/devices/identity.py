@@ -125,8 +125,8 @@ def id_of(identity: Identity, all: Sequence[Identity]) -> str:
 
 
 def same_wwid(one: str, other: str) -> bool:
-    """Whether two spellings of a world-wide name are the same."""
-    return _without_prefix(one) == _without_prefix(other)
+    """Whether two spellings of a world-wide name are the same, and name something."""
+    return _without_prefix(one) == _without_prefix(other) != ""
 
 
 def _without_prefix(wwid: str) -> str:

@@ -6,13 +6,14 @@ seen on it, that is not enough: `--overwrite-data ID` says that the data may go.
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device
-from ioplan.devices.identity import same_wwid
+from ioplan.devices.identity import Identity, same_wwid
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.content import NOTHING, Content
 from ioplan.guard.errors import ConsentError, TargetError, consent_option
@@ -28,9 +29,10 @@ def check_device_consent(
     """One of the words must name this device and no other. Raises TargetError."""
     identity, id = inventory.identity(device), inventory.id(device)
     words = _words(request, data)
-    if any(word == id or _names(word, id, identity.wwid) for word in words):
+    wwid = "" if _is_shared(device, inventory) else identity.wwid
+    if any(word == id or _names(word, id, wwid) for word in words):
         return
-    shared = next((word for word in words if word in identity.names[:-1]), None)
+    shared = next((word for word in words if _may_name(word, identity)), None)
     if shared:
         text = _ambiguous_text(shared, id, inventory)
         raise TargetError(text, TargetFault.AMBIGUOUS)
@@ -43,7 +45,7 @@ def check_file_consent(
     path: Path, what: str, request: TargetRequest, data: Content = NOTHING
 ) -> None:
     """One of the words must be the file's path. Raises ConsentError."""
-    if not any(Path(word).resolve() == path for word in _words(request, data)):
+    if not any(_is_path(word, path) for word in _words(request, data)):
         raise consent_error(f"{path} is {what}", str(path), data)
 
 
@@ -70,11 +72,30 @@ def _names(word: str, id: str, wwid: str) -> bool:
     if wwid and same_wwid(word, wwid):
         return True
     path = id if id.startswith("/") else f"/dev/{id}"
-    return word.startswith("/") and Path(word).resolve() == Path(path).resolve()
+    return word.startswith("/") and _is_path(word, Path(os.path.realpath(path)))
+
+
+def _is_path(word: str, path: Path) -> bool:
+    """Whether it leads to a path without links; links in a circle lead nowhere."""
+    return Path(os.path.realpath(word)) == path
+
+
+def _is_shared(device: Device, inventory: Inventory) -> bool:
+    """Whether another drive has its world-wide name: some makers give all the same."""
+    wwid = inventory.identity(device).wwid
+    return any(
+        same_wwid(other.wwid, wwid)
+        for one, other in inventory.identities.items()
+        if one.disk != device.disk
+    )
+
+
+def _may_name(word: str, identity: Identity) -> bool:
+    return word in identity.names[:-1] or same_wwid(word, identity.wwid)
 
 
 def _ambiguous_text(word: str, id: str, inventory: Inventory) -> str:
-    nodes = (one.kernel for one in inventory.all if word in one.names)
+    nodes = (one.kernel for one in inventory.all if _may_name(word, one))
     return (
         f"--overwrite {shlex.quote(word)} names several devices: {', '.join(nodes)}; "
         f"for this one write --overwrite {shlex.quote(id)}"

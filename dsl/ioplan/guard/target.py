@@ -33,7 +33,7 @@ from ioplan.guard.guard import (
     refusals,
 )
 from ioplan.guard.known_content import KnownContent
-from ioplan.guard.pinned import check_links, opened, pinned
+from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
     make_scratch,
     mark_closed,
@@ -113,9 +113,8 @@ def open_target(request: TargetRequest) -> Target:
         )
     path = Path(request.path)
     try:
-        if request.writes:
-            check_links(path)
-        return _open(path.resolve(strict=True), request)
+        with pinned(path, request.writes) as (pin, found):
+            return _open(found, pin, request)
     except FileNotFoundError:
         raise missing(path) from None
     except PermissionError as error:
@@ -128,13 +127,12 @@ def open_target(request: TargetRequest) -> Target:
         raise TargetError(f"cannot use {str(path)!r}: {os_reason(error)}") from None
 
 
-def _open(path: Path, request: TargetRequest) -> Target:
-    with pinned(path) as pin:
-        status = os.fstat(pin)
-        if stat.S_ISBLK(status.st_mode):
-            return _open_device(path, pin, Device.numbered(status.st_rdev), request)
-        if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNEL_FILES):
-            return _open_file(path, pin, request)
+def _open(path: Path, pin: int, request: TargetRequest) -> Target:
+    status = os.fstat(pin)
+    if stat.S_ISBLK(status.st_mode):
+        return _open_device(path, pin, Device.numbered(status.st_rdev), request)
+    if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNEL_FILES):
+        return _open_file(path, pin, request)
     kind = FILE_KINDS.get(stat.S_IFMT(status.st_mode), "the kernel's own")
     raise TargetError(
         f"{path} is neither a file nor a block device, but {kind}; "
