@@ -131,6 +131,17 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_archive_is_kept_even_after_a_kill(scratch: Path, precious: Path) -> None:
+    """What is compressed or encrypted looks like what ioplan writes, but for its size."""
+    session_killed(scratch)
+    with precious.open("ab") as file:
+        file.write(os.urandom(999))
+    shutil.copyfile(precious, scratch)
+    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
+        opened(scratch)
+
+
+@pytest.mark.slow
 def test_a_mark_of_an_older_version_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "s.bin"
     make_scratch(path, MIB, lambda _: None)
@@ -143,6 +154,6 @@ def test_while_a_session_writes_the_mark_says_so(tmp_path: Path) -> None:
     path = tmp_path / "s.bin"
     make_scratch(path, MIB, lambda _: None)
     target = opened(path)
-    assert os.getxattr(path, MARK) == OPEN.encode()
+    assert os.getxattr(path, MARK) == f"{OPEN} {MIB}".encode()
     target.close()
     assert os.getxattr(path, MARK).startswith(b"left ")

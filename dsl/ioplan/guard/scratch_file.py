@@ -24,6 +24,7 @@ from ioplan.language.quantity import size_text
 
 MARK = "user.ioplan.scratch"
 OPEN = "open"
+"""Alone it is of a file that is being made, or of a version before this one."""
 OLD = "1"
 """What versions before this one wrote; it says nothing of the content."""
 
@@ -54,7 +55,7 @@ def mark_open(fd: int, path: Path) -> None:
     """A session is about to write. A file that is not ioplan's loses its mark."""
     mark = _read_mark(fd, path)
     if mark is not None:
-        _change_mark(fd, path, OPEN if _is_valid(mark, fd) else None)
+        _change_mark(fd, path, _open_mark(fd) if _is_valid(mark, fd) else None)
 
 
 def mark_closed(fd: int, path: Path) -> None:
@@ -91,7 +92,12 @@ def _remove_mark(fd: int, path: Path) -> None:
 
 
 def _is_valid(mark: str, fd: int) -> bool:
-    return mark in (OPEN, OLD, _closed_mark(fd))
+    return mark in (OPEN, OLD, _open_mark(fd), _closed_mark(fd))
+
+
+def _open_mark(fd: int) -> str:
+    """Who copies another file over this one mostly changes its size."""
+    return f"{OPEN} {os.fstat(fd).st_size}"
 
 
 def _closed_mark(fd: int) -> str:
