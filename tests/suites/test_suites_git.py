@@ -7,7 +7,10 @@ import shutil
 import socket
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 
 import paths
 import pytest
@@ -16,6 +19,7 @@ from git_servers import SSHD, Repository, http_server, ssh_server
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioplan.cli.commands.share import add as adding
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.search.file_name import goes_down
@@ -117,6 +121,23 @@ def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
     assert found["suites"]["acme"]["note"] == "kept"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "[suites.acme] # theirs\nref = 'old'\n",
+        "[suites]\nacme = { git = 'x' }\n",
+        'suites.acme.git = "x"\n',
+        'note = """\n[suites.acme]\n"""\n',
+        "x = " + "[" * 9999,
+    ],
+)
+def test_a_project_file_is_changed_only_where_it_is_understood(before: str) -> None:
+    """Else the next call would find a file that is wrong."""
+    address = GitAddress("https", "https://h/x", "v2", "")
+    with pytest.raises(SuiteError, match="by hand"):
+        with_wanted(before, "acme", address)
+
+
 LOCKED = f"[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='{'0' * 40}'\nfiles={{{{'{{}}'='{'a' * 64}'}}}}\n"
 
 
@@ -129,6 +150,7 @@ LOCKED = f"[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='{'0' * 40}'\nfiles={{{{'
         "[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='zz'\nfiles={}\n",
         LOCKED.format("../../x"),
         LOCKED.format("/etc/x"),
+        "x = " + "[" * 9999,
     ],
 )
 def test_a_lock_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
@@ -207,6 +229,43 @@ def test_it_is_pinned_used_and_needs_no_network(
     (project / "suites/acme/more.ioplan").write_text(DEPTHS)
     refused = ioplan("check", plan_file(project, USES.replace("depths", "more")))
     assert refused.code == 2 and "was not taken" in refused.err
+
+
+@slow
+def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
+    repository: Repository, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("one", "two", "three")
+    writes, at_once = adding.rewrite, Barrier(len(names))
+
+    def slow(path: Path, content: bytes) -> None:
+        if path == project / "ioplan.toml":  # all have read by now, if none waits
+            with suppress(BrokenBarrierError):
+                at_once.wait(0.2)
+        writes(path, content)
+
+    def added(name: str) -> None:
+        adding.add_suite(source, "as", name)
+
+    source = f"git+file://{repository.bare}@v1//plans"
+    with monkeypatch.context() as patch:
+        patch.setattr(adding, "rewrite", slow)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(added, names))
+    assert {*names} == locked_suites(project).keys() == wanted(project).keys()
+
+    def killed(path: Path, content: bytes) -> None:
+        if path == project / "ioplan.lock":
+            raise KeyboardInterrupt
+        writes(path, content)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(adding, "rewrite", killed)
+        added("acme")
+    refused = ioplan("add", source, "as", "acme")
+    assert refused.code == 2 and "ioplan update acme --take" in refused.err
+    assert ioplan("update", "acme", "--take").code == 0
+    assert check_file(plan_file(project, USES))
 
 
 @slow

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW
+from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW, fcntl
 from ioplan.guard.scratch_file import MARK as SCRATCH
 
 MARK = "user.ioplan.output"
@@ -61,6 +61,24 @@ def rewrite(path: Path, content: bytes) -> None:
     """
     with output_file(path, force=True) as file:
         file.write(content)
+
+
+@contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """One process at a time reads files of a folder and writes what follows from them.
+
+    It is the folder that is locked, so no file is left of it. Raises OSError.
+    """
+    if not HAS_USERS:  # where folders cannot be opened
+        yield
+        return
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | O_CLOEXEC)
+    try:
+        with suppress(OSError):  # file systems that lock no folders
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _checked(path: Path, force: bool) -> os.stat_result | None:

@@ -28,7 +28,9 @@ def source_of(folder: Path) -> Collection:
         project = tomllib.loads((folder / PYPROJECT).read_text("utf-8"))["project"]
         ((name, module),) = project["entry-points"][GROUP].items()
         version = str(project["version"])
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (
+        *(KeyError, ValueError, TypeError, AttributeError, RecursionError),
+    ) as error:
         raise SuiteError(
             f"{folder / PYPROJECT} is of no suite: it needs project.version, and in "
             f'[project.entry-points."{GROUP}"] one line such as acme = "ioplan_acme"'

@@ -50,7 +50,9 @@ def locked_suites(project: Path) -> dict[str, Locked]:
         return {}
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
+    ) as error:
         raise SuiteError(
             f"{path} is not as ioplan writes it ({error}); restore it, or remove it "
             "and add its suites again"

@@ -41,17 +41,33 @@ def wanted(project: Path) -> dict[str, GitAddress]:
         return {}
     except (OSError, SuiteError) as error:
         raise SuiteError(f"{path}: {error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    ) as error:
         raise SuiteError(
             f"{path} is wrong: {error}; ioplan add writes what a suite has"
         ) from error
 
 
 def with_wanted(text: str, name: str, address: GitAddress) -> str:
-    """The text of an ioplan.toml with a suite; all else in it stays as it is."""
+    """The text of an ioplan.toml with a suite; all else in it stays as it is.
+
+    Raises SuiteError where the file is written in a way that is not known here.
+    """
     said = {"git": address.url, "ref": address.ref, "folder": address.folder}
     rows = [f"{key} = {_quoted(value)}" for key, value in said.items() if value]
     table = "\n".join([f"[suites.{name}]", *rows, ""])
+    changed = _with_table(text, name, table)
+    try:
+        found = tomllib.loads(changed)["suites"][name]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _by_hand(table) from error
+    if {key: found.get(key, "") for key in said} != said:
+        raise _by_hand(table)
+    return changed
+
+
+def _with_table(text: str, name: str, table: str) -> str:
     mine = re.compile(
         rf"^\[suites\.{re.escape(name)}\]\n(?:(?!\[).*\n?)*", re.MULTILINE
     )
@@ -65,6 +81,13 @@ def with_wanted(text: str, name: str, address: GitAddress) -> str:
         )
     before = f"{text.rstrip()}\n\n" if text.strip() else ""
     return before + table
+
+
+def _by_hand(table: str) -> SuiteError:
+    return SuiteError(
+        f"{PROJECT} is written in a way that is not changed by itself; have it say, by "
+        f"hand, and then call `ioplan update --take`:\n\n{table}"
+    )
 
 
 def lock_text(suites: Iterable[Locked]) -> str:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.guard.output import OutputError, rewrite
+from ioplan.guard.output import OutputError, changing, rewrite
 from ioplan.language.search.locked import FOLDER, LOCK, Locked, locked_suites
 from ioplan.language.search.packages import NAME, SuiteError
 from ioplan.language.search.search_path import PROJECT
@@ -36,7 +36,9 @@ def add_suite(address: str, word: str, name: str) -> None:
         _check_free(project, name)
         found = fetched(source)
         shown = _compared(project, name, source, found)
-        _take(project, name, source, found)
+        with changing(project):
+            _check_free(project, name)  # another `add` may have been faster
+            _take(project, name, source, found)
     except (SuiteError, OutputError) as error:
         raise UsageError(str(error)) from error
     except OSError as error:
@@ -49,10 +51,18 @@ def _check_free(project: Path, name: str) -> None:
     """Raises SuiteError where the name means something already."""
     if name in locked_suites(project):
         raise SuiteError(f"{name!r} was added already: ioplan update {name}")
+    if name in wanted(project):
+        raise SuiteError(
+            f"{name!r} is in {project / PROJECT}, and was not taken: "
+            f"ioplan update {name} --take"
+        )
     if name == OWN or any(one.startswith(f"{name}/") for one in suite_names()):
         raise SuiteError(f"there is a suite {name!r} already; give it another name")
     if (project / FOLDER / name).exists():
-        raise SuiteError(f"{project / FOLDER / name} exists; give it another name")
+        raise SuiteError(
+            f"{project / FOLDER / name} exists, and is of no suite that was added; "
+            f"remove it, or give the suite another name"
+        )
 
 
 def update_suites(names: list[str], to: str | None, take: bool) -> int:
@@ -88,7 +98,8 @@ def _update(project: Path, name: str, source: GitAddress, take: bool) -> bool:
         return False
     _print(_step(name, before, source, found), shown)
     if take:
-        _take(project, name, source, found)
+        with changing(project):
+            _take(project, name, source, found)
         print_line("  taken")
     else:
         print_line("  not taken: add --take")
@@ -144,18 +155,21 @@ def _print(title: str, shown: Changes) -> None:
 
 
 def _take(project: Path, name: str, source: GitAddress, found: Fetched) -> None:
-    """The files first: where this is cut off, the lock does not fit, and says so."""
-    suites = locked_suites(project)
+    """The files first: where this is cut off, the lock does not fit, and says so.
+
+    The lock last: what ioplan.toml wants, `update` can take.
+    """
+    suites, marker = locked_suites(project), project / PROJECT
     before = suites.get(name)
+    text = marker.read_text("utf-8") if marker.exists() else ""
+    text = with_wanted(text, name, source)
     _write(project, name, found)
     for path in before.files if before else ():
         if path not in found.files:
             _checked(project, name, path).unlink(missing_ok=True)
+    rewrite(marker, text.encode())
     suites[name] = locked(name, source, found)
     rewrite(project / LOCK, lock_text(suites.values()).encode())
-    marker = project / PROJECT
-    text = marker.read_text("utf-8") if marker.exists() else ""
-    rewrite(marker, with_wanted(text, name, source).encode())
 
 
 def _write(project: Path, name: str, found: Fetched) -> None:
