@@ -89,8 +89,9 @@ def test_pooled_is_the_union(runs: list[tuple[Latencies, int, int]]) -> None:
 def test_of_one_run_it_is_what_the_record_says(data: Latencies) -> None:
     run = sample(data)
     total = run.record.total
-    assert value("iops", run) == pytest.approx(total.iops)
-    assert value("bandwidth", run) == pytest.approx(total.bandwidth_bytes_per_s)
+    if total.ios or not data["reader", "trim"]:
+        assert value("iops", run) == pytest.approx(total.iops)
+        assert value("bandwidth", run) == pytest.approx(total.bandwidth_bytes_per_s)
     if total.latency is None:
         assert value("mean", run) is None
         return
@@ -177,6 +178,15 @@ def test_no_time_no_rate() -> None:
         assert figure(parse_metric(name), [run]) == Figure(None, "nothing was measured")
     idle = figure(parse_metric("iops_per_cpu"), [sample({})])
     assert idle == Figure(None, "no CPU time was measured")
+
+
+@pytest.mark.parametrize("name", ["iops", "bandwidth"])
+def test_discards_alone_are_no_rate_of_reads_and_writes(name: str) -> None:
+    run = sample({("reader", "trim"): [7000] * 4})
+    why = f"nothing but discards, which are trim.{name}"
+    assert figure(parse_metric(name), [run]) == Figure(None, why)
+    assert figure(parse_metric(f"reader.{name}", STREAMS), [run]) == Figure(None, why)
+    assert value(f"read.{name}", run) == 0
 
 
 def test_errors_of_all_directions_count() -> None:

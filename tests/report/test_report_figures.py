@@ -17,6 +17,7 @@ from run_data import (
     run,
     session,
     stream,
+    workload,
 )
 
 from ioplan.core.units import latency_text
@@ -29,6 +30,7 @@ from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.defaults import chart
 from ioplan.report.charts.distribution import percents
 from ioplan.report.header import pts_header
+from ioplan.report.headlines.headlines import headlines
 from ioplan.report.html.spec import spec
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
@@ -261,3 +263,22 @@ def test_sequential_runs_are_drawn_by_their_throughput(store: Store) -> None:
     store.add(made.model_copy(update={"asked": asked}), RunDetail(series=series))
     (section,) = composed(store).sections
     assert section.pictures[0].title == "Throughput over time"
+
+
+def test_trims_beside_other_cells_have_their_headline(store: Store) -> None:
+    """Of the cell that does nothing else; its kind is told by the workload."""
+    load, _ = workload()
+    only = load.streams[0].model_copy(update={"trim_percent": 100.0})
+    made, mixed = trimmed(), record(2, cell={"trim": "0%"})
+    asked = mixed.asked.model_copy(
+        update={
+            "cell": {"trim": "100%"},
+            "workload": load.model_copy(update={"streams": (only,)}),
+        }
+    )
+    cells = [mixed, record(1, made=made, asked=asked)]
+    store.add(mixed, RunDetail())
+    store.add(cells[1], made.detail)
+    found = headlines(points({"A": cells}), Reader(store))
+    assert [h.value for h in found if "trims" in h.kind] == [2000]
+    assert [h.metric for h in found if "trims" in h.kind] == ["trim.iops"]

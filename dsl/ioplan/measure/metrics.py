@@ -165,7 +165,15 @@ def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
         return Figure(None, "nothing was measured")
     results = all_scoped(metric, samples)
     amount = sum(r.ios if metric.name == "iops" else r.bytes for r in results)
+    if not amount and not metric.direction and _trimmed(metric, samples):
+        return Figure(None, f"nothing but discards, which are trim.{metric.name}")
     return Figure(amount / run_s)
+
+
+def _trimmed(metric: Metric, samples: Sequence[Sample]) -> bool:
+    parts = (part for one in samples for part in _parts(metric, one.record))
+    trims = (part.directions.get("trim") for part in parts)
+    return any(one.ios for one in trims if one)
 
 
 def _time_s(stream: str | None, record: Measured) -> float:

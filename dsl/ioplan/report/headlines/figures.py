@@ -11,7 +11,7 @@ from ioplan.report.charts.request import metric_name, unit_of
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.over_time import over_time, steady_of
 from ioplan.report.headlines.places import access, axis_name, cell_text, place, where
-from ioplan.report.points import Point
+from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 
 MEANINGS = {
@@ -30,11 +30,11 @@ class Figures:
 
     points: Sequence[Point]
     reader: Reader
-    trims: bool
 
-    def metric(self, name: str) -> Metric:
-        """Of reads and writes; of trims where there is nothing else."""
-        return parse_metric(f"trim.{name}" if self.trims else name)
+    def metric(self, name: str, points: Sequence[Point]) -> Metric:
+        """Of reads and writes; of trims where some points did nothing else."""
+        trims = only_trims(run for point in points for run in point.runs)
+        return parse_metric(f"trim.{name}" if trims else name)
 
     def value(self, metric: Metric, point: Point) -> float | None:
         """The figure of a point; None without one that can be believed."""
@@ -42,7 +42,7 @@ class Figures:
 
     def best(self, name: str, points: Sequence[Point], choose: Choice) -> Point | None:
         """The point with the highest or the lowest figure; of equal ones the first."""
-        return self._best(self.metric(name), points, choose)
+        return self._best(self.metric(name, points), points, choose)
 
     def _best(
         self, metric: Metric, points: Sequence[Point], choose: Choice
@@ -57,12 +57,12 @@ class Figures:
         """The highest or the lowest figure of some points."""
         if point := self.best(name, points, choose):
             word = f"{WORDS[choose]} " if len(points) > 1 else ""
-            yield from self._at(self.metric(name), point, points, word)
+            yield from self._at(self.metric(name, points), point, points, word)
 
     def each_at(self, point: Point, *names: str) -> Iterator[Headline]:
         """Those of some figures that a point has."""
         for name in names:
-            yield from self._at(self.metric(name), point, [point])
+            yield from self._at(self.metric(name, [point]), point, [point])
 
     def _at(
         self, metric: Metric, point: Point, among: Sequence[Point], word: str = ""
@@ -100,7 +100,7 @@ class Figures:
 
     def over_time(self, name: str, point: Point) -> Iterator[Headline]:
         """The mean of a cell with its spread, and its worst interval."""
-        metric = self.metric(name)
+        metric = self.metric(name, [point])
         found, title = over_time(metric, point, self.reader), self._name(metric)
         if steady := steady_of(metric, point):
             text = f"the mean of the {steady.window} values of the steady window"

@@ -28,7 +28,7 @@ from ioplan.report.headlines.places import (
     purity,
     rates_of,
 )
-from ioplan.report.points import Point, only_trims
+from ioplan.report.points import Point
 from ioplan.report.reader import Reader
 
 TAIL, FURTHER = "p99", ("p99.99", "p99.9")
@@ -47,8 +47,7 @@ def headlines(
     host is known with the `test` only. Raises StoreError.
     """
     shown = last_alike([one for one in points if one.runs and not one.failed])
-    trims = only_trims(run for point in shown for run in point.runs)
-    found = _headlines(Figures(shown, reader, trims), test)
+    found = _headlines(Figures(shown, reader), test)
     return tuple(islice(found, MOST))
 
 
