@@ -189,3 +189,67 @@ def test_an_amount_below_zero_is_reported_and_left_out(option: str) -> None:
     assert made.plan and plain.plan
     assert any(f"{option} is below zero" in one.message for one in made.found)
     assert made.text.partition("plan ")[2] == plain.text.partition("plan ")[2]
+
+
+HEAD = "[a]\nioengine=libaio\ndirect=1\nnorandommap\nfilename=/dev/sdb\n"
+SAID = {
+    "rw=trim\nbs=4k,8k,1m": ("sequential 1MiB 0/100, trim 100%", ""),
+    "rw=trim\nbs=4k,8k": ("sequential 8KiB 0/100, trim 100%", ""),
+    "rw=read\nthinktime=2ms\nrate_iops=0": ("100/0, pause 2ms", ""),
+    "rw=write\nthinktime=2ms\nrate_iops=500,": ("0/100, pause 2ms", ""),
+    "rw=randread\nrandom_distribution=zipf": ("100/0, zipf 1.1", ""),
+    "rw=randread\nrandom_distribution=pareto": ("100/0, pareto 0.2", ""),
+    "rw=randrw\nrandom_distribution=zoned:90/10:10/90,zoned:50/50:50/50": (
+        "hotspots { 90% in 10%, 10% in 90% }",
+        "all are where the reads are",
+    ),
+    "rw=read\nfilesize=1m-4m": ("region 0B..1MiB", "fio draws filesize"),
+    "rw=read\nstartdelay=3-9": ("sequential 4KiB", "fio draws startdelay"),
+    "rw=read\npool=rbd": ("sequential 4KiB", "pool is left out"),
+    "rw=read\nlatency_target=1ms": ("sequential 4KiB", "latency_target is"),
+}
+
+
+@pytest.mark.parametrize("options", SAID)
+def test_what_is_said_of_an_option(options: str) -> None:
+    written, told = SAID[options]
+    made = import_plan(Source("t.fio", f"{HEAD}{options}\n"), "fio", {})
+    assert made.plan and written in made.text
+    losses = [
+        one.message for one in made.found if "left out: no job" not in one.message
+    ]
+    assert [told in one for one in losses] == [True] * bool(told), losses
+
+
+def test_units_with_an_i_are_told_to_be_decimal() -> None:
+    made = import_plan(Source("t.fio", f"{HEAD}rw=read\nbs=64KiB\n"), "fio", {})
+    assert made.is_whole and "sequential 64KB" in made.text
+    assert [one.message for one in made.found] == [
+        "for fio the units of bs=64KiB are powers of 1000"
+    ]
+
+
+@pytest.mark.parametrize("runtime", ["", "time_based\nruntime=9\n"])
+def test_the_end_of_one_job_that_ends_all_is_reported(runtime: str) -> None:
+    text = HEAD.replace("[a]", "[global]") + "rw=read\nexitall\n"
+    jobs = f"[a]\nsize=1m\n{runtime}[b]\ntime_based\nruntime=60\n"
+    made = import_plan(Source("t.fio", text + jobs), "fio", {})
+    assert any(one.message.startswith("exitall is left out") for one in made.found)
+    alike = import_plan(
+        Source("t.fio", f"{text}[a]\nsize=1m\n[b]\nsize=1m\n"), "fio", {}
+    )
+    assert alike.is_whole
+
+
+def test_what_was_found_before_a_fault_is_told() -> None:
+    with pytest.raises(ImportFault) as fault:
+        import_plan(Source("t.fio", f"{HEAD}rw=read\nbs=4000\n"), "fio", {})
+    assert [one.message for one in fault.value.found] == [
+        "a block size of 4000 B is no multiple of 512 B"
+    ]
+
+
+def test_jobs_of_one_name_are_two_tests() -> None:
+    jobs = f"{HEAD}rw=randread\nsize=1m\n{HEAD}rw=write\nrate=1m\nstonewall\nsize=1m\n"
+    made = import_plan(Source("t.fio", jobs), "fio", {})
+    assert made.is_whole and 'test "a, 2"' in made.text

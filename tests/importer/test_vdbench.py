@@ -68,6 +68,51 @@ def test_a_rate_is_divided_by_skew() -> None:
     assert "rate 300 iops poisson" in made.text
 
 
+def test_what_does_not_divide_evenly_is_rounded() -> None:
+    text = "sd=s,lun=/dev/sdb\nwd=a,sd=s\nwd=b,sd=s\nwd=c,sd=s\nrd=r,wd=*,iorate=100\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.plan and "rate 33.333 iops poisson" in made.text
+
+
+def test_runs_of_one_name_are_two_tests() -> None:
+    text = "sd=s,lun=/dev/sdb\nwd=w,sd=s\nrd=r,wd=w,iorate=5\nrd=r,wd=w,iorate=curve\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.is_whole and 'rate load of "r, 2, maximum"' in made.text
+
+
+WORKLOADS = {
+    "xfersize=(4k,32k,4k)": ("random sizes 4KiB..32KiB step 4KiB 100/0", ""),
+    "xfersize=(1k,3m,2k)": ("random 4KiB 100/0", "no range of multiples"),
+    "xfersize=(4k,60,8k)": ("random 4KiB 100/0", "no range of multiples"),
+    "xfersize=(4k,x)": ("random 4KiB 100/0", "no list of sizes"),
+    "seekpct=seqnz": ("sequential 4KiB", "begins at a place that it draws"),
+    "seekpct=eof": ("sequential 4KiB", "ends the run at the end of the lun"),
+    "range=(1g,5g)": ("region 1GiB..5GiB", ""),
+}
+
+
+@pytest.mark.parametrize("text", WORKLOADS)
+def test_a_workload_definition(text: str) -> None:
+    written, told = WORKLOADS[text]
+    whole = f"sd=s,lun=/dev/sdb\nwd=w,sd=s,{text}\nrd=r,wd=w\n"
+    made = import_plan(Source("p.vdb", whole), "vdbench", {})
+    assert made.plan and written in made.text
+    assert [told in one.message for one in made.found] == [True] * bool(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sd=s,lun=/dev/sdb,size=10g\nwd=w,sd=s\nrd=r,wd=w\n", "size=10g"),
+        ("sd=s,lun=/dev/sdb\nwd=w,sd=s\nrd=r,wd=w,iorate=10k\n", "iorate=10k"),
+        ("sd=s,lun=/dev/sdb\nwd=w,sd=s\nrd=r,wd=w,pause=30\n", "pause is"),
+    ],
+)
+def test_nothing_is_dropped_without_a_word(text: str, told: str) -> None:
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.plan and [told in one.message for one in made.found] == [True]
+
+
 def test_a_curve_of_several_workloads_is_reported() -> None:
     text = "sd=s,lun=/dev/sdb\nwd=a,sd=s\nwd=b,sd=s,rdpct=0\nrd=r,wd=*,iorate=curve\n"
     made = import_plan(Source("p.vdb", text), "vdbench", {})

@@ -16,6 +16,8 @@ class ImportFault(Exception):
     def __init__(self, message: str, span: Span, help: str = "") -> None:
         super().__init__(message)
         self.diagnostic = Diagnostic(message, span, help)
+        self.found: list[Diagnostic] = []
+        """What was told before it."""
 
 
 class Findings:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ioplan.core.value import Value, replace
-from ioplan.importer.findings import Findings
+from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.kinds import READERS
 from ioplan.importer.sharing import shortened
 from ioplan.importer.writer import Library, plan_text
@@ -39,7 +39,11 @@ def import_plan(
 ) -> ImportedPlan:
     """The plan that a file asks for. Raises ImportFault where it cannot be read."""
     findings = Findings()
-    outline = shortened(READERS[kind](source, variables, findings))
+    try:
+        outline = shortened(READERS[kind](source, variables, findings))
+    except ImportFault as fault:
+        fault.found = in_order(findings.found)
+        raise
     found = in_order(findings.found)
     text = plan_text(outline, source.name, _comments(source, found), library)
     if library:

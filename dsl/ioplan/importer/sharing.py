@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import permutations, product, takewhile
 
 from ioplan.core.value import replace
@@ -28,8 +28,19 @@ RUN_TIME = "run_time"
 
 def shortened(plan: PlanOutline) -> PlanOutline:
     """The same plan, with what repeats said once."""
-    tests = tuple(with_matrices(plan.tests))
+    tests = tuple(_uniquely_titled(with_matrices(plan.tests)))
     return _with_params(replace(plan, tests=tests))
+
+
+def _uniquely_titled(tests: Iterable[TestOutline]) -> Iterator[TestOutline]:
+    """Jobs may share a name, and tests may not."""
+    taken: set[str] = set()
+    for test in tests:
+        title, number = test.title, 2
+        while title in taken:
+            title, number = f"{test.title}, {number}", number + 1
+        taken.add(title)
+        yield replace(test, title=title)
 
 
 def with_matrices(tests: tuple[TestOutline, ...]) -> Iterator[TestOutline]:

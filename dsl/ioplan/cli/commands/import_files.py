@@ -153,7 +153,7 @@ def _imported(
     try:
         made = import_plan(source, kind, variables, library)
     except ImportFault as fault:
-        _tell([fault.diagnostic])
+        _tell([*fault.found, fault.diagnostic])
         return None
     _tell(made.found)
     return made

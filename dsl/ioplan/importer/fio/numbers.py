@@ -16,7 +16,7 @@ from ioplan.core.value import Value
 NUMBER = re.compile(r"\s*([+-]?\d+)")
 HEX = re.compile(r"\s*([+-]?0[xX][0-9a-fA-F]+)")
 POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-PLAIN_SIZE = re.compile(r"\d+(%|[kmgtp]?b?|[kmgtp]ib)?", re.IGNORECASE)
+PLAIN_SIZE = re.compile(r"\d+(%|[kmgtp]?b?|[kmgtp]ib?)?", re.IGNORECASE)
 PLAIN_TIME = re.compile(r"\d+(us|usec|ms|msec|s|m|h|d)?", re.IGNORECASE)
 TIME_UNITS = {"s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 

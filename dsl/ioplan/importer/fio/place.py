@@ -45,6 +45,7 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
         found = job.read(name, lambda text: size(text, base), default, findings)
         return _whole_sectors(job, name, found, findings)
 
+    tell_range(job, "filesize", findings)
     start = read("offset", 0)
     length = read("size", read("filesize", Percent(100)))
     step = read("offset_increment", 0)
@@ -62,6 +63,16 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     if isinstance(start, int) and not start and isinstance(length, Percent):
         texts = "0%", texts[1]
     return {"region": f"region {'..'.join(texts)}"}
+
+
+def tell_range(job: FioJob, name: str, findings: Findings) -> None:
+    """`filesize=1m-4m`, of which fio draws one."""
+    if "-" in job.text(name).lstrip(" -"):
+        findings.loss(
+            f"fio draws {name} from {job.text(name)}; here it is the first of both",
+            job.place(name),
+            "write the one that you want",
+        )
 
 
 def _whole_sectors(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from ioplan.core.value import Value
@@ -27,6 +28,8 @@ PATTERNS = {
 }
 """Of `rw`: the pattern, and the share of reads where that is not rwmixread's."""
 DEFAULT_BYTES = 4096
+DECIMAL = re.compile(r"\d[kmgtp]ib", re.IGNORECASE)
+"""Sizes that fio takes for powers of 1000, unless `kb_base=1000`."""
 Sizes = tuple[Shares, Shares]
 """Of reads, and of writes and discards; each in bytes and percent."""
 
@@ -81,13 +84,14 @@ def shape_of(job: FioJob, findings: Findings) -> Shape:
     threads = max(1, job.read("numjobs", whole, 1, findings))
     read_percent = _mix(job, findings) if reads is None else reads
     shares = _random_shares(job, read_percent, findings)
-    is_random, sizes = pattern == "random" and any(shares), _sizes(job, findings)
+    is_random, trims = pattern == "random" and any(shares), "trim" in word
+    sizes = _sizes(job, trims, findings)
     return Shape(
         pattern="random" if is_random else "sequential",
         random_percents=shares if is_random else (100, 100),
         read_percent=read_percent,
-        trims="trim" in word,
-        sizes=_discards(job, sizes, findings) if "trim" in word else sizes,
+        trims=trims,
+        sizes=_discards(job, sizes, findings) if trims else sizes,
         threads=threads,
         qd=_depth(job, findings),
     )
@@ -132,19 +136,20 @@ def _depth(job: FioJob, findings: Findings) -> int:
     return qd
 
 
-def _sizes(job: FioJob, findings: Findings) -> Sizes:
+def _sizes(job: FioJob, trims: bool, findings: Findings) -> Sizes:
+    """Of reads, and of writes; of a job that discards, of its discards."""
     base = kb_base(job, findings)
 
     def read(parse: Callable[[str], Shares]) -> Callable[[str], Sizes]:
         def both(text: str) -> Sizes:
             found = by_direction(text, parse)
             default = ((DEFAULT_BYTES, 100.0),)
-            return found[0] or default, found[1] or found[2] or default
+            return found[0] or default, found[2 if trims else 1] or default
 
         return both
 
     one: Sizes = (((DEFAULT_BYTES, 100.0),),) * 2
-    for name in ("bs", "bsrange", "bssplit"):
+    for name in ("bs", "bsrange", "bssplit", "size", "io_size", "offset", "rate"):
         if job.has(name):
             _tell_odd_size(job, name, findings)
     one = job.read("bs", read(lambda t: ((bytes_of(t, base), 100.0),)), one, findings)
@@ -168,7 +173,14 @@ def _discards(job: FioJob, sizes: Sizes, findings: Findings) -> Sizes:
 
 
 def _tell_odd_size(job: FioJob, name: str, findings: Findings) -> None:
-    if name == "bs" and not all(map(is_plain_size, job.text(name).split(","))):
+    text, base = job.text(name), kb_base(job, Findings())
+    if base == 1024 and DECIMAL.search(text):
+        findings.note(
+            f"for fio the units of {name}={text} are powers of 1000",
+            job.place(name),
+            "write k, m, g for powers of 1024, or kb_base=1000, which swaps them",
+        )
+    elif name == "bs" and not all(map(is_plain_size, text.split(","))):
         findings.note(
             "fio reads a number up to the first character that is no digit",
             job.place(name),

@@ -8,6 +8,8 @@ from ioplan.language.quantity import make
 Shares = tuple[tuple[int, float], ...]
 """Bytes and percent."""
 MOST_RANGE = 1024
+DEFAULTS = {"zipf": 1.1, "pareto": 0.2}
+"""What fio takes where a distribution says no number."""
 
 
 def size_shares(text: str, kb_base: int) -> Shares:
@@ -62,8 +64,8 @@ def distribution(text: str) -> str | None:
     """`zipf:1.2`, `pareto:0.2`, `normal:10`, `zoned:50/5:…` as a clause, or None."""
     kind, _, value = text.partition(":")
     try:
-        if kind in ("zipf", "pareto"):
-            return f"{kind} {float(value):g}" if value else None
+        if kind in DEFAULTS:
+            return f"{kind} {float(value or DEFAULTS[kind]):g}"
         if kind in ("normal", "gauss"):
             return f"normal {float(value):g}%" if value else None
         return _zones(value) if kind == "zoned" else None

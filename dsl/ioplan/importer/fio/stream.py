@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ioplan.importer.findings import Findings
 from ioplan.importer.fio.jobs import FioJob
 from ioplan.importer.fio.numbers import (
@@ -31,9 +29,9 @@ def clauses_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
         clauses["qd"] = f"qd {shape.qd}{each}"
     if each:
         clauses["threads"] = f"threads {shape.threads}"
-    parts: tuple[Callable[..., Clauses], ...] = (_rate, _pause, _where, _align)
-    for part in parts:
-        clauses |= part(job, shape, findings)
+    clauses |= _rate(job, shape, findings)
+    clauses |= _pause(job, shape, "rate" in clauses, findings)
+    clauses |= _where(job, shape, findings) | _align(job, shape, findings)
     if shape.trims:
         clauses["trim"] = "trim 100%"
     elif reads < 100:
@@ -122,12 +120,12 @@ def _total(
     return total
 
 
-def _pause(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
+def _pause(job: FioJob, shape: Shape, rated: bool, findings: Findings) -> Clauses:
     """Think time; of a job with a rate there is none in a plan."""
     us = job.read("thinktime", lambda t: time_us(t, seconds=False), 0, findings)
     if us <= 0:
         return {}
-    if job.has("rate_iops") or job.has("rate"):
+    if rated:
         findings.loss(
             "thinktime is left out: a stream has a rate or a pause",
             job.place("thinktime"),
@@ -166,8 +164,9 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     if text.split(":")[0] != "random":
         clause = distribution(text.split(",")[0])
         if clause is None or "," in text:
+            instead = "all are where the reads are" if clause else "offsets are uniform"
             findings.loss(
-                f"random_distribution={text} cannot be said: offsets are uniform",
+                f"random_distribution={text} cannot be said: {instead}",
                 job.place("random_distribution"),
                 "a plan knows zipf, pareto, normal and hotspots of the region",
             )

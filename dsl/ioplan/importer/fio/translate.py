@@ -12,7 +12,13 @@ from ioplan.importer.fio.job_file import JobFileReader, Section
 from ioplan.importer.fio.jobs import FioJob, jobs_of, of_no_matter
 from ioplan.importer.fio.length import length_of
 from ioplan.importer.fio.numbers import time_us, truth
-from ioplan.importer.fio.place import check_engine, is_buffered, region_of, target_of
+from ioplan.importer.fio.place import (
+    check_engine,
+    is_buffered,
+    region_of,
+    target_of,
+    tell_range,
+)
 from ioplan.importer.fio.shape import Refused, shape_of
 from ioplan.importer.fio.stream import clauses_of
 from ioplan.importer.fio.timed import Timed
@@ -121,6 +127,7 @@ def _stream(job: FioJob, findings: Findings) -> ImportedJob:
     shape = shape_of(job, findings)
     clauses = clauses_of(job, shape, findings)
     clauses |= region_of(job, shape, findings)
+    tell_range(job, "startdelay", findings)
     delay_us = job.read(
         "startdelay", lambda text: time_us(text, seconds=True), 0, findings
     )
@@ -148,6 +155,7 @@ def _test(group: list[ImportedJob], findings: Findings) -> TestOutline:
         _tell_times(group, findings)
     else:
         _tell_common_delay(group, findings)
+    _tell_exit(group, findings)
     length = timed.length if timed else _longest(group).length
     times = timed.clauses if timed else [{}] * len(group)
     descriptions = [one.job.text("description") for one in group]
@@ -166,6 +174,17 @@ def _test(group: list[ImportedJob], findings: Findings) -> TestOutline:
 
 def _longest(group: list[ImportedJob]) -> ImportedJob:
     return max(group, key=lambda one: one.length.run_ns or 0)
+
+
+def _tell_exit(group: list[ImportedJob], findings: Findings) -> None:
+    """Jobs that end at different times, of which the first is to end all."""
+    ending = next((one.job for one in group if one.job.has("exitall")), None)
+    if ending and len({(one.length.text, one.delay_ns) for one in group}) > 1:
+        findings.loss(
+            "exitall is left out: the end of one stream does not end the others",
+            ending.place("exitall"),
+            "give all jobs the time after which the first of them ends",
+        )
 
 
 def _tell_times(group: list[ImportedJob], findings: Findings) -> None:

@@ -76,9 +76,10 @@ _VERIFY = "fio verifies in a phase of its own; a plan's `verify` is a clause of 
 _WHERE = "a plan names no CPUs, classes or groups: set them around `ioplan run`"
 _FILES = "a plan is about one target with direct I/O, not about files"
 _STEADY = "write: run …, until steady iops every 1s, at most 4 passes"
-_TARGETED = "write: vary qd in 1..128 doubling, and expect p99.9 < 500us"
+_TARGETED = "write: seek highest qd in 1..128 where p99 <= 1ms"
 _REPLAY = "a trace says which I/Os to do; a plan says of which kind"
 _ERRORS = "write: expect errors == 0"
+_ENGINE = "its engine's way to the target: --target and the backend's options say it"
 _BATCH = "the I/Os of a plan are issued as soon as there is room, not in batches"
 
 LOST = {
@@ -115,10 +116,36 @@ LOST = {
         (
             *("openfiles", "file_service_type", "filename_format", "lockfile"),
             *("file_append", "pre_read", "fsync_on_close", "end_fsync", "end_syncfs"),
-            *("sync_file_range", "sync", "write_barrier", "uncached"),
+            *("sync_file_range", "write_barrier", "uncached"),
         ),
         _FILES,
     ),
+    **dict.fromkeys(
+        (
+            *("pool", "rbdname", "clientname", "clustername", "busy_poll", "uri"),
+            *("nfs_url", "libblkio_driver", "libblkio_path", "libblkio_num_entries"),
+            *("libblkio_pre_connect_props", "libblkio_pre_start_props"),
+            *("libblkio_queue_size", "libblkio_vectored", "libblkio_wait_mode"),
+            *("libblkio_write_zeroes_on_trim", "hostname", "port", "protocol"),
+            *("listen", "interface", "nodelay", "pingpong", "mss", "ttl"),
+            *("window_size", "namenode", "hdfsdirectory", "chunk_size", "cpuload"),
+            *("cpuchunks", "cpumode", "exit_on_io_done", "thp", "libaio_vectored"),
+            *("hipri_percentage", "stat_type", "skip_bad", "cuda_io", "gpu_dev_ids"),
+        ),
+        _ENGINE,
+    ),
+    **dict.fromkeys(
+        (
+            *("readfua", "writefua", "write_mode", "sg_write_mode", "stream_id"),
+            *("read_mode", "verify_mode", "verify_bytchk", "deac", "cdb_len"),
+            *("md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask"),
+            *("atomic", "num_range", "fdp", "plids", "plid_select", "dp_scheme"),
+            "dataplacement",
+        ),
+        "plans read, write and discard, with no other commands and no flags of them",
+    ),
+    "sync": "write: sync every 1, which is a flush after each write",
+    "ramp_size": "a warm-up is a time: run … for 1min, warmup 10s",
     **dict.fromkeys(
         (
             *("steadystate", "steadystate_duration", "steadystate_ramp_time"),
@@ -134,6 +161,7 @@ LOST = {
         (
             *("read_iolog", "replay_no_stall", "replay_redirect", "replay_scale"),
             *("replay_align", "replay_skip", "replay_time_scale", "read_iolog_chunked"),
+            *("merge_blktrace_file", "merge_blktrace_iters", "merge_blktrace_scalars"),
         ),
         _REPLAY,
     ),
@@ -158,7 +186,10 @@ LOST = {
         "a pause is idle time after a number of I/Os",
     ),
     **dict.fromkeys(
-        ("rw_sequencer", "bs_unaligned", "bs_is_seq_rand", "offset_align"),
+        (
+            *("rw_sequencer", "bs_unaligned", "bs_is_seq_rand", "offset_align"),
+            *("random_sequence_stride", "profile"),
+        ),
         "a plan has no word for it",
     ),
     **dict.fromkeys(

@@ -50,8 +50,15 @@ def pace_of(run: Definition, findings: Findings) -> Pace:
     poisson = run.text("distribution", "exponential").lower().startswith("exp")
     if texts[0].lower() == "curve":
         return Pace(poisson=poisson, maximum=f"{run.name}, maximum", axes=_curve(run))
-    rates = [number_of(text, 0) for text in steps_of(texts)]
-    if not all(rates) and len(rates) > 1 and setting:
+    texts = steps_of(texts)
+    rates = [number_of(text, 0) if text.isdigit() else 0 for text in texts]
+    odd = [text for text in texts if not text.isdigit() and text.lower() != "max"]
+    if odd and setting:
+        findings.error(
+            f"iorate={odd[0]} is no number of I/Os per second, and is left out",
+            setting.span,
+        )
+    if not all(rates) and len(rates) > 1 and setting and not odd:
         findings.loss(
             "of the rates, max is left out: an axis of rates has numbers only",
             setting.span,
@@ -89,4 +96,4 @@ def _curve(run: Definition) -> Axes:
 
 
 def _iops(rate: float) -> str:
-    return make("iops", rate).text
+    return make("iops", round(rate, 3)).text

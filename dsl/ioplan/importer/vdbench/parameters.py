@@ -38,12 +38,13 @@ USED = {
         "warmup",
         "curve",
         "distribution",
-        "pause",
         *QUIET,
         *AXES,
     },
 }
 ABBREVIATED = {"el": "elapsed", "in": "interval", "xf": "xfersize", "th": "threads"}
+NO_WORD = "a plan has no word for it"
+HELP = {"pause": "write before the run: idle 30s"}
 HITS = ("rhpct", "whpct")
 """Cache hits that are to be made; none are the default."""
 
@@ -92,9 +93,7 @@ def definitions_of(source: Source, findings: Findings) -> Iterator[Definition]:
         elif begun and line[:1].isspace():
             begun.settings.update(_settings(begun.kind, line, span, findings))
         else:
-            findings.loss(
-                f"{code[:40]!r} is left out", span, "a plan has no word for it"
-            )
+            findings.loss(f"{code[:40]!r} is left out", span, NO_WORD)
     if begun:
         yield begun
 
@@ -131,9 +130,7 @@ def _settings(
             continue
         if name not in USED[kind]:
             near = did_you_mean(name, USED[kind])
-            findings.loss(
-                f"{name} is left out{near}", place, "a plan has no word for it"
-            )
+            findings.loss(f"{name} is left out{near}", place, HELP.get(name, NO_WORD))
             continue
         settings[name] = Setting(pair[2], place)
     return settings

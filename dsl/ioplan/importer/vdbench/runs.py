@@ -23,7 +23,7 @@ from ioplan.importer.outline import (
     TestOutline,
 )
 from ioplan.importer.vdbench.axes import axes_of
-from ioplan.importer.vdbench.numbers import number_of, seconds_of
+from ioplan.importer.vdbench.numbers import bytes_of, number_of, seconds_of
 from ioplan.importer.vdbench.pace import LOAD, Pace, pace_of, shares_of
 from ioplan.importer.vdbench.parameters import Definition, definitions_of, with_defaults
 from ioplan.importer.vdbench.stream import clauses_of
@@ -39,7 +39,7 @@ def outline_of_parameters(
 ) -> PlanOutline:
     """The plan that a parameter file asks for. Raises ImportFault."""
     definitions = with_defaults(list(definitions_of(source, findings)))
-    runs = [one for one in definitions if one.kind == "rd"]
+    runs = _uniquely_named([one for one in definitions if one.kind == "rd"])
     if not runs:
         raise ImportFault(
             "no run definition (rd=) of the file can be said as a plan",
@@ -50,6 +50,7 @@ def outline_of_parameters(
         kind: {one.name: one for one in definitions if one.kind == kind}
         for kind in ("sd", "wd")
     }
+    _tell_sizes(by_kind["sd"], findings)
     tests = tuple(test for run in runs for test in _tests(run, by_kind, findings))
     if not tests:
         raise ImportFault("no run of the file can be said as a plan", runs[0].span)
@@ -66,6 +67,32 @@ def outline_of_parameters(
         remarks=tuple(_targets(luns)),
         params={LOAD: "100%"} if LOAD in {a for t in tests for a, _ in t.axes} else {},
     )
+
+
+def _uniquely_named(runs: list[Definition]) -> list[Definition]:
+    """vdbench takes one name for several runs; tests have one each."""
+    taken: set[str] = set()
+    found = []
+    for run in runs:
+        name, number = run.name, 2
+        while name in taken:
+            name, number = f"{run.name}, {number}", number + 1
+        taken.add(name)
+        found.append(replace(run, name=name))
+    return found
+
+
+def _tell_sizes(storage: Mapping[str, Definition], findings: Findings) -> None:
+    """A size of a storage definition is where its I/O ends."""
+    for one in storage.values():
+        size_bytes = bytes_of(one.text("size"))
+        if size_bytes:
+            text = make("size", size_bytes).text
+            findings.loss(
+                f"size={one.text('size')} is left out: I/O goes over the whole target",
+                one.settings["size"].span,
+                f"write in the workloads: region 0B..{text}",
+            )
 
 
 def _targets(luns: set[str]) -> Iterator[str]:

@@ -8,10 +8,16 @@ from ioplan.importer.findings import Findings
 from ioplan.importer.outline import Clauses
 from ioplan.importer.vdbench.axes import Axes
 from ioplan.importer.vdbench.numbers import bytes_of, number_of
-from ioplan.importer.vdbench.parameters import Definition
-from ioplan.language.quantity import SECTOR_BYTES, make
+from ioplan.importer.vdbench.parameters import Definition, Setting
+from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 
 DEFAULT_BYTES = 4096
+SEQUENTIAL = {
+    **dict.fromkeys(("seq", "sequential"), ""),
+    "eof": "vdbench ends the run at the end of the lun; here it goes on from the start",
+    "seqnz": "vdbench begins at a place that it draws; here it is the first block",
+}
+"""Words for I/O in order, with what a plan does otherwise."""
 
 
 def clauses_of(
@@ -61,7 +67,11 @@ def _of_run(run: Definition, name: str) -> Definition | None:
 def _pattern(workload: Definition, findings: Findings) -> Clauses:
     """`seekpct` is how much of the I/O is random; the default is all of it."""
     text = workload.text("seekpct", "100").lower()
-    if text in ("eof", "seq", "sequential"):
+    if text in SEQUENTIAL:
+        if SEQUENTIAL[text]:
+            findings.loss(
+                f"seekpct={text}: {SEQUENTIAL[text]}", workload.settings["seekpct"].span
+            )
         text = "0"
     share = 100.0 if text.startswith("rand") else float(number_of(text, 100))
     if not share:
@@ -75,25 +85,56 @@ def _sizes(workload: Definition, findings: Findings) -> Clauses:
     """One size, or pairs of a size and its share."""
     setting = workload.settings.get("xfersize")
     parts = setting.listed if setting else [str(DEFAULT_BYTES)]
-    sizes = [bytes_of(part) for part in parts[::2]]
-    if any(not one or one % SECTOR_BYTES for one in sizes):
+    sizes = [bytes_of(part) for part in parts]
+    if setting and len(parts) == 3 and all(sizes):
+        return _drawn_sizes(sizes, setting, findings)
+    shares = [_share(part) for part in parts[1::2]]
+    is_odd = len(parts) > 1 and len(parts) % 2
+    if is_odd or None in shares or not _are_sectors(sizes[::2]):
         findings.error(
-            f"xfersize={setting.value if setting else ''} is no multiple of 512 B",
+            f"xfersize={setting.value if setting else ''} is no size of sectors of "
+            f"{SECTOR_BYTES} B, and no list of sizes and their shares: "
+            f"{size_text(DEFAULT_BYTES)} here",
             setting.span if setting else workload.span,
         )
-        sizes = [DEFAULT_BYTES]
-    if len(parts) == 1 or len(sizes) == 1:
+        return {"size": size_text(DEFAULT_BYTES)}
+    if len(parts) <= 2:
         return {"size": make("size", sizes[0]).text}
     texts = (
-        f"{make('size', size).text} {float(share):g}%"
-        for size, share in zip(sizes, parts[1::2], strict=False)
+        f"{make('size', size).text} {share:g}%"
+        for size, share in zip(sizes[::2], shares, strict=True)
     )
     return {"size": f"sizes {{ {', '.join(texts)} }}"}
 
 
+def _share(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
+
+
+def _are_sectors(sizes: list[int]) -> bool:
+    return all(one and not one % SECTOR_BYTES for one in sizes)
+
+
+def _drawn_sizes(sizes: list[int], setting: Setting, findings: Findings) -> Clauses:
+    """`(4k,32k,4k)`: drawn from a range, in multiples of the last."""
+    low, high, step = sizes
+    if not _are_sectors(sizes) or low % step or high % step or low > high:
+        findings.error(
+            f"xfersize={setting.value} is no range of multiples of its third: "
+            f"{size_text(DEFAULT_BYTES)} here",
+            setting.span,
+        )
+        return {"size": size_text(DEFAULT_BYTES)}
+    first, last, each = (make("size", one).text for one in sizes)
+    return {"size": f"sizes {first}..{last} step {each}", "align": f"align {each}"}
+
+
 def _range(workload: Definition, findings: Findings) -> Clauses:
-    """`range=(10,20)` in percent."""
+    """`range=(10,20)` in percent, `range=(1g,5g)` in bytes."""
     setting = workload.settings["range"]
+    edges = [bytes_of(part) for part in setting.listed]
+    if len(edges) == 2 and all(edges) and setting.listed[1][-1].isalpha():
+        return {"region": f"region {'..'.join(make('size', e).text for e in edges)}"}
     try:
         low, high = (float(part.rstrip("%")) for part in setting.listed)
     except ValueError:
