@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import (
-    Discriminator,
-    Field,
-    StrictBool,
-    StrictInt,
-    StringConstraints,
-    Tag,
-    model_validator,
-)
-
+from ioplan.core.lazy_model import Limits, Marked
 from ioplan.core.model import Model
 
 PurgeMethod = Literal["discard", "format", "sanitize", "zeros"]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Words = Annotated[str, Marked("StringConstraints", strip_whitespace=True, min_length=1)]
 DEVICE = "{device}"
-Positive = Annotated[StrictInt, Field(ge=1)]
+Positive = Annotated[int, Limits(strict=True, ge=1)]
+Switch = Annotated[bool, Limits(strict=True)]
 CPUS = r"\d{1,4}(-\d{1,4})?"
-CpuList = Annotated[str, StringConstraints(pattern=rf"^{CPUS}(,{CPUS})*$")]
+CpuList = Annotated[str, Limits(pattern=rf"^{CPUS}(,{CPUS})*$")]
 """CPUs as the kernel writes them, such as `2-5,8`."""
 
 NAMING = ("path", "serial", "wwid", "backing_file")
@@ -31,19 +23,17 @@ NAMING = ("path", "serial", "wwid", "backing_file")
 class PowerMeter(Model):
     """`command`, a program and its arguments, prints the present watts and ends."""
 
-    command: Annotated[tuple[Words, ...], Field(min_length=1)]
+    command: Annotated[tuple[Words, ...], Limits(min_length=1)]
 
 
 class PurgeCommand(Model):
     """`command`, a program and its arguments, erases `{device}` and exits with 0."""
 
-    command: Annotated[tuple[Words, ...], Field(min_length=1)]
+    command: Annotated[tuple[Words, ...], Limits(min_length=1)]
 
-    @model_validator(mode="after")
-    def _has_device(self) -> Self:
+    def check(self) -> None:
         if not any(DEVICE in word for word in self.command[1:]):
             raise ValueError(f"none of its arguments has {DEVICE}, the device to erase")
-        return self
 
 
 METHOD, TABLE = "[method]", "[table]"
@@ -54,8 +44,9 @@ def _tag_of(purge: object) -> str:
 
 
 Purge = Annotated[
-    Annotated[PurgeMethod, Tag(METHOD)] | Annotated[PurgeCommand, Tag(TABLE)],
-    Discriminator(_tag_of),
+    Annotated[PurgeMethod, Marked("Tag", METHOD)]
+    | Annotated[PurgeCommand, Marked("Tag", TABLE)],
+    Marked("Discriminator", _tag_of),
 ]
 
 
@@ -76,7 +67,7 @@ class LabTarget(Model):
     wwid: Words | None = None
     model: Words | None = None
     backing_file: Words | None = None
-    writable: StrictBool = False
+    writable: Switch = False
     purge: Purge = "discard"
     power: PowerMeter | None = None
     cpus: CpuList | None = None
@@ -84,8 +75,7 @@ class LabTarget(Model):
     hosts: tuple[Words, ...] = ()
     lock: Words | None = None
 
-    @model_validator(mode="after")
-    def _names_one(self) -> Self:
+    def check(self) -> None:
         if not any(getattr(self, key) for key in NAMING):
             raise ValueError(
                 "it names no device; add its serial, wwid, path or backing_file, as "
@@ -95,4 +85,3 @@ class LabTarget(Model):
             raise ValueError("it says host and hosts; keep hosts if several share it")
         if len(set(self.hosts)) < len(self.hosts):
             raise ValueError("it names a host twice; name each once")
-        return self

@@ -93,8 +93,7 @@ def test_what_is_no_word_is_refused_before_anything_runs(
 
 def test_tags_cost_a_session_without_any_nothing() -> None:
     """Pydantic would compile a pattern of theirs for 40 ms, before the first I/O."""
-    Session.model_rebuild()
-    assert "w.:@" not in str(Session.__pydantic_core_schema__)
+    assert "w.:@" not in str(TypeAdapter(Session).core_schema)
     with pytest.raises(ValueError, match="one word"):
         TypeAdapter(Tags).validate_python(["two words"])
     assert TypeAdapter(Tags).validate_python(["b", "ä:1", "b"]) == ("b", "ä:1")

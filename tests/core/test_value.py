@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from ioplan.core.lazy_model import LazyModel, Limits, ValidatedModel
+from ioplan.core.lazy_model import LazyModel, Limits, Marked, ValidatedModel
+from ioplan.core.model import Figures, described
 from ioplan.core.value import Value, fresh, replace
 
 
@@ -98,7 +99,45 @@ class Listed(LazyModel):
     tags: list[str] = fresh(list)
 
 
+class Range(Figures):
+    """With definitions, limits, and a check of its own."""
+
+    low: float = described("inclusive", default=0.0)
+    high: float = described("exclusive", gt=0)
+    names: dict[str, str] = described("of both", default={})
+    marks: tuple[Annotated[str, Marked("AfterValidator", str.upper)], ...] = ()
+    id: str = described("its own", default_factory=lambda: f"{len(MADE)}")
+
+    def check(self) -> None:
+        MADE.append(self.low)
+        if self.low >= self.high:
+            raise ValueError("it is empty")
+
+
+MADE: list[float] = []
+
+
 class TestModel:
+    def test_definitions_and_limits_are_those_of_a_field(self) -> None:
+        schema = Range.model_json_schema()["properties"]
+        assert schema["low"]["description"] == "inclusive"
+        assert schema["low"]["default"] == 0.0
+        assert schema["high"]["exclusiveMinimum"] == 0
+        for wrong in ({"high": -1}, {"high": float("nan")}, {"high": 1, "marks": [1]}):
+            with pytest.raises(ValidationError):
+                Range.model_validate(wrong)
+        assert Range.model_validate({"high": 1, "marks": ["a"]}).marks == ("A",)
+
+    def test_its_own_check_is_made_where_it_is_read(self) -> None:
+        with pytest.raises(ValidationError, match="it is empty"):
+            Range(low=1, high=1)
+        assert Range.model_construct(low=1.0, high=1.0).low == 1.0
+
+    def test_what_is_made_for_each_is_not_shared(self) -> None:
+        one, other = Range(high=1), Range.model_construct(high=1.0)
+        assert one.names == {} and one.names is not other.names
+        assert one.id != Range(high=1).id
+
     def test_what_is_called_is_validated(self) -> None:
         assert Circle(radius=2) == Circle.model_construct(radius=2.0)
         for wrong in ({"radius": 0}, {}, {"radius": 1, "size": 2}):

@@ -1,35 +1,67 @@
 """Values with the interface of a pydantic model, which is imported when it is used.
 
-Importing pydantic takes as long as seven starts of Python, and checking a plan needs
-none of it: the checker validates better than any model.
+Importing pydantic takes as long as seven starts of Python, and neither checking a plan
+nor beginning its first run needs any of it: the checker validates better than any
+model, and what ioplan itself makes is checked by mypy.
 """
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform
 
-from ioplan.core.value import Factory, Value, replace
+from ioplan.core.value import Factory, Value, is_field, replace
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
     from pydantic_core import CoreSchema
 
 
-class Limits:
-    """Stands in `Annotated` for a `pydantic.Field` with the same arguments."""
+class Marked:
+    """Stands in `Annotated` for what pydantic has by that name."""
 
-    def __init__(self, **limits: Any) -> None:
-        self.limits = limits
+    def __init__(self, name: str, *args: Any, **more: Any) -> None:
+        self.name, self.args, self.more = name, args, more
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        from pydantic import Field  # noqa: PLC0415
+        import pydantic  # noqa: PLC0415
 
-        return handler.generate_schema(Annotated[source, Field(**self.limits)])
+        mark = getattr(pydantic, self.name)(*self.args, **self.more)
+        return handler.generate_schema(Annotated[source, mark])
+
+
+class Limits(Marked):
+    """Stands in `Annotated` for a `pydantic.Field` with the same arguments."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__("Field", **limits)
+
+
+class Described:
+    """What stands in a class for a field with a definition, and more than a default."""
+
+    def __init__(self, **more: Any) -> None:
+        self.more = more
+
+    def default(self) -> dict[str, Any]:
+        """Its default under that word; empty without one."""
+        if make := self.more.get("default_factory"):
+            return {"default": Factory(make)}
+        return {name: self.more[name] for name in ("default",) if name in self.more}
+
+
+def described(text: str, **more: Any) -> Any:
+    """A field with its definition, and what `pydantic.Field` takes besides."""
+    return Described(description=text, **more)
 
 
 _adapters: dict[type, TypeAdapter[Any]] = {}
+_making = RLock()
+"""Held while pydantic learns of a class: a thread does it during the first run."""
 
 
 def adapter(kind: type) -> TypeAdapter[Any]:
@@ -37,19 +69,37 @@ def adapter(kind: type) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415
 
     if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
+        with _making:
+            _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(described,)
+)
 class LazyModel(Value):
     """Immutable, and closed: an unknown field is an error, never dropped.
 
     Its fields are validated only where it is read from other types than its own, or
-    is a field of another model.
+    is a field of another model. A `check` that it has is called then: it raises
+    ValueError.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    described_: ClassVar[dict[str, Described]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {n: one for n, one in vars(cls).items() if isinstance(one, Described)}
+        cls.described_ = {**cls.described_, **own}
+        for name, one in own.items():
+            delattr(cls, name)
+            for value in one.default().values():
+                setattr(cls, name, value)
+        for name, value in tuple(vars(cls).items()):
+            kind = cls.__annotations__.get(name, "ClassVar")
+            if is_field(kind) and isinstance(value, dict | list | set):
+                setattr(cls, name, Factory(partial(copy, value)))
+        super().__init_subclass__()
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> Self:
@@ -61,7 +111,11 @@ class LazyModel(Value):
     @classmethod
     def model_construct(cls, **values: Any) -> Self:
         """The same with the defaults of what is not given."""
-        return cls.complete({**cls.defaults_, **values})
+        made = {**cls.defaults_, **values}
+        for name in cls._factories:
+            if isinstance(made[name], Factory):
+                made[name] = made[name].make()
+        return cls.complete(made)
 
     @classmethod
     def model_validate(cls, values: Any) -> Self:
@@ -89,19 +143,25 @@ class LazyModel(Value):
         return adapter(type(self)).dump_json(self, **how).decode()
 
     @classmethod
+    def model_json_schema(cls, **how: Any) -> dict[str, Any]:
+        """The JSON Schema, as pydantic's `json_schema` gives it."""
+        return adapter(cls).json_schema(**how)
+
+    @classmethod
     def __get_pydantic_core_schema__(
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """What pydantic knows how to read is a dataclass."""
-        from dataclasses import dataclass, field  # noqa: PLC0415
+        with _making:
+            for kind in reversed(cls.__mro__):
+                if issubclass(kind, LazyModel) and DATACLASS not in vars(kind):
+                    _make_dataclass(kind)
+        schema = handler(source)
+        if not hasattr(cls, "check"):
+            return schema
+        from pydantic_core import core_schema  # noqa: PLC0415
 
-        for kind in reversed(cls.__mro__):
-            if issubclass(kind, LazyModel) and "__dataclass_fields__" not in vars(kind):
-                for name, value in kind.defaults_.items():
-                    if isinstance(value, Factory) and name in vars(kind):
-                        setattr(kind, name, field(default_factory=value.make))
-                dataclass(init=False, repr=False, eq=False)(kind)
-        return handler(source)
+        return core_schema.no_info_after_validator_function(_checked, schema)
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -110,6 +170,34 @@ class LazyModel(Value):
         """With its description, which pydantic leaves out of a dataclass's."""
         found = handler.resolve_ref_schema(handler(schema))
         return found | {"description": cls.__doc__}
+
+
+DATACLASS = "__dataclass_fields__"
+UNKNOWN_FIELD = "unexpected_keyword_argument"
+"""What pydantic calls the error of a field that a model has not."""
+
+
+def _make_dataclass(kind: type[LazyModel]) -> None:
+    """Tell pydantic of the fields in the standard library's terms."""
+    from dataclasses import dataclass, field  # noqa: PLC0415
+
+    for name in kind.fields_:
+        if name not in kind.__annotations__:
+            continue  # inherited
+        told = dict(kind.described_[name].more) if name in kind.described_ else {}
+        made: dict[str, Any] = {}
+        if (value := kind.defaults_.get(name, kind)) is not kind:
+            is_made = isinstance(value, Factory)
+            made = {"default_factory": value.make} if is_made else {"default": value}
+        for default in ("default", "default_factory"):
+            told.pop(default, None)
+        setattr(kind, name, field(**made, metadata=told))
+    dataclass(init=False, repr=False, eq=False)(kind)
+
+
+def _checked(model: Any) -> Any:
+    model.check()
+    return model
 
 
 def plain(value: Any) -> Any:

@@ -35,7 +35,7 @@ class Value:
     _factories: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        own = [name for name, kind in cls.__annotations__.items() if _is_field(kind)]
+        own = [name for name, kind in cls.__annotations__.items() if is_field(kind)]
         cls.fields_ = (*cls.fields_, *(n for n in own if n not in cls.fields_))
         cls._names = frozenset(cls.fields_)
         given = {name: vars(cls)[name] for name in own if name in vars(cls)}
@@ -92,5 +92,6 @@ def replace(one: Kind, **changes: Any) -> Kind:
     return made
 
 
-def _is_field(annotation: object) -> bool:
+def is_field(annotation: object) -> bool:
+    """Whether what a class annotates so is a field of its objects."""
     return not str(annotation).startswith("ClassVar")

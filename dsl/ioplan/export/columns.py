@@ -98,7 +98,7 @@ POINT: Columns = {
     "p99.9_ns": float,
     "max_ns": int,
 }
-TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
+TELEMETRY: Columns = dict.fromkeys(Readings.fields_, float)
 """Of the whole run, so in the row of its total only; and of each interval."""
 WEAR: Columns = {
     "wear_source": str,

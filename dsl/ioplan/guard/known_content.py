@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.state_folder import state_folder
 from ioplan.guard.content import NOTHING, Content, content_of
 from ioplan.guard.errors import TargetError, os_reason
@@ -29,7 +27,7 @@ LASTING = {"serial", "wwid", "backing_file", "inode"}
 SEED_BITS = 32
 
 
-class Sampled(Model):
+class Sampled(LazyModel):
     """What is kept: `structured` has the offset and the digest of each block."""
 
     capacity_bytes: int
@@ -98,7 +96,7 @@ def known_content(facts: TargetFacts) -> KnownContent:
     """What is kept of a target that has these facts."""
     try:
         kept = Sampled.model_validate_json(_path(facts).read_bytes())
-    except (OSError, ValidationError):
+    except (OSError, ValueError):
         return KnownContent(facts)
     if kept.capacity_bytes != facts.capacity_bytes:
         return KnownContent(facts)

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ioplan.core.error_kinds import HostFault
-from ioplan.core.model import Model
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import fcntl
 from ioplan.guard.output import OutputError, rewrite
@@ -28,7 +26,7 @@ STARTED = 19
 """The place of a process's start in /proc/PID/stat, behind the name."""
 
 
-class Holder(Model):
+class Holder(LazyModel):
     """A process that wants a setting, of a session."""
 
     session: str
@@ -52,7 +50,7 @@ def _started(pid: int) -> str:
     return words[STARTED] if len(words) > STARTED else ""
 
 
-class Kept(Model):
+class Kept(LazyModel):
     """A setting. `lost` is what the kernel forgets when it is changed."""
 
     before: str
@@ -65,7 +63,7 @@ class Kept(Model):
         return tuple(one for one in self.holders if one != gone and one.is_alive)
 
 
-class Ledger(Model):
+class Ledger(LazyModel):
     """All settings, by their files below `/`."""
 
     boot: str
@@ -84,7 +82,7 @@ class LedgerFile:
             ledger = Ledger.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             raise HostError(
                 f"what sessions have set on this host cannot be read from {self.path}: "
                 f"put the settings that it has back by hand, and remove it",

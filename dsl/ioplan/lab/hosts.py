@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, StrictInt
-
+from ioplan.core.lazy_model import Limits
 from ioplan.core.model import Model
 from ioplan.lab.host_settings import HostSettings
 from ioplan.target_entry import CpuList, PowerMeter, Words
+
+Port = Annotated[int, Limits(strict=True, ge=1, le=65535)]
 
 WORKER_PORT = 8788
 """Where a worker listens. The scheduler's usual port is 8786."""
@@ -28,8 +29,8 @@ class LabHost(Model):
 
     address: Words | None = None
     user: Words | None = None
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] | None = None
-    worker_port: Annotated[StrictInt, Field(ge=1, le=65535)] = WORKER_PORT
+    port: Port | None = None
+    worker_port: Port = WORKER_PORT
     python: Words = "python3"
     reach: tuple[Words, ...] = ()
     store: Words | None = None

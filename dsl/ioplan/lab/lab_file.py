@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING
 
 from ioplan.core.error_kinds import LabFault
+from ioplan.core.lazy_model import UNKNOWN_FIELD
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.lab.cross_references import Fault, reference_faults
@@ -36,6 +34,9 @@ from ioplan.target_entry import (
     PowerMeter,
     PurgeCommand,
 )
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 KEY = r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'"""
 HEADER = re.compile(rf"\s*\[\s*((?:{KEY})(?:\s*\.\s*(?:{KEY}))*)\s*\]")
@@ -141,6 +142,10 @@ def _not_toml(path: Path, error: ValueError) -> LabError:
 
 
 def _lab(path: Path, text: str) -> Lab:
+    import tomllib  # noqa: PLC0415  most calls read no lab
+
+    from pydantic import ValidationError  # noqa: PLC0415
+
     try:
         lab = Lab.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -183,12 +188,12 @@ def _reason(error: ErrorDetails) -> str:
     """Why a key is wrong, in the terms of a lab file."""
     message = error["msg"].removeprefix("Value error, ")
     loc = error["loc"]
-    if error["type"] == "extra_forbidden":
+    if error["type"] == UNKNOWN_FIELD:
         inner = KNOWN.get(str(loc[0])) if len(loc) == 3 else None
         inner = PurgeCommand if TABLE in loc else inner
         inner = PowerMeter if loc[-2:-1] == ("power",) else inner
         inner = HostSettings if loc[-2:-1] == ("prepare",) else inner
-        known = (inner or Lab).model_fields
+        known = (inner or Lab).fields_
         key = str(loc[-1])
         other = OTHER_KEYS.get(key)
         meant = f", did you mean {other!r}?" if other in known else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ioplan.core.lazy_model import LazyModel
 from ioplan.core.memo import ByIdentity
-from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.planner.steps import (
@@ -84,7 +84,7 @@ def _parts(
             prepares = {}
 
 
-class Assumptions(Model):
+class Assumptions(LazyModel):
     """A middling NVMe drive."""
 
     bandwidth_bytes_per_s: float = 1e9

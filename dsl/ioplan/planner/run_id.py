@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 from ioplan.core.lazy_model import LazyModel
 from ioplan.core.memo import ByIdentity
+from ioplan.core.sparse_json import sparse_json
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.workload import STREAM_DEFAULTS, Stream, Workload
 
@@ -68,7 +69,7 @@ def canonical_value(value: LazyModel | str) -> str:
     """A model with its kind, which is a default that matters; or a host."""
     if isinstance(value, str):
         return value
-    text = value.model_dump_json(exclude_defaults=True)
+    text = sparse_json(value)
     return f"{getattr(value, 'kind', '')}{text}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ioplan.core.memo import ByIdentity
+from ioplan.core.sparse_json import sparse_json
 from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, ShareOf, Test
 from ioplan.planner.run_id import canonical, digest, set_fields
@@ -111,7 +112,7 @@ class Run:
         if self._draws_anew:
             parts.append("drawn anew")
         if self.template.rule:
-            rule = self.template.rule.model_dump_json(exclude_defaults=True)
+            rule = sparse_json(self.template.rule)
             parts.append(f"until={rule} every={self.every_ns}")
         if self.probing:
             phase, least_ns = self.probing.phase, self.probing.least_ns

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioplan.core.model import Model, described
+from ioplan.core.lazy_model import LazyModel, described
 
 NAMING = ("serial", "model", "firmware", "wwid")
 """What a target's identity may say of its drive."""
 
 
-class Drive(Model):
+class Drive(LazyModel):
     """What is not known is empty; a file has no drive unless the lab names it."""
 
     serial: str = ""

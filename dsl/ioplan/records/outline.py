@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from ioplan.core.lazy_model import LazyModel
 from ioplan.records.record import Status, Steady
 
 
@@ -43,10 +42,10 @@ class Outlined(Protocol):
     def steady(self) -> Steady | None: ...
 
 
-class _Part(BaseModel):
+class _Part(LazyModel):
     """What it does not name of a record's JSON is skipped."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore"}
 
 
 class Place(_Part):

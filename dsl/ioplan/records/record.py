@@ -6,10 +6,7 @@ name; what each one means stands in its `description`, and so in the JSON Schema
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
-from pydantic.json_schema import GenerateJsonSchema
+from typing import Any, Literal
 
 from ioplan.core.model import Figures, Model, described
 from ioplan.job import Cpu, Job, Wear
@@ -158,7 +155,7 @@ class BackendFacts(Model):
     version: str
     mode: str = ""
     reason: str = ""
-    facts: dict[str, Any] = Field(default_factory=dict)
+    facts: dict[str, Any] = {}
 
 
 class RunRecord(Figures):
@@ -212,7 +209,7 @@ class StoredHistogram(Model):
     stream: str
     direction: Direction
     bits: int
-    bins: Annotated[tuple[int, ...], Field(description="index, count, index, count, …")]
+    bins: tuple[int, ...] = described("index, count, index, count, …")
 
 
 class RunDetail(Model):
@@ -226,16 +223,17 @@ class RunDetail(Model):
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Complete(GenerateJsonSchema):
-    """Requires every field: what is exported leaves no default out."""
-
-    def field_is_required(self, field: Any, total: bool) -> bool:
-        return True
-
-
 def record_schema() -> dict[str, Any]:
     """The JSON Schema of a RunRecord as it is exported: every field is there."""
+    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415
+
+    class Complete(GenerateJsonSchema):
+        """Requires every field: what is exported leaves no default out."""
+
+        def field_is_required(self, field: Any, total: bool) -> bool:
+            return True
+
     schema = RunRecord.model_json_schema(
-        mode="serialization", schema_generator=_Complete
+        mode="serialization", schema_generator=Complete
     )
     return {"$schema": DIALECT, **schema, "title": "ioplan run record"}

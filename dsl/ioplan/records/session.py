@@ -7,9 +7,8 @@ import secrets
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-
 from ioplan import __version__
+from ioplan.core.lazy_model import LazyModel, Marked
 from ioplan.core.model import Model, described
 from ioplan.records.drive import Drive
 
@@ -32,14 +31,14 @@ def _one_word(tag: str) -> str:
     return tag
 
 
-Tag = Annotated[str, AfterValidator(_one_word)]
+Tag = Annotated[str, Marked("AfterValidator", _one_word)]
 
 
 def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
-Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
+Tags = Annotated[tuple[Tag, ...], Marked("AfterValidator", _each_once)]
 
 
 def new_session_id(now: datetime | None = None) -> str:
@@ -65,11 +64,9 @@ class Session(Model):
     status: SessionStatus = "running"
     backend: str
     target: str
-    args: dict[str, Any] = Field(
-        default_factory=dict, description="what the plan was called with"
-    )
-    host: dict[str, Any] = Field(
-        default_factory=dict, description="facts of the host that it was started on"
+    args: dict[str, Any] = described("what the plan was called with", default={})
+    host: dict[str, Any] = described(
+        "facts of the host that it was started on", default={}
     )
     ioplan: str = described("version", default=__version__)
     job: str | None = described("the job that it is a lane of", default=None)
@@ -85,7 +82,7 @@ EventKind = Literal[
 ]
 
 
-class SessionEvent(Model):
+class SessionEvent(LazyModel):
     """One thing that happened."""
 
     at: str = described("UTC, ISO 8601")
@@ -93,7 +90,7 @@ class SessionEvent(Model):
     text: str = described("for a person; of `edited`, the plan as it was before")
 
 
-class KnownState(Model):
+class KnownState(LazyModel):
     """The last state that a session has brought a target into."""
 
     target: str = described("identifies the target, not its path")

@@ -114,7 +114,7 @@ def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
     """Finite figures; a column that is absent everywhere is left out."""
     names = [
         name
-        for name in TelemetryPoint.model_fields
+        for name in TelemetryPoint.fields_
         if not points or any(getattr(p, name) is not None for p in points)
     ]
     return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])

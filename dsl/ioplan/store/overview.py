@@ -146,7 +146,7 @@ def _pattern(word: str) -> str:
     return escaped.replace("*", "%")
 
 
-DRIVE_COLUMNS = tuple(Drive.model_fields)
+DRIVE_COLUMNS = tuple(Drive.fields_)
 PLAIN = [
     one.name
     for one in fields(SessionOverview)

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.lazy_model import plain
 from ioplan.records.drive import Drive
 from ioplan.records.outline import Outline
 from ioplan.records.record import SCHEMA_VERSION, RunRecord
@@ -26,18 +25,25 @@ SEPARATE_FIELDS = {"host", "verdicts"}
 
 def env_row(host: dict[str, Any]) -> dict[str, str]:
     """A host's facts under their digest."""
-    facts = _canonical(to_jsonable_python(host))
+    facts = _canonical(plain(host))
     return {"digest": _digest(facts), "facts": facts}
 
 
 def drive_row(drive: Drive) -> Row:
     """A drive's columns; one that differs in any of them is another row."""
-    facts = drive.model_dump()
+    facts = plain(drive)
     return {"digest": _digest(_canonical(facts)), **facts}
 
 
 def _canonical(facts: Any) -> str:
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), default=_jsonable)
+
+
+def _jsonable(value: object) -> Any:
+    """What a lab or a backend may have that JSON has not, such as a date."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415  rare
+
+    return to_jsonable_python(value)
 
 
 def _digest(text: str) -> str:
@@ -46,8 +52,9 @@ def _digest(text: str) -> str:
 
 def session_row(session: Session) -> Row:
     """A session's columns."""
-    row = session.model_dump(mode="json", exclude={"host", "drive"})
-    row["args"] = json.dumps(row["args"])
+    row: Row = plain(session)
+    del row["host"]
+    row["args"] = json.dumps(row["args"], default=_jsonable)
     row["tags"] = tags_text(session.tags)
     row["env"] = env_row(session.host)["digest"]
     row["drive"] = drive_row(session.drive)["digest"] if session.drive else None
@@ -67,9 +74,9 @@ def session_of(row: Row) -> Session:
         fields["host"] = json.loads(fields.pop("facts"))
         fields["args"] = json.loads(fields["args"])
         fields["tags"] = json.loads(fields["tags"])
-        known = {name: fields.pop(name) for name in Drive.model_fields}
-        fields["drive"] = Drive(**known) if fields["drive"] else None
-        return Session(**fields)
+        known = {name: fields.pop(name) for name in Drive.fields_}
+        fields["drive"] = known if fields["drive"] else None
+        return Session.model_validate(fields)
 
 
 def run_row(record: RunRecord, env: str) -> Row:
@@ -123,7 +130,7 @@ def event_of(row: Row, session: str) -> SessionEvent:
 
 def state_row(state: KnownState) -> Row:
     """A state's columns."""
-    row = state.model_dump()
+    row: Row = plain(state)
     return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.lazy_model import plain
 from ioplan.core.text import did_you_mean
 from ioplan.records.session import Session, SessionEvent, SessionStatus
 from ioplan.store.connection import Source, scalar
@@ -183,7 +184,7 @@ class SessionStore(Database):
         last = "SELECT max(position) FROM event WHERE session = :session"
         with self.writing() as connection:
             position = (scalar(connection.rows(last, session=session_id)) or 0) + 1
-            row = {"session": session_id, "position": position, **event.model_dump()}
+            row = {"session": session_id, "position": position, **plain(event)}
             insert(connection, "event", row)
 
     def events(self, session_id: str) -> list[SessionEvent]:

@@ -8,20 +8,46 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from ioplan.core.child import OwnedProcess
-from ioplan.job import Event, Failure, Result
+from ioplan.job import Event, Failure, Result, Started
 from ioplan_io_uring.engine import clock_reading
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 SHOWN = 300
 
 
 @cache
 def events() -> TypeAdapter[Event]:
-    """What reads an event; made while the engine starts, which takes longer."""
+    """What reads an event; made once the engine has begun its I/O."""
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
     return TypeAdapter(Event)
+
+
+def read_event(text: bytes) -> Event:
+    """An event of the engine. Raises ValueError.
+
+    The first of a run is read without pydantic, as that would delay its I/O.
+    """
+    found = json.loads(text) if text.startswith(STARTED) else None
+    if isinstance(found, dict) and found.keys() <= KNOWN and _is_sound(found):
+        return Started(**found)
+    return events().validate_json(text)
+
+
+STARTED = b'{"event":"started",'
+KNOWN = frozenset(Started.fields_)
+
+
+def _is_sound(found: dict[str, Any]) -> bool:
+    """Whether its fields are of the types that it has."""
+    texts = found.get("mode"), found.get("reason", "")
+    facts = found.get("facts", {})
+    return all(isinstance(one, str) for one in texts) and isinstance(facts, dict)
 
 
 class EngineExecution(OwnedProcess):
@@ -55,11 +81,10 @@ class EngineExecution(OwnedProcess):
         """Events up to Result or Failure. An engine that dies is a Failure."""
         assert self.popen.stdout
         last: Event | None = None
-        read = events().validate_json
         for line in self.popen.stdout:
             try:
-                last = read(line)
-            except ValidationError:
+                last = read_event(line)
+            except ValueError:
                 yield _garbage(line)
                 return
             yield last

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ioplan.backends import BackendError
+from ioplan.core.lazy_model import UNKNOWN_FIELD
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import (
@@ -160,11 +161,11 @@ def read_spec(path: str | None) -> DriveSpec:
 def _error_text(keys: tuple[int | str, ...], error: Any) -> str:
     """An error at its key; a key that is not known, with the ones that are."""
     where = ".".join(map(str, keys))
-    if error["type"] != "extra_forbidden":
+    if error["type"] != UNKNOWN_FIELD:
         return f"{where}: {error['msg'].removeprefix('Value error, ')}"
     table: type[Model] = DriveSpec
     for name in keys[:-1]:
-        table = table.model_fields[str(name)].annotation  # type: ignore[assignment]
-    known = list(table.model_fields)
+        table = get_type_hints(table)[str(name)]
+    known = list(table.fields_)
     hint = did_you_mean(str(keys[-1]), known) or f"; there are {', '.join(known)}"
     return f"{where}: there is no such key{hint}"

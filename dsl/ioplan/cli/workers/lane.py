@@ -31,6 +31,7 @@ from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.lane_parent import Begun, requests
 from ioplan.cluster.jobs.locks import locked
+from ioplan.core.lazy_model import adapter
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
 from ioplan.store.database import LANE_BUSY_S
@@ -76,7 +77,7 @@ def _preload() -> None:
         with suppress(BackendError):
             find(backend)
     for model in (LaneCall, LaneState):
-        model.model_rebuild()
+        adapter(model)
     with suppress(OSError):
         _rehearse()
     gc.collect()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
 from ioplan.core.model import Model
@@ -30,8 +30,8 @@ class Job(Model):
     results: str | None = None
     delivery_s: float = 60
     calls: tuple[LaneCall, ...]
-    known: dict[str, LaneState] = Field(default_factory=dict)
-    deliveries: dict[str, Delivery] = Field(default_factory=dict)
+    known: dict[str, LaneState] = {}
+    deliveries: dict[str, Delivery] = {}
 
     def skip(self, why: Mapping[str, str]) -> None:
         """Leave out the lanes on these hosts; `resume` does them."""

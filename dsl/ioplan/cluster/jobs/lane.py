@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from pydantic import Field
-
-from ioplan.core.model import Model
+from ioplan.core.model import Model, described
 from ioplan.core.units import time_text
 
 
@@ -77,8 +75,8 @@ class LaneState(Model):
     temperature_celsius: float | None = None
     left_s: float | None = None
     message: str = ""
-    errors_file: str = Field(default="", description="on its host: all of its errors")
-    at_s: float = Field(default_factory=time.time, description="of the host's clock")
+    errors_file: str = described("on its host: all of its errors", default="")
+    at_s: float = described("of the host's clock", default_factory=time.time)
 
     @property
     def ended(self) -> bool:

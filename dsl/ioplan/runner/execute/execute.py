@@ -7,8 +7,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from time import monotonic_ns
 
-from pydantic_core import to_json
-
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause
 from ioplan.core.value import Value, fresh
@@ -16,7 +14,7 @@ from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.event_reader import never_waits
-from ioplan.runner.execute.first_result import prepare_first_result
+from ioplan.runner.execute.first_result import prepare_first_result, prepare_first_run
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan.runner.execute.progress import ClockPair, fraction_done
@@ -113,6 +111,7 @@ class _Run:
         self, drive: Drive
     ) -> Generator[tuple[Event, Interval | None], None, None]:
         """All events, measured. What a backend raises ends its run as a Failure."""
+        prepare_first_run(self.job)
         try:
             watchdog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
             self.waits = not never_waits(watchdog.execution)
@@ -171,6 +170,8 @@ def format_error(error: Exception) -> str:
 
 def _sanitized(measurement: Measurement) -> Measurement:
     """The measurement, or an empty one if no figures can be made of it."""
+    from pydantic_core import to_json  # noqa: PLC0415  no run waits for it
+
     try:
         _ = (measurement.streams, measurement.directions, measurement.total)
         _ = (measurement.detail, measurement.cpu_percent, to_json(measurement.facts))

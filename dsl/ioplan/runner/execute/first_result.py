@@ -1,6 +1,6 @@
 """What the first result needs, made while the first run goes on.
 
-Numpy and pydantic's validators of a record take some 150 ms of CPU time. Before the
+Numpy, pydantic and its validators of a record take some 250 ms of CPU time. Before the
 first run they would delay its I/O, and after it the next run's. The thread has the
 CPUs of this process, which keeps off those that do the I/O.
 """
@@ -13,15 +13,26 @@ from functools import cache
 from importlib import import_module
 from threading import Thread
 
+from ioplan.core.lazy_model import adapter
 from ioplan.core.model import Model
 from ioplan.job import Job
 from ioplan.records import record, telemetry
 
 
+def prepare_first_run(job: Job) -> None:
+    """Where the run leaves no CPU, what reads its events does not disturb it."""
+    if not _leaves_a_cpu(job):
+        import_module("pydantic")
+
+
 def prepare_first_result(job: Job) -> None:
     """Once in a process, and only where the run leaves a CPU for it."""
-    if len(os.sched_getaffinity(0)) > 1 or (os.cpu_count() or 1) > job.threads:
+    if _leaves_a_cpu(job):
         _begin()
+
+
+def _leaves_a_cpu(job: Job) -> bool:
+    return len(os.sched_getaffinity(0)) > 1 or (os.cpu_count() or 1) > job.threads
 
 
 @cache
@@ -36,4 +47,4 @@ def _prepare() -> None:
         import_module("numpy")
         for kind in (*vars(record).values(), *vars(telemetry).values()):
             if isinstance(kind, type) and issubclass(kind, Model):
-                kind.model_rebuild()
+                adapter(kind)

@@ -140,7 +140,7 @@ def _no_figures() -> dict[str, Any]:
     }
 
 
-NO_DETAIL = RunDetail()
+NO_DETAIL = RunDetail.model_construct()
 
 
 def value_of(record: RunRecord) -> float | None:
