@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from refused import refused
-from rich.console import Console
 
 from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.terminal import Terminal
 from ioplan.core.error_kinds import LabFault
 from ioplan.lab.lab import Lab, LabError
 from ioplan.lab.lab_file import read_lab
@@ -133,7 +133,7 @@ def test_a_long_note_is_wrapped_by_words_at_a_terminal() -> None:
     absent = "a thing that cannot be measured here, " * 5
     for terminal in (True, False):
         out = io.StringIO()
-        Lines(Console(file=out, width=80, force_terminal=terminal)).note(absent)
+        Lines(Terminal(file=out, width=80, force_terminal=terminal)).note(absent)
         rows = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
         assert (len(rows) > 1) == terminal
         assert " ".join(" ".join(rows).split()) == absent.strip()

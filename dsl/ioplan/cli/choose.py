@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
-
-from rich.console import Console
+from typing import Any, TypeVar, cast
 
 from ioplan.backends import (
     AddressingBackend,
@@ -20,6 +19,7 @@ from ioplan.backends import (
     names,
 )
 from ioplan.cli.display.output import print_message
+from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.value import Value
@@ -192,21 +192,26 @@ def confirmed(error: ConsentError) -> bool:
     return sys.stdin.readline().strip() == words
 
 
-def make_target(backend: Backend, request: TargetRequest, console: Console) -> None:
+def make_target(backend: Backend, request: TargetRequest, out: LineOutput) -> None:
     """Make the scratch file if it is missing, with a bar, as a large one takes long."""
     if not request.path or not request.create_bytes or backend.virtual_time:
         return
     path, size_bytes = Path(request.path), request.create_bytes
     if path.exists():
         return
+    with _making_bar(out, size_bytes) as on_progress:
+        make_scratch(path, size_bytes, on_progress)
+    out.say(f"made the scratch file {path}, {size_text(size_bytes)} of random data")
+
+
+@contextmanager
+def _making_bar(out: LineOutput, size_bytes: int) -> Iterator[Callable[[int], None]]:
+    """At a terminal; what is yielded takes the bytes that are done."""
+    if not out.is_terminal:
+        yield lambda done: None
+        return
     from rich.progress import Progress  # noqa: PLC0415
 
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with Progress(console=cast(Any, out), transient=True) as progress:
         task = progress.add_task("making the scratch file", total=size_bytes)
-        make_scratch(
-            path, size_bytes, lambda done: progress.update(task, completed=done)
-        )
-    text = f"made the scratch file {path}, {size_text(size_bytes)} of random data"
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
+        yield lambda done: progress.update(task, completed=done)

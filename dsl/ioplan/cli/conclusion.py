@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from ioplan.cli.display.output import print_message
+from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
 from ioplan.cli.run_options import Options
 from ioplan.core.text import line
@@ -27,11 +28,10 @@ from ioplan.runner.outcome import SessionOutcome
 from ioplan.store.errors import StoreError
 
 
-def concluded(
-    context: SessionContext, tally: SessionOutcome, options: Options, console: Console
-) -> int:
+def concluded(context: SessionContext, tally: SessionOutcome, options: Options) -> int:
     """Show a session that has ended; returns the exit code."""
     session, records = _stored(context, tally)
+    console = Terminal(quiet=options.quiet or options.json)
     if not options.json and not options.quiet:
         console.print()
         show_records(console, context.store, session, records, context.plan)

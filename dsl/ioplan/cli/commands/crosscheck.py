@@ -21,6 +21,7 @@ from ioplan.cli.choose import (
     usable_backend,
 )
 from ioplan.cli.commands.run import new_session
+from ioplan.cli.display.plain import line_output
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
@@ -172,7 +173,7 @@ def crosscheck(options: Options, console: Console) -> int:
     with Store.open(options.store) as store:
         summary = summary_of(plan)
         sides = [Side(plan, summary, choice, store, options) for choice in choices]
-        make_target(choices[0].backend, sides[0].request, console)
+        make_target(choices[0].backend, sides[0].request, line_output(quiet=False))
         with ExitStack() as stack:
             for side in sides:
                 side.begin(console, stack)

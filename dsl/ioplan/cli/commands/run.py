@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich.console import Console
-
 from ioplan.backends import Drive, TargetFacts, TargetRequest
 from ioplan.cli.choose import (
     Choice,
@@ -21,7 +19,7 @@ from ioplan.cli.choose import (
 from ioplan.cli.consents import with_listed
 from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
@@ -31,7 +29,7 @@ from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.cli.words import checked_note, checked_tags
 from ioplan.core.error_kinds import StoreFault, TargetFault
-from ioplan.core.text import line
+from ioplan.core.lazy_model import plain
 from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
@@ -104,8 +102,10 @@ def run_command(
                 f"with ioplan unbundle {asked.plan} -o FOLDER, and run that"
             )
         from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
+        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
 
-        return run_fleet(Terminal(quiet=asked.quiet), asked, detach, skip_missing)
+        console = Terminal(quiet=asked.quiet)
+        return run_fleet(console, asked, detach, skip_missing)
     if detach or skip_missing:
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
@@ -179,10 +179,10 @@ def run_session(
         folder=str(folder),
     )
     request = resolved_request(request, choice, options.lab)
-    console = Terminal(quiet=options.quiet or options.json)
+    out = line_output(options.quiet or options.json)
     with ExitStack() as stack:
         if not start.before:
-            make_target(choice.backend, request, console)
+            make_target(choice.backend, request, out)
             stack.enter_context(session_lock(folder))
             stack.callback(_remove_unused, store, folder)
         drive, request = open_drive(choice.backend, request)
@@ -198,7 +198,7 @@ def run_session(
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
         prepared = stack.enter_context(
-            prepared_for(choice, drive.facts, start.id, _note_on(console))
+            prepared_for(choice, drive.facts, start.id, _note_on(out))
         )
         session = start.before or _session(
             start.id, drive, plan, choice, options, meter
@@ -211,7 +211,7 @@ def run_session(
             store=store,
             session=with_prepared(session, prepared),
             options=choice.options,
-            observer=_observer(options, console),
+            observer=_observer(options, out),
             baseline=_baseline(store, options.baseline),
             finished_runs=start.done,
             on_failure=_policy(plan, choice),
@@ -226,7 +226,7 @@ def run_session(
         )
         if choice.lab.results:
             Outbox(options.store).add(start.id, choice.lab.results)
-        code = _run_in(context, options, console)
+        code = _run_in(context, options)
     if choice.lab.results and not options.lane:
         from ioplan.cli.commands.push import delivered  # noqa: PLC0415  PostgreSQL's
 
@@ -234,8 +234,8 @@ def run_session(
     return code
 
 
-def _note_on(console: Console) -> OnNote:
-    return lambda text: console.print(line(text, "dim"), soft_wrap=True)
+def _note_on(out: LineOutput) -> OnNote:
+    return lambda text: out.say(text, "dim")
 
 
 def _remove_unused(store: Store, folder: Path) -> None:
@@ -290,11 +290,11 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
     return BaselineSession(store, store.session(key).id) if key else None
 
 
-def _run_in(context: SessionContext, options: Options, console: Console) -> int:
+def _run_in(context: SessionContext, options: Options) -> int:
     tally = SessionRunner(context).run()
     from ioplan.cli.conclusion import concluded  # noqa: PLC0415  no run waits for it
 
-    return concluded(context, tally, options, console)
+    return concluded(context, tally, options)
 
 
 def _session(
@@ -378,7 +378,7 @@ def new_session(
     """A session that begins now, on this host; `meter` prints watts."""
     host, word = _host(choice, facts, meter), args.get("target")
     lab_name = word if word in choice.lab.targets else ""
-    return Session(
+    return Session.model_construct(
         id=id,
         plan=plan.title,
         plan_file=plan.file,
@@ -390,7 +390,7 @@ def new_session(
         host=host,
         host_name=host["hostname"],
         person=login_name(),
-        drive=drive_of(facts.model_dump(), lab_name),
+        drive=drive_of(plain(facts), lab_name),
     )
 
 
@@ -407,7 +407,7 @@ def _clock(options: Options) -> Callable[[], HostClock | None]:
     return partial(read_clock, options.lane.parents[1])
 
 
-def _observer(options: Options, console: Console) -> SessionObserver:
+def _observer(options: Options, out: LineOutput) -> SessionObserver:
     if options.lane:
         from ioplan.cluster.jobs.lane_observer import LaneObserver  # noqa: PLC0415
 
@@ -416,8 +416,10 @@ def _observer(options: Options, console: Console) -> SessionObserver:
         return JsonLines()
     if options.quiet:
         return SessionObserver()
-    if console.is_terminal:
+    if out.is_terminal:
         from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415
+        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
 
-        return LiveLines(console)
-    return Lines(console)
+        if isinstance(out, Terminal):
+            return LiveLines(out)
+    return Lines(out)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
-from ioplan.core.text import line
+from ioplan.cli.display.plain import LineOutput
 from ioplan.core.units import bandwidth_text, iops_text, time_text
 from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
@@ -25,8 +23,8 @@ from ioplan.runner.observer import SessionObserver
 class Lines(SessionObserver):
     """A line for each step that has ended."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, out: LineOutput) -> None:
+        self.out = out
         self.test = ""
         self.number = 0
         self.left_s = 0.0
@@ -36,7 +34,7 @@ class Lines(SessionObserver):
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
-        self.console.print(line(text, style), soft_wrap=True, highlight=False)
+        self.out.say(text, style)
 
     def session_started(self, session: Session, total_s: float) -> None:
         self.left_s = total_s
@@ -45,14 +43,12 @@ class Lines(SessionObserver):
 
     def note(self, text: str) -> None:
         """At a terminal wrapped by words, as it may be long."""
-        whole = not self.console.is_terminal
-        self.console.print(line(text, "dim"), soft_wrap=whole, highlight=False)
+        self.out.say(text, "dim", whole=not self.out.is_terminal)
 
     def warned(self, kind: str, text: str, help: str) -> None:
         """At a terminal wrapped by words; the runs do not say it again."""
-        whole = not self.console.is_terminal
         for part in (f"warning: {text}", f"  {help}"):
-            self.console.print(line(part, "yellow"), soft_wrap=whole, highlight=False)
+            self.out.say(part, "yellow", whole=not self.out.is_terminal)
         self.warnings.add(text)
 
     def step(self, step: Step, number: int) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from time import monotonic
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.terminal import Terminal
 from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
 from ioplan.job import Progress
 from ioplan.measure.tally import moved
@@ -22,7 +23,7 @@ from ioplan.records.session import Session
 class LiveLines(Lines):
     """Lines that scroll, and two more below them that are redrawn."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         super().__init__(console)
         self.live = Live(console=console, refresh_per_second=8, transient=True)
         self.now: RenderableType = Text("")

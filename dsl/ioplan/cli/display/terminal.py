@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from ioplan.core.text import printable_lines
+from ioplan.core.text import line, printable_lines
 
 
 class Terminal(Console):
@@ -16,6 +16,10 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
+
+    def say(self, text: str, style: str = "", whole: bool = True) -> None:
+        """A line; one that is not to stay whole is wrapped by words."""
+        self.print(line(text, style), soft_wrap=whole, highlight=False)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
