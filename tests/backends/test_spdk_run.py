@@ -371,7 +371,7 @@ def test_a_file_is_guarded(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="overwrite"):
         SpdkBackend().open(TargetRequest(path=str(path), writes=True, options=options))
     request = TargetRequest(path="nvme:pcie:0000:01:00.0", writes=True, options=options)
-    with pytest.raises(TargetError, match="the lab does not say which drive"):
+    with pytest.raises(TargetError, match="does not identify the drive"):
         SpdkBackend().open(request)
     request = TargetRequest(path=str(path), options={**options, "bdev": "uring"})
     with pytest.raises(TargetError, match="block devices only"):

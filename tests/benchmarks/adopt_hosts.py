@@ -78,7 +78,7 @@ def _adopt_all(lab: NetLab, folder: Path) -> None:
         before = lab.file.read_text()
         with _timed(f"{host.name}: adopted again"):
             said = _did(lab, *words[:-1])
-        assert f"{host.name}: is as it should be" in said, said
+        assert f"{host.name}: is up to date" in said, said
         assert lab.file.read_text() == before
         _make_older(host)
         with _timed(f"{host.name}: upgraded"):

@@ -207,7 +207,7 @@ class TestExplain:
         done = ioplan("explain", "zipff")
         assert done.code == 2
         assert done.err == (
-            "error: nothing is called 'zipff', did you mean 'zipf'?; ioplan explain "
+            "error: unknown word 'zipff', did you mean 'zipf'?; ioplan explain "
             "lists all\n"
         )
 

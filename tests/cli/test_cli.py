@@ -267,11 +267,11 @@ def test_version_and_help() -> None:
 
 
 BAD_CALLS = [
-    ((), "no target is named"),
+    ((), "no target: add --target"),
     (("--target", "nope.bin"), "there is no target 'nope.bin'"),
     (("--target", "x/s.bin", "--create", "1MiB"), "there is no folder 'x'"),
-    (("--target", "/dev/null"), "neither a file nor a block device"),
-    (("--target", "/tmp"), "neither a file nor a block device"),
+    (("--target", "/dev/null"), "is not a file or block device"),
+    (("--target", "/tmp"), "is not a file or block device"),
     (("--target", "empty.bin"), "smaller than a block of 512 B"),
     (("--target", "s.bin", "--create", "1000B"), "write for example 4KiB"),
     (("--target", "s.bin", "--create", "4"), "takes a size"),
@@ -283,7 +283,7 @@ BAD_CALLS = [
     (("--backend", "sim", "--set", "run_tim=1s"), "did you mean 'run_time'?"),
     (("--backend", "sim", "--set", "run_time=4KiB"), "is a time, not a size"),
     (("--backend", "sim", "--set", "run_time=1s", "--set", "run_time=2s"), "twice"),
-    (("--backend", "sim", "--scale-time", "0"), "--scale-time is a factor"),
+    (("--backend", "sim", "--scale-time", "0"), "--scale-time must be a number"),
     (("--backend", "sim", "--baseline", "x"), "no session"),
     (("--backend", "sim", "--quiet", "--json"), "not both"),
     (("--backend", "sim", "--store", "/dev/null/x.db"), "/dev/null/x.db"),

@@ -70,7 +70,7 @@ def test_a_mounted_disk_survives(
         before = image.read_bytes()[:MIB]
         for more in ((), ("--force",)):
             done = ioplan(*call, "-o", device, *more)
-            assert done.code == 2 and "no regular file" in done.err
+            assert done.code == 2 and "not a regular file" in done.err
         os.sync()
         assert image.read_bytes()[2048:MIB] == before[2048:]
 

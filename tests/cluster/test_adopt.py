@@ -191,8 +191,8 @@ def test_nothing_is_done_that_nobody_agreed_to(tmp_path: Path) -> None:
     done = ioplan("lab", "adopt", "new", "down", "--lab", path)
     assert done.code == 2
     assert f"new: install ioplan {version('ioplan')} in {tmp_path}/new" in done.out
-    assert "error: down is left out: the host down does not answer" in done.err
-    assert "nobody is asked here: add --yes" in done.err
+    assert "error: down is skipped: the host down does not answer" in done.err
+    assert "not a terminal: add --yes" in done.err
     assert not (tmp_path / "new").exists() and path.read_text() == text
     none = ioplan("lab", "adopt", "x", "--lab", path, "--wheels", tmp_path, "--yes")
     assert none.code == 3 and path.read_text() == text

@@ -271,7 +271,7 @@ def test_a_unit_for_a_standing_lab(tmp_path: Path) -> None:
     done = ioplan("lab", "unit", "--scheduler", "--lab", EXAMPLE)
     assert "lab scheduler --at tls://10.0.0.1:8786" in done.out
     assert "KillMode" not in done.out
-    assert "name a host, or say --scheduler" in ioplan("lab", "unit").err
+    assert "name a host, or add --scheduler" in ioplan("lab", "unit").err
     assert "no host 'h3'" in ioplan("lab", "unit", "h3", "--lab", EXAMPLE).err
 
 

@@ -164,7 +164,7 @@ def test_cancel_ends_the_io_and_resume_goes_on(
     assert 0 < sum(runs(job, store_path).values()) < 6
     assert ioplan("attach", job).code == 130
     done = ioplan("resume", job, "--detach")
-    assert (done.code, done.out.count("to look at it")) == (0, 1)
+    assert (done.code, done.out.count("to watch it")) == (0, 1)
     assert ioplan("attach", job).code == 0
     found = runs(job, store_path)
     assert len(found) == 6 and set(found.values()) == {1}
@@ -332,4 +332,4 @@ def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
     text = lab.read_text().replace("[targets.a]", '[targets.a]\nhost = "h1"')
     lab.write_text("[hosts.h1]\n" + text)
     done = run_all(lab, plan_file(tmp_path, SIM))
-    assert "the lab has hosts, and names no scheduler" in done.err
+    assert "the lab has hosts but no scheduler" in done.err

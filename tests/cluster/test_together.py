@@ -247,15 +247,15 @@ def refusal(folder: Path, plan: str, lab: str | None, *words: str) -> str:
 @pytest.mark.parametrize(
     ("hosts", "said", "words", "message"),
     [
-        ("h1, h9", None, (), HERE + "no lab says what these are; add --lab FILE"),
+        ("h1, h9", None, (), HERE + "there is no lab file; add --lab FILE"),
         (
             "h1, h9",
             {},
             (),
             "the lab has no host 'h9'; it has: h1, h2",
         ),
-        ("h1, h2", {}, (), TWO + "the target is not one that they share"),
-        ("h1, h2", {}, ("--target", "own"), 'lab that says hosts = ["h1", "h2"]'),
+        ("h1, h2", {}, (), TWO + "the target is not shared by them"),
+        ("h1, h2", {}, ("--target", "own"), 'lab that has hosts = ["h1", "h2"]'),
         (
             "h1, h2",
             {},
@@ -266,9 +266,9 @@ def refusal(folder: Path, plan: str, lab: str | None, *words: str) -> str:
             "h1, h2",
             {"more": 'backend = "spdk"'},
             ("--target", "shared"),
-            "the backend 'spdk' cannot begin at a given time",
+            "the backend 'spdk' cannot start at a given time",
         ),
-        ("h1, h2", {"scheduler": ""}, ("--target", "shared"), "names no scheduler"),
+        ("h1, h2", {"scheduler": ""}, ("--target", "shared"), "but no scheduler"),
     ],
 )
 def test_what_cannot_be_is_said_once_and_first(
@@ -294,7 +294,7 @@ def test_hosts_that_differ_by_backend_are_refused(tmp_path: Path) -> None:
     )
     plan = PLAN.replace("h9", "h2")
     told = refusal(tmp_path, plan, lab, "--target", "shared")
-    assert "the lab says h1: io_uring, h2: fio; choose with --backend" in told
+    assert "the lab has h1: io_uring, h2: fio; choose with --backend" in told
 
 
 @NEEDS_FIO

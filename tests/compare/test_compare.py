@@ -417,7 +417,7 @@ def test_hostile_names_are_text(store_path: Path) -> None:
         (("--threshold", "2"), "takes a share, for example 2%"),
         (("--noise", "1ms"), "takes a share, for example 2%"),
         (("--metric", "iopz"), "did you mean 'iops'?"),
-        (("--metric", "errors"), "no ratio to compare by"),
+        (("--metric", "errors"), "cannot be compared as a ratio"),
     ],
 )
 def test_bad_calls(

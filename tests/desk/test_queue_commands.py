@@ -87,12 +87,12 @@ def test_a_person_queues_reserves_and_sees_results(
             "is not signed",
         ),
         (("queue", "cancel", "7"), "the queue has no #7"),
-        (("queue", "cancel", "x"), "'x' is no number"),
-        (("queue", "move", "7"), "say where it goes"),
-        (("reserve", "d1"), "say until when"),
+        (("queue", "cancel", "x"), "'x' is not a number"),
+        (("queue", "move", "7"), "add --priority"),
+        (("reserve", "d1"), "add --until"),
         (("drive", "d1", "--out-of-service", ""), "say why"),
         (("drive", "d1", "--in-service"), "d1 is not out of service"),
-        (("drive", "d1"), "say --out-of-service REASON"),
+        (("drive", "d1"), "add --out-of-service REASON"),
     ],
 )
 def test_what_is_refused(

@@ -86,24 +86,36 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
         lambda d: d["consent"]["drives"].append(
             {"id": "S9", "identity": {"kernel": "", "serial": "S9"}, "name": ""}
         ),
-        "not as ada signed it",
+        "the signature of ada does not match",
     ),
     "another drive": (
         lambda d: d["consent"]["drives"][0].update(
             id="S9", identity={"kernel": "", "serial": "S9"}
         ),
-        "not as ada signed it",
+        "the signature of ada does not match",
     ),
-    "longer": (change("consent", "until", to="2099-01-01T00:00:00Z"), "not as ada"),
-    "any plan": (change("consent", "plans", to=None), "not as ada signed it"),
-    "another plan": (change("consent", "plans", 0, "digest", to="0"), "not as ada"),
+    "longer": (
+        change("consent", "until", to="2099-01-01T00:00:00Z"),
+        "the signature of ada does not match",
+    ),
+    "any plan": (
+        change("consent", "plans", to=None),
+        "the signature of ada does not match",
+    ),
+    "another plan": (
+        change("consent", "plans", 0, "digest", to="0"),
+        "the signature of ada does not match",
+    ),
     "another lab": (change("consent", "lab", to="cellar"), "for the lab 'cellar'"),
-    "another admin": (change("consent", "admin", to="eve"), "'eve' is no admin"),
-    "no signature": (lambda d: d.pop("signature"), "no signed list: signature"),
-    "no base64": (change("signature", to="?"), "not as ada signed it"),
-    "another format": (change("format", to="x"), "no signed list: format"),
-    "a key more": (change("consent", "data", to=True), "no signed list: consent.data"),
-    "only the consent": (lambda d: d.update(d.pop("consent")), "no signed list"),
+    "another admin": (change("consent", "admin", to="eve"), "'eve' is not an admin"),
+    "no signature": (lambda d: d.pop("signature"), "not a signed list: signature"),
+    "no base64": (change("signature", to="?"), "the signature of ada does not match"),
+    "another format": (change("format", to="x"), "not a signed list: format"),
+    "a key more": (
+        change("consent", "data", to=True),
+        "not a signed list: consent.data",
+    ),
+    "only the consent": (lambda d: d.update(d.pop("consent")), "not a signed list"),
 }
 
 
@@ -121,17 +133,17 @@ def test_a_list_of_another_time_lab_key_or_plan_is_refused(
     other = make_key(tmp_path / "other.key")
     document = desk.signed()
     keyed = desk.lab.model_copy(update={"admins": {"ada": other}})
-    desk.refuses(document, "not as ada signed it", keyed)
+    desk.refuses(document, "the signature of ada does not match", keyed)
     for lab in (
         Lab(name="cellar", admins=desk.lab.admins),
         Lab(admins=desk.lab.admins),
     ):
         desk.refuses(document, "for the lab 'attic'", lab)
     late = desk.until + timedelta(seconds=1)
-    with refused(TargetFault.CONSENT_LIST, "it has expired"):
+    with refused(TargetFault.CONSENT_LIST, "it expired at"):
         verified(document, desk.lab, desk.plan, late)
     desk.plan = desk.plan.model_copy(update={"text": desk.plan.text + " "})
-    desk.refuses(document, "and not for 'plan' as it is now")
+    desk.refuses(document, ", not for 'plan' as it is now")
     assert read_list(desk.file(desk.signed(any_plan=True)), desk.lab, desk.plan)
 
 
@@ -140,7 +152,7 @@ def test_only_an_admin_signs_and_only_for_a_time(desk: Desk, tmp_path: Path) -> 
     make_key(tmp_path / "eve.key")
     for lab, until, key, text in (
         (desk.lab, desk.until, "eve.key", "does not name you as an admin"),
-        (desk.lab, datetime.now(UTC), "admin.key", "a list needs an end"),
+        (desk.lab, datetime.now(UTC), "admin.key", "a list needs an expiry date"),
         (Lab(admins=desk.lab.admins), desk.until, "admin.key", "the lab has no name"),
         (desk.lab, desk.until, "none.key", "cannot read the key"),
     ):
@@ -152,14 +164,14 @@ def test_only_an_admin_signs_and_only_for_a_time(desk: Desk, tmp_path: Path) -> 
 
 
 LISTS: dict[str, tuple[object, str]] = {
-    "a path": (["/dev/sda"], "a path or a name alone gives no consent"),
+    "a path": (["/dev/sda"], "a path or a name alone is not consent"),
     "no identity": (
         [row(id="sda", identity={"kernel": "sda"})],
-        "names 'sda' by a path, which may be another drive",
+        "names 'sda' by a path, which may later be another drive",
     ),
     "the kernel's name": (
         [row(id="nvme0n1")],
-        "the ID 'nvme0n1' is no name of the drive with the serial 'S1'",
+        "the ID 'nvme0n1' does not belong to the drive with the serial 'S1'",
     ),
     "another's ID": ([row(id="S2")], "the list was altered"),
     "a path for an ID": ([row(id="/dev/sda")], "the list was altered"),
@@ -170,8 +182,8 @@ LISTS: dict[str, tuple[object, str]] = {
     ),
     "no drive": ([row(verdict="refused")], "no drive whose verdict is 'writable'"),
     "nothing": ([], "no drive whose verdict"),
-    "a word": ("S1", "neither a list .* nor one that was signed|no signed list"),
-    "identity is text": ([row(identity="S1")], "is no drive"),
+    "a word": ("S1", "neither the output of .* nor a list signed|not a signed list"),
+    "identity is text": ([row(identity="S1")], "is not a drive"),
 }
 
 
@@ -185,7 +197,7 @@ def test_text_that_is_no_list_is_refused(desk: Desk) -> None:
     path = desk.folder / "list.json"
     for text in (b"", b"\xff", b"[" * 100_000, b" " * (8 * MIB + 1)):
         path.write_bytes(text)
-        with refused(TargetFault.CONSENT_LIST, f"{path} is not taken"):
+        with refused(TargetFault.CONSENT_LIST, f"{path} is rejected"):
             read_list(path, desk.lab, desk.plan)
     with refused(TargetFault.CONSENT_LIST, "No such file"):
         read_list(desk.folder / "none.json", desk.lab, desk.plan)
@@ -195,7 +207,7 @@ def test_ones_own_list_must_be_ones_own(desk: Desk) -> None:
     path = desk.file([row()])
     assert read_list(path, desk.lab, desk.plan).drives[0].id == "S1"
     path.chmod(0o666)
-    desk.refuses([row()], "can be written by other users, and it says what is over")
+    desk.refuses([row()], "can be written by other users, and it controls what is over")
     if not os.geteuid():
         path.chmod(0o644)
         os.chown(path, 65534, 65534)

@@ -54,7 +54,7 @@ def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
     opened(file, data=True).close()
     opened(file).close()
     put(file, 0, b"another database ".ljust(4096, b"-"))
-    with refused(TargetFault.DATA, "hold structured data, the first at byte 0"):
+    with refused(TargetFault.DATA, "contain structured data, the first at byte 0"):
         opened(file)
 
 
@@ -75,7 +75,7 @@ def test_what_ioplan_left_there_may_go(file: Path) -> None:
 def test_a_file_of_another_size_has_another_content(file: Path) -> None:
     opened(file, data=True).close()
     os.truncate(file, 40 * MIB)
-    with refused(TargetFault.DATA, "hold structured data"):
+    with refused(TargetFault.DATA, "contain structured data"):
         opened(file)
 
 

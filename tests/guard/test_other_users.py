@@ -59,7 +59,7 @@ def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) ->
     link.symlink_to(precious)
     open_target(asked(link, precious)).close()
     os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
-    with refused(TargetFault.FOREIGN_LINK, f"name what is to be written: {precious}"):
+    with refused(TargetFault.FOREIGN_LINK, f"name the file to write: {precious}"):
         open_target(asked(link, precious))
     open_target(TargetRequest(path=str(link))).close()
 
@@ -125,7 +125,7 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="Too many levels of symbolic links"):
         open_target(asked(one))
     (tmp_path / "file").write_bytes(bytes(MIB))
-    with refused(TargetFault.NO_CONSENT, "did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not create"):
         open_target(asked(tmp_path / "file", one))
 
 
@@ -140,7 +140,7 @@ def test_a_mark_of_another_user_is_not_believed(
     scratch_file._write_sidecar(fd, path, scratch_file.OPEN)
     assert scratch_file.foreign_content(fd, path) == ""
     os.chown(scratch_file._sidecar(path), NOBODY, NOBODY)
-    assert "did not make" in scratch_file.foreign_content(fd, path)
+    assert "did not create" in scratch_file.foreign_content(fd, path)
     os.close(fd)
 
 

@@ -106,7 +106,7 @@ def test_no_regular_files(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "socket"))
         for name in ("pipe", "folder", "socket"):
-            refused(tmp_path / name, "no regular file")
+            refused(tmp_path / name, "not a regular file")
 
 
 @needs_root
@@ -119,7 +119,7 @@ def test_a_mounted_disk(tmp_path: Path) -> None:
     with loop_device(image) as device, mounted(device, folder):
         head = Path(device).open("rb").read(MIB)  # noqa: SIM115
         for force in (False, True):
-            with pytest.raises(OutputError, match="no regular file"):
+            with pytest.raises(OutputError, match="not a regular file"):
                 write(Path(device), force=force)
         assert Path(device).open("rb").read(MIB) == head  # noqa: SIM115
 

@@ -167,7 +167,9 @@ def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
 def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None:
     with device(tmp_path, way) as target:
         before = (tmp_path / "disk.img").read_bytes()
-        with pytest.raises(BackendError, match=f"by {way}: it is no NVMe namespace"):
+        with pytest.raises(
+            BackendError, match=f"by {way}: it is not an NVMe namespace"
+        ):
             purge(target)
         assert (tmp_path / "disk.img").read_bytes() == before
 
@@ -299,9 +301,9 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
     ("command", "message"),
     [
         ("true {device}", "was erased by true, and reported success, but 128"),
-        (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks are still there"),
-        ("dd of={device} if=/nowhere", "dd ended with 1, and said: dd: failed to open"),
-        ("/nowhere {device}", "/nowhere ended with 127, and said: No such file"),
+        (ZEROS.replace("count=16", "count=15"), "but 8 of 128 marks were not erased"),
+        ("dd of={device} if=/nowhere", "dd exited with 1: dd: failed to open"),
+        ("/nowhere {device}", "/nowhere exited with 127: No such file"),
     ],
 )
 def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
@@ -320,7 +322,7 @@ def in_shell(text: str) -> list[str]:
 def test_a_program_ended_by_a_signal(tmp_path: Path) -> None:
     with (
         device(tmp_path, in_shell(": {device}; kill -9 $$")) as target,
-        pytest.raises(BackendError, match="bash ended with 137, and said: nothing"),
+        pytest.raises(BackendError, match="bash exited with 137: no output"),
     ):
         purge(target)
 

@@ -102,7 +102,7 @@ class TestInodeThatIsUsedAgain:
         path.write_bytes(bytes(MIB))
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert path.stat().st_ino == before.st_ino
-        with refused(TargetFault.NO_CONSENT, "did not make"):
+        with refused(TargetFault.NO_CONSENT, "did not create"):
             open_target(TargetRequest(path=str(path), writes=True))
 
     def test_without_a_time_of_birth_the_generation_tells(
@@ -133,7 +133,7 @@ def test_where_no_birth_is_told_a_mark_beside_is_not_believed(
     make_scratch(path, MIB, lambda _: None)
     open_target(TargetRequest(path=str(path), writes=True)).close()
     monkeypatch.setattr("ioplan.guard.scratch_file.birth", lambda _: "")
-    with refused(TargetFault.NO_CONSENT, "did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not create"):
         open_target(TargetRequest(path=str(path), writes=True))
 
 

@@ -64,7 +64,7 @@ def test_reading_it_changes_no_mark(scratch: Path) -> None:
 def test_content_of_another_program_is_kept(scratch: Path, precious: Path) -> None:
     session(scratch)
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
+    with refused(TargetFault.NO_CONSENT, "another program has written to"):
         opened(scratch)
     opened(scratch, writes=False).close()
     with refused(TargetFault.NO_CONSENT, f"add --overwrite {scratch}"):
@@ -74,7 +74,7 @@ def test_content_of_another_program_is_kept(scratch: Path, precious: Path) -> No
 
 def test_before_the_first_session_too(scratch: Path, precious: Path) -> None:
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
+    with refused(TargetFault.NO_CONSENT, "another program has written to"):
         opened(scratch)
 
 
@@ -82,7 +82,7 @@ def test_a_word_is_for_one_session(scratch: Path, precious: Path) -> None:
     session(scratch)
     shutil.copyfile(precious, scratch)
     session(scratch, scratch)
-    with refused(TargetFault.NO_CONSENT, "did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not create"):
         opened(scratch)
 
 

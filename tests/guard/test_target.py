@@ -81,7 +81,7 @@ def test_a_scratch_file_may_be_written(scratch: Path) -> None:
 def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
     with refused(TargetFault.NO_CONSENT, f"add --overwrite {foreign}"):
         open_target(request(foreign))
-    with refused(TargetFault.NO_CONSENT, "did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not create"):
         open_target(request(foreign, True, foreign.with_name("other")))
     open_target(request(foreign, True, foreign)).close()
     open_target(request(foreign, False)).close()
@@ -90,7 +90,7 @@ def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
 def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())
-    with refused(TargetFault.NO_CONSENT, "did not make"):
+    with refused(TargetFault.NO_CONSENT, "did not create"):
         open_target(request(copy))
 
 
@@ -149,7 +149,7 @@ def test_a_reading_plan_cannot_change_a_foreign_file(
     done = ioplan("run", plan_file(tmp_path, READS), "--target", foreign)
     assert done.code == 0, done.err
     denied = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign, "--json")
-    assert denied.code == 2 and "did not make" in denied.err
+    assert denied.code == 2 and "did not create" in denied.err
     assert [line["kind"] for line in denied.of("error")] == ["no-consent"]
     assert foreign.read_bytes() == before
     told = ioplan(

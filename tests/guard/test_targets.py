@@ -69,7 +69,7 @@ def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> N
     assert differences(FIRST, entry) == []
     assert differences(SECOND, entry) and differences(BARE, entry)
     assert differences(PART, entry) == [
-        "its partition is 3, and the lab says the whole disk"
+        "its partition is 3, in the lab file the whole disk"
     ]
     assert differences(PART, entry.model_copy(update={"partition": 3})) == []
 
@@ -77,9 +77,9 @@ def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> N
 def test_each_key_that_is_given_must_fit() -> None:
     entry = LabTarget(serial="S1", nsid=2, model="SSD 990", wwid="eui.1")
     assert differences(FIRST, entry) == [
-        "its model is SSD 980, and the lab says SSD 990",
-        "its wwid is eui.0025385b71b01, and the lab says eui.1",
-        "its nsid is 1, and the lab says 2",
+        "its model is SSD 980, in the lab file SSD 990",
+        "its wwid is eui.0025385b71b01, in the lab file eui.1",
+        "its nsid is 1, in the lab file 2",
     ]
 
 
@@ -149,7 +149,7 @@ class TestList:
     def test_a_target_of_the_lab_that_is_not_here(self, tmp_path: Path) -> None:
         lab = lab_file(tmp_path, serial="S9", nsid=1)
         row = shown("--lab", lab)["fast"]
-        assert (row["verdict"], row["reason"]) == ("refused", "it is not here")
+        assert (row["verdict"], row["reason"]) == ("refused", "it is not present")
         assert row["kind"] == "not-found"
         plan = tmp_path / "p.ioplan"
         plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
@@ -167,7 +167,7 @@ class TestList:
             plan = tmp_path / "p.ioplan"
             plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
             done = ioplan("plan", plan, "--lab", lab, "--target", "fast")
-        assert done.code == 2 and f"fits several devices: {one}, {other}" in done.err
+        assert done.code == 2 and f"matches several devices: {one}, {other}" in done.err
 
     def test_the_table_fits_80_columns(self, tmp_path: Path) -> None:
         backing = tmp_path / ("a-long-name" * 8)
@@ -200,7 +200,7 @@ class TestList:
         assert done.returncode == 0, done.stderr
         said = " ".join(done.stdout.split())
         assert device.name in said and "refused" in said
-        assert "not all mounts and programs can be seen" in said
+        assert "cannot see all mounts and programs" in said
 
 
 class TestBareDrive:
@@ -230,11 +230,9 @@ class TestBareDrive:
         check_lab(self.asked(serial="S1", writable=True))
 
     def test_it_must_be_the_labs_drive(self) -> None:
-        with refused(
-            TargetFault.IDENTITY_MISMATCH, "serial is S1, and the lab says S2"
-        ):
+        with refused(TargetFault.IDENTITY_MISMATCH, "serial is S1, in the lab file S2"):
             check_drive(self.FACTS, self.asked("S1/2", serial="S2", writable=True))
-        with refused(TargetFault.IDENTITY_MISMATCH, "nsid is 2, and the lab says 1"):
+        with refused(TargetFault.IDENTITY_MISMATCH, "nsid is 2, in the lab file 1"):
             check_drive(self.FACTS, self.asked("S1/2", serial="S1", nsid=1))
 
     def test_it_is_named_with_its_namespace(self) -> None:
@@ -282,7 +280,7 @@ def test_a_world_wide_name_without_a_digit_is_nobodys() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
-    reason = "is on the disk that holds /"
+    reason = "is on the disk that contains /"
     row = Surveyed(
         name="fast",
         id="eui.0025385c21b0a4d3",

@@ -44,7 +44,9 @@ def test_a_partition_table_comes_back(
         assert ends(disk) != before
         asked = ioplan("undo", "last")
         assert asked.code == 2, asked.err
-        assert "All that the session wrote between them stays lost." in asked.out
+        assert (
+            "Everything that the session overwrote between them is lost." in asked.out
+        )
         assert f"to do it, add --overwrite {disk}" in asked.out
         assert ends(disk) != before
         done = ioplan("undo", "last", "--overwrite", disk)
@@ -100,4 +102,4 @@ def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path, store_path: Path) -> 
     shutil.rmtree(folder)
     done = ioplan("undo", "last")
     assert not folder.exists()
-    assert (done.code, "kept nothing of its target" in done.err) == (2, True)
+    assert (done.code, "saved nothing of its target" in done.err) == (2, True)

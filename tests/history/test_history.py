@@ -236,10 +236,10 @@ def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
         (("--test", "Nothing*"), "its tests are demo"),
         (("--only", "drive=S2"), "no session fits"),
         (("--metric", "p99.9999999"), "--metric"),
-        (("--metric", "errors"), "no ratio"),
+        (("--metric", "errors"), "compared as a ratio"),
         (("--metric", "waf"), "was not measured"),
         (("--preparations",), "no preparation"),
-        (("--format", "yaml"), "there is no format"),
+        (("--format", "yaml"), "unknown format"),
     ],
 )
 def test_what_cannot_be_answered(

@@ -233,7 +233,7 @@ def test_times_out_of_order() -> None:
     made.add(result(2, stream(read=counts(GOOD * 3))))
     (found,) = [f for f in made.inconsistencies() if f.kind is F.INTERVAL_ORDER]
     assert found.is_error
-    assert str(found) == "the intervals are not in the order of time"
+    assert str(found) == "the intervals are not in order"
 
 
 def test_an_hour_of_intervals_takes_seconds_at_most() -> None:

@@ -237,7 +237,7 @@ def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -
     assert column(found, "d0") == ["1%", "2%"]
     totals = [one.total for one in store.records(ID)]
     assert column(found, "m0") == [pytest.approx(total.iops) for total in totals]
-    assert found.notes == ("2 points left out: p99.999: needs 1_000_000 I/Os",)
+    assert found.notes == ("2 points skipped: p99.999: needs 1_000_000 I/Os",)
 
 
 def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:

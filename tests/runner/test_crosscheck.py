@@ -147,8 +147,8 @@ def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
         (("--backends", "sim"), "two names"),
         (("--backends", "sim,sim"), "two names"),
         (("--backends", "sim,nope"), "no backend 'nope'"),
-        (("--backends", "sim,io_uring", "--rounds", "1"), "2 or more"),
-        (("--backends", "sim,io_uring"), "no target is named"),
+        (("--backends", "sim,io_uring", "--rounds", "1"), "at least 2"),
+        (("--backends", "sim,io_uring"), "no target: add --target"),
     ],
 )
 def test_bad_calls(

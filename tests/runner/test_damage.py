@@ -145,22 +145,22 @@ DAMAGES = (
         "a write is lost",
         "4 KiB as before the last write",
         lost,
-        f"8 of {BLOCKS} blocks are older than what was written last; the first at byte "
+        f"8 of {BLOCKS} blocks are older than the last write; the first at byte "
         f"1048576, 1049088, 1049600, 1050112, 1050624 {OLD}",
     ),
     Damage(
         "a write is misdirected",
         "what belongs to one place is in another, which is lost where it belongs",
         misdirected,
-        f"8 of {BLOCKS} blocks were written for another offset, 8 of {BLOCKS} blocks are "
-        "older than what was written last; the first at byte 1048576, 1049088, 1049600, "
+        f"8 of {BLOCKS} blocks were written for another offset, 8 of {BLOCKS} blocks "
+        "are older than the last write; the first at byte 1048576, 1049088, 1049600, "
         f"1050112, 1050624 {OLD}",
     ),
     Damage(
         "a write is torn",
         "the second half of 128 KiB as before the last write",
         torn,
-        f"128 of {BLOCKS} blocks are older than what was written last; the first at byte "
+        f"128 of {BLOCKS} blocks are older than the last write; the first at byte "
         f"1114112, 1114624, 1115136, 1115648, 1116160 {OLD}",
     ),
     Damage(
@@ -174,8 +174,8 @@ DAMAGES = (
         "all is stale",
         "the target as before the last session",
         stale,
-        f"{BLOCKS} of {BLOCKS} blocks are older than what was written last; the first "
-        f"at byte 0, 512, 1024, 1536, 2048 {OLD}",
+        f"{BLOCKS} of {BLOCKS} blocks are older than the last write; the first at "
+        f"byte 0, 512, 1024, 1536, 2048 {OLD}",
     ),
 )
 
@@ -195,23 +195,23 @@ UNFAITHFUL = (
         "a device loses writes",
         "nbdkit answers one of four writes of 64 KiB, and does not do it",
         "cat >/dev/null; exit",
-        "512 of 2048 blocks are older than what was written last; the first at byte "
-        f"65536, 66048, 66560, 67072, 67584 {OLD}",
+        "512 of 2048 blocks are older than the last write; the first at byte 65536, "
+        f"66048, 66560, 67072, 67584 {OLD}",
     ),
     Unfaithful(
         "a device misdirects writes",
         "nbdkit does one of four writes 64 KiB too early",
         "at=$(($4 - 65536))",
         "512 of 2048 blocks were written for another offset, 512 of 2048 blocks are "
-        "older than what was written last; the first at byte 0, 512, 1024, 1536, 2048 "
-        "(the block was written for offset 65536)",
+        "older than the last write; the first at byte 0, 512, 1024, 1536, 2048 (the "
+        "block was written for offset 65536)",
     ),
     Unfaithful(
         "a device tears writes",
         "nbdkit does the first half of one of four writes of 64 KiB",
         "length=$(($3 / 2))",
-        "256 of 2048 blocks are older than what was written last; the first at byte "
-        f"98304, 98816, 99328, 99840, 100352 {OLD}",
+        "256 of 2048 blocks are older than the last write; the first at byte 98304, "
+        f"98816, 99328, 99840, 100352 {OLD}",
     ),
 )
 

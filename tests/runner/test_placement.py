@@ -122,9 +122,11 @@ def test_a_backend_that_takes_no_cpus_is_given_none() -> None:
 
 def test_a_lab_cannot_name_what_the_process_may_not_use() -> None:
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1, block_bytes=512)
-    with pytest.raises(BackendError, match=r"CPU 4095, which ioplan may not use here"):
+    with pytest.raises(
+        BackendError, match=r"CPU 4095, which ioplan may not use on this host"
+    ):
         placement_of(find("fio"), facts, f"{HERE[0]},4095")
-    with pytest.raises(BackendError, match="cpus 3-2 are none"):
+    with pytest.raises(BackendError, match="cpus 3-2 are an empty range"):
         placement_of(find("fio"), facts, "3-2")
 
 

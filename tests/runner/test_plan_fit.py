@@ -173,7 +173,7 @@ def test_what_the_target_is_decides_too(tmp_path: Path) -> None:
     done = ioplan("plan", plan, *words, "--option", "block_bytes=4096")
     assert done.code == 2 and "block of 4096 B" in done.err
     done = ioplan("plan", plan, *words, "--capacity", "1TB")
-    assert done.code == 2 and "says its size" in done.err
+    assert done.code == 2 and "specifies its size" in done.err
 
 
 def test_a_device_that_is_elsewhere(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
     assert ioplan("run", plan, *sim).code == 2
     done = ioplan("run", plan, *sim, "--only-exact")
     assert done.code == 0
-    assert "left out: Too small: impossible: its region of 512B" in done.out
+    assert "skipped: Too small: impossible: its region of 512B" in done.out
     done = ioplan("run", plan, *sim, "--only-exact", "--json")
     assert {one["record"]["asked"]["test"] for one in done.of("record")} == {"Fits"}
     none = plan_file(tmp_path, text.partition("\n")[2])
@@ -216,6 +216,6 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 50ms }
     plan.write_text(text.replace("qd in 1", "qd in 1, 2"))
     done = ioplan("resume")
     assert done.code == 0, done.err
-    assert "left out: Too small" in done.out
+    assert "skipped: Too small" in done.out
     shown = ioplan("export", "last", "--format", "jsonl").lines
     assert [one["asked"]["test"] for one in shown] == ["Fits", "Fits"]

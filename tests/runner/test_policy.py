@@ -63,7 +63,7 @@ def test_without_its_state_a_test_is_given_up(bench: Bench) -> None:
     kinds = [(one.asked.test, one.asked.kind, one.status) for one in bench.records]
     assert kinds == [("A", "prepare", "failed"), ("B", "run", "ok")]
     assert tally.failure == "A: run 1 broke"
-    assert ("note", "A: given up: A: run 1 broke") in bench.log
+    assert ("note", "A: abandoned: A: run 1 broke") in bench.log
 
 
 def test_the_state_is_made_again_after_a_failed_write(bench: Bench) -> None:

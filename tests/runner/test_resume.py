@@ -62,9 +62,9 @@ def test_a_state_is_kept_while_nothing_writes(
     plan = plan_file(tmp_path, reads("1, 2"))
     run(plan, file)
     shown = ioplan("plan", plan, "--target", file).out
-    assert "filled is kept: nothing has written" in shown
+    assert "filled is not repeated: nothing has written" in shown
     assert "0 B written" in shown
-    assert "filled is kept" in run(plan, file).out
+    assert "filled is not repeated" in run(plan, file).out
     assert prepared(store_path) == 0
 
 
@@ -84,7 +84,7 @@ def test_a_write_of_another_program_ends_it(
     run(plan, file)
     with file.open("r+b") as opened:
         opened.write(b"x")
-    why = "filled is not kept: something has changed the target since"
+    why = "filled is repeated: the target was changed since"
     assert why in ioplan("plan", plan, "--target", file).out.replace("\n", " ")
     assert why in run(plan, file, "--overwrite", str(file)).out
     assert prepared(store_path) == 1
@@ -131,11 +131,11 @@ def test_the_write_counter_of_a_device_proves_it(
         words = ("run", plan, "--target", device, "--lab", lab, "--overwrite", file)
         first = ioplan(*words)
         assert first.code == 0, first.err
-        assert "filled is kept" in ioplan(*words).out
+        assert "filled is not repeated" in ioplan(*words).out
         fd = os.open(device, os.O_RDWR | os.O_SYNC)
         os.write(fd, b"x" * 512)
         os.close(fd)
-        assert "filled is not kept: something has changed" in ioplan(*words).out
+        assert "filled is repeated: the target was changed" in ioplan(*words).out
         assert prepared(store_path) == 1
 
 
@@ -187,7 +187,7 @@ def test_nothing_is_left_of_a_finished_one(
     run(plan_file(tmp_path, reads("1")), file)
     done = ioplan("resume")
     assert done.code == 0
-    assert "has ended; nothing is left to do" in done.out
+    assert "has ended; nothing to resume" in done.out
     assert len(records(store_path)) == 2
 
 
@@ -294,7 +294,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(
     monkeypatch.setattr(session_folder, "_lock", late)
     done = ioplan("resume")
     assert done.code == 0, done.err
-    assert "has ended; nothing is left to do" in done.out
+    assert "has ended; nothing to resume" in done.out
     runs = [one.asked.cell for one in records(store_path) if one.asked.kind == "run"]
     assert [cell["qd"] for cell in runs] == [*"1248"]
 
@@ -306,7 +306,7 @@ def test_an_interrupted_preparation_is_done_again(
     os.utime(file)
     done = ioplan("resume", "--overwrite", str(file))
     assert done.code == 0, done.err
-    assert "filled is not kept" in done.out
+    assert "filled is repeated" in done.out
     kinds = [one.asked.kind for one in records(store_path)]
     assert kinds == ["prepare", "run", "run", "prepare", "run", "run"]
 
@@ -317,7 +317,7 @@ def test_a_strangers_session_is_not_believed(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     done = ioplan("resume")
     assert done.code == 2
-    assert "was not begun by you on this host" in done.err
+    assert "was not started by you on this host" in done.err
     assert ioplan("resume", "--trust").code == 0
 
 
@@ -330,5 +330,5 @@ def test_a_session_of_another_host_is_not_believed(
     monkeypatch.setattr(seal, "MACHINE_ID", other)
     done = ioplan("resume")
     assert done.code == 2
-    assert "was not begun by you on this host" in done.err
+    assert "was not started by you on this host" in done.err
     assert ioplan("resume", "--trust").code == 0

@@ -643,12 +643,12 @@ def misreads(run: ScriptedExecution) -> Iterator[Any]:
         (refuses, "bad-job", "ask for less", 0),
         (raises, "backend-error", "ZeroDivisionError: division by zero", 1),
         (says_why, "backend-error", "push it in", 1),
-        (babbles, "backend-error", "no event: {'event': 'progress'}", 1),
+        (babbles, "backend-error", "an invalid event: {'event': 'progress'}", 1),
         (malformed, "backend-error", "the backend failed: ", 1),
-        (beyond_all_numbers, "backend-garbage", "no figures", 0),
-        (unprintable, "backend-garbage", "no figures", 0),
-        (contradicts, "inconsistent", "contradict", 2),
-        (is_short, "short", "ended at 50.0% of what was asked", 1),
+        (beyond_all_numbers, "backend-garbage", "results are invalid", 0),
+        (unprintable, "backend-garbage", "results are invalid", 0),
+        (contradicts, "inconsistent", "inconsistent", 2),
+        (is_short, "short", "ended at 50.0% of the requested length", 1),
         (misreads, "verify", "3 blocks", 2),
     ],
 )
@@ -876,7 +876,7 @@ def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
     freed.set()
     (record,) = bench.records
     assert (record.status, record.cause) == ("failed", "stuck")
-    assert "did not even end by force" in record.message
+    assert "could not be killed" in record.message
     assert bench.drive.started == 1 and tally.status == "failed"
 
 

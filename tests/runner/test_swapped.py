@@ -50,10 +50,10 @@ def test_who_opens_by_name_is_told_of_the_change(tmp_path: Path) -> None:
     try:
         target.check_name()
         path.rename(tmp_path / "moved")
-        with refused(TargetFault.REPLACED, "has gone"):
+        with refused(TargetFault.REPLACED, "is gone"):
             target.check_name()
         path.write_bytes(bytes(MIB))
-        with refused(TargetFault.REPLACED, "it was replaced"):
+        with refused(TargetFault.REPLACED, "was replaced"):
             target.check_name()
     finally:
         target.close()

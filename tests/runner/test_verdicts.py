@@ -143,7 +143,7 @@ def test_the_baseline_counts_what_the_session_counts(
 @pytest.mark.parametrize("run_id", ["c", "unknown"])
 def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) -> None:
     found = baseline.figure(parse_metric("iops"), run_id, 1)
-    assert found == Figure(None, "the baseline has no such run")
+    assert found == Figure(None, "the baseline does not contain this run")
     verdict = judge(expectation(RELATIVE), [sample(1)], found)
     assert (verdict.outcome, verdict.why) == ("no baseline", found.why)
 

@@ -382,7 +382,7 @@ def test_a_run_is_not_kept_across_a_network(tmp_path: Path) -> None:
 
 
 def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
-    assert "where to?" in ioplan("push").err
+    assert "no destination" in ioplan("push").err
 
 
 @pytest.mark.parametrize("missing", ["sqlalchemy", "psycopg"])

@@ -504,7 +504,7 @@ def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"cannot be made: .*set IOPLAN_STORE"):
         Store.open(tmp_path / "file" / "results.db")
-    with refused(StoreFault.STORE_NOT_A_DATABASE, "is no regular file"):
+    with refused(StoreFault.STORE_NOT_A_DATABASE, "is not a regular file"):
         Store.open(tmp_path)
 
 
@@ -518,7 +518,7 @@ def test_a_disk_is_no_store(tmp_path: Path) -> None:
         link.symlink_to(device)
         for place in (device, link):
             for opens in (Store.open, Store.to_read):
-                with refused(StoreFault.STORE_NOT_A_DATABASE, "is no regular file"):
+                with refused(StoreFault.STORE_NOT_A_DATABASE, "is not a regular file"):
                     opens(place)
         assert not list(device.parent.glob(f"{device.name}-*"))
     assert image.read_bytes() == bytes(MIB)

@@ -116,7 +116,7 @@ def mapped(node: Path) -> Iterator[Path]:
     try:
         yield Path("/dev/mapper/lab")
     finally:
-        time.sleep(1)  # what was left behind ends first
+        time.sleep(1)  # what cannot be killed ends first
         sh("dmsetup", "remove", "--retry", "lab")
 
 
@@ -135,7 +135,7 @@ def test_a_process_that_nothing_ends(tmp_path: Path) -> None:
             again = call(tmp_path / "again", *words, "--store", tmp_path / "s.db")
         how = "`dmsetup suspend` of the mapping it reads"
         found = survived(tmp_path, "a process in state D", how, done)
-    assert found["cause"] == "stuck" and "was left behind" in found["message"]
+    assert found["cause"] == "stuck" and "cannot be killed" in found["message"]
     assert again.code == 2 and "fio (process" in again.err, again.err
 
 

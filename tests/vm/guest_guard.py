@@ -157,7 +157,7 @@ def test_a_controller_of_several_namespaces(folder: Path) -> None:
     lab = f'[targets.drive]\nserial = "{SERIAL}"\nwritable = true\n'
     how = "`serial` without `nsid`, and it has two"
     said = refused(folder, "controller, not a namespace", how, lab, f"{SERIAL}/1")
-    assert "fits several devices" in said
+    assert "matches several devices" in said
     how = "`--overwrite SERIAL`, and it has two namespaces"
     said = refused(folder, "namespace called by the serial", how, FIRST, SERIAL)
     assert f"--overwrite {SERIAL}/1" in said

@@ -76,7 +76,7 @@ def _conclude(
         console.print(line(f"not steady: {unsteady_text(one)}", "yellow"))
     if tally.failure:
         print_message(f"error: {tally.failure}")
-    more = "" if tally.status == "ok" else f"\nto go on: ioplan resume {session.id}"
+    more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"
     kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(
         f"{tally.runs} runs{kept} kept in {options.store}\n"

@@ -29,8 +29,8 @@ def accepted(names: Iterable[str], everything: bool = False) -> Accepted:
     known = SLOTS.union(OF_A_RUN)
     for word in sorted(slots - known):
         raise UsageError(
-            f"--allow takes what an approximation is in, as `ioplan plan` names it, "
-            f"for example align,distribution; not {word!r}{did_you_mean(word, known)}"
+            "--allow takes the names of approximations shown by `ioplan plan`, for "
+            f"example align,distribution; not {word!r}{did_you_mean(word, known)}"
         )
     return Accepted(everything, frozenset(slots))
 
@@ -63,10 +63,10 @@ def refuse(
     if placed:
         raise PlanError(placed)
     if texts := [one.text for one in wrong]:
-        text = f"the plan does not fit {facts.path}:{_shown(texts)}"
+        text = f"the plan is not possible on {facts.path}:{_shown(texts)}"
         raise UsageError(text, CommandFault.MISFIT)
     if short:
-        text = f"{choice.backend.name} cannot do the plan as it is:"
+        text = f"{choice.backend.name} does not support the plan as written:"
         text += _shown([one.text for one in short])
         raise UsageError(text, CommandFault.UNSUPPORTED)
 

@@ -41,7 +41,7 @@ def checked_plan(
     not use them any more. A `library` needs no test.
     """
     if not 0 < time_scale <= 1000:
-        raise UsageError("--scale-time is a factor above 0, for example 0.01")
+        raise UsageError("--scale-time must be a number above 0, for example 0.01")
     try:
         values = pairs(settings)
         folders = lab_folders(lab)
@@ -80,7 +80,7 @@ def checked_text(
 
 def _check_used(plan: CheckedPlan, values: Mapping[str, str]) -> None:
     """Raises PlanError for values that would change nothing."""
-    used = f"those that tests use are: {', '.join(plan.parameters) or 'none'}"
+    used = f"params in use: {', '.join(plan.parameters) or 'none'}"
     unused = [
         Diagnostic(
             f"no test uses the param {name!r}: setting it would change nothing",
@@ -126,7 +126,7 @@ def simulated(
         return backend, options
     if backend not in (None, SIM):
         raise UsageError(
-            f"--sim is for the backend sim, not {backend}; say one of them"
+            f"--sim is for the backend sim, not {backend}; use only one of them"
         )
     return SIM, [*options, f"drive={sim}"]
 

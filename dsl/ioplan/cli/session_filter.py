@@ -109,9 +109,9 @@ def check_known(store: Store, wanted: SessionFilter) -> None:
 def _unknown(store: Store, name: str, word: str) -> UsageError:
     if store.layout < LAYOUT:
         return UsageError(
-            f"--{name}: {store.where} is of an older ioplan (layout {store.layout}), "
-            f"and knows no drives, hosts, jobs and tags; it does once its owner has "
-            f"called `ioplan push --to {store.where}` with this ioplan"
+            f"--{name}: {store.where} was written by an older ioplan (layout "
+            f"{store.layout}), and has no drives, hosts, jobs and tags; to upgrade "
+            f"it, its owner runs `ioplan push --to {store.where}` with this ioplan"
         )
     known = sorted({text for one in store.overview() for text in KNOWN[name](one)})
     known = [text for text in known if text]

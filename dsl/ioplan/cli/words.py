@@ -15,7 +15,7 @@ def checked_tags(words: Iterable[str], option: str = "--tag") -> tuple[str, ...]
         if not re.fullmatch(TAG, word):
             raise UsageError(
                 f"{option} takes one word, such as nightly or lab=2, without blanks, "
-                f"commas and quotes and of at most 64 letters; not {word!r}"
+                f"commas or quotes, at most 64 characters; not {word!r}"
             )
     return tuple(sorted(set(words)))
 

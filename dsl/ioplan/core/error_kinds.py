@@ -25,68 +25,77 @@ class Cause(Kind):
     """Why a run is not ok: the `cause` of its record. Other backends may have more."""
 
     INTERRUPTED = "interrupted", "the user stopped it"
-    HUNG = "hung", "no I/O came back, or it did not end in time; it was broken off"
-    STUCK = "stuck", "it hangs in the kernel and was left behind, target and all"
-    SHORT = "short", "it ended before its time, and nobody had asked for that"
+    HUNG = "hung", "no I/O completed, or it did not end in time; it was aborted"
+    STUCK = (
+        "stuck",
+        ("it hangs in the kernel and could not be killed; its target is unusable"),
+    )
+    SHORT = "short", "it ended before its time, without a request to stop"
     DEVICE_ERROR = "device-error", "an I/O failed"
-    VERIFY = "verify", "blocks did not hold what was last written to them"
-    INCONSISTENT = "inconsistent", "its figures contradict each other"
+    VERIFY = "verify", "blocks did not contain the data last written to them"
+    INCONSISTENT = "inconsistent", "its results are inconsistent"
     NO_RESULT = "no-result", "the backend ended without a result"
     BACKEND_ERROR = "backend-error", "the backend raised or reported an error"
-    BACKEND_GARBAGE = "backend-garbage", "what the backend gave cannot be read"
+    BACKEND_GARBAGE = "backend-garbage", "the backend's output cannot be parsed"
     BACKEND_DIED = "backend-died", "the backend's process ended unexpectedly"
     NO_BACKEND = "no-backend", "the backend's program cannot be started"
-    NO_START = "no-start", "the backend's program did not get ready"
-    BAD_BACKEND = "bad-backend", "programs of the backend do not fit each other"
-    TERMINATED = "terminated", "something else told the backend to end"
+    NO_START = "no-start", "the backend's program did not become ready"
+    BAD_BACKEND = "bad-backend", "the backend's programs have incompatible versions"
+    TERMINATED = "terminated", "the backend was terminated from outside"
     ENDED_EARLY = "ended-early", "the backend finished before its time"
-    NOT_AS_ASKED = "not-as-asked", "the backend ran something else than the job"
+    NOT_AS_ASKED = "not-as-asked", "the backend did not run the job as requested"
     REFUSED = "refused", "the backend's program refused a request"
-    BAD_JOB = "bad-job", "the job cannot be done by this backend"
-    UNALIGNED = "unaligned", "a size or an alignment does not fit the target's blocks"
+    BAD_JOB = "bad-job", "this backend does not support the job"
+    UNALIGNED = (
+        "unaligned",
+        ("a size or alignment is not a multiple of the target's block size"),
+    )
     TOO_SMALL = "too-small", "the region is smaller than one I/O for each thread"
     OPEN = "open", "the target cannot be opened"
-    MISSING_TARGET = "missing-target", "the target is not there"
-    TARGET_LOST = "target-lost", "the target was there, and is gone"
-    PERMISSION = "permission", "the target may not be used so by this user"
+    MISSING_TARGET = "missing-target", "the target does not exist"
+    TARGET_LOST = "target-lost", "the target disappeared during the session"
+    PERMISSION = "permission", "this user has no permission to use the target"
     READ_ONLY = "read-only", "the target cannot be written to"
-    NO_SPACE = "no-space", "a disk is full: the target's, or that of the results"
-    NO_IO = "no-io", "not one I/O was answered"
-    NO_DIRECT_IO = "no-direct-io", "the file system has no direct I/O"
-    IO_URING_FORBIDDEN = "io-uring-forbidden", "the system forbids io_uring"
-    MEMORY = "memory", "the memory is too small, or may not be locked"
-    NOTHING_FOUND = "nothing-found", "a test that it takes a share of has found nothing"
-    HOST_LOST = "host-lost", "a host of a session of several does not answer"
-    INTERNAL = "internal", "a defect of ioplan or of its engine"
+    NO_SPACE = "no-space", "a disk is full: the target's or the results store's"
+    NO_IO = "no-io", "no I/O completed"
+    NO_DIRECT_IO = "no-direct-io", "the file system does not support direct I/O"
+    IO_URING_FORBIDDEN = "io-uring-forbidden", "io_uring is disabled on this system"
+    MEMORY = "memory", "there is not enough memory, or it may not be locked"
+    NOTHING_FOUND = "nothing-found", "the test whose result it uses found nothing"
+    HOST_LOST = "host-lost", "a host of a multi-host session does not answer"
+    INTERNAL = "internal", "a bug in ioplan or its engine"
 
 
 class StoreFault(Kind):
     """Why the results cannot be read or kept: the `kind` of a StoreError."""
 
-    STORE = "store", "anything else about the store"
+    STORE = "store", "another error of the store"
     STORE_FULL = "store-full", "its disk is full, and the last run was not stored"
     STORE_RESERVE_USED = "store-reserve-used", "its disk is full; the run was stored"
     STORE_READ_ONLY = "store-read-only", "it cannot be written to"
-    STORE_NOT_A_DATABASE = "store-not-a-database", "it is no SQLite file"
+    STORE_NOT_A_DATABASE = "store-not-a-database", "it is not an SQLite file"
     STORE_DAMAGED = "store-damaged", "the file is damaged"
     STORE_NOT_OPENED = "store-not-opened", "the file or its folder cannot be opened"
-    STORE_LOCKED = "store-locked", "another process holds it for too long"
-    STORE_LOST = "store-lost", "its file was removed or replaced; there is a copy"
+    STORE_LOCKED = "store-locked", "another process locks it for too long"
+    STORE_LOST = (
+        "store-lost",
+        ("its file was removed or replaced; its content was copied"),
+    )
     STORE_IO = "store-io", "its disk reports an error"
     STORE_DATABASE = "store-database", "the database reports another error"
     STORE_UNREACHABLE = "store-unreachable", "the database's server does not answer"
-    STORE_ADDRESS = "store-address", "the address of the database is wrong here"
+    STORE_ADDRESS = "store-address", "the address of the database is invalid"
     STORE_DRIVER = "store-driver", "the database's driver is not installed"
     STORE_FOREIGN = "store-foreign", "the database belongs to another program"
-    STORE_VERSION = "store-version", "it is of a version that this ioplan cannot read"
+    STORE_VERSION = "store-version", "its version is not supported by this ioplan"
     NO_SESSION = "no-session", "no session has that id"
     AMBIGUOUS_SESSION = "ambiguous-session", "several sessions begin with that id"
-    SESSION_CONFLICT = "session-conflict", "another session has that id already"
+    SESSION_CONFLICT = "session-conflict", "another session already has that id"
     NO_RUN = "no-run", "the session has no run of that number"
-    RUN_CONFLICT = "run-conflict", "another run has that number already"
-    RECORD_DAMAGED = "record-damaged", "a record is not as ioplan writes it"
-    SIGNING_KEY = "signing-key", "the key that sessions are signed with is unusable"
-    SESSION_FOLDER = "session-folder", "the session's folder cannot be made"
+    RUN_CONFLICT = "run-conflict", "another run already has that number"
+    RECORD_DAMAGED = "record-damaged", "a record is not valid"
+    SIGNING_KEY = "signing-key", "the key for signing sessions is unusable"
+    SESSION_FOLDER = "session-folder", "the session's folder cannot be created"
 
 
 class FigureFault(Kind):
@@ -94,17 +103,26 @@ class FigureFault(Kind):
 
     NEGATIVE_COUNT = "negative-count", "a count is below 0"
     EXTREMES_SWAPPED = "extremes-swapped", "the smallest latency exceeds the largest"
-    MEAN_OUTSIDE = "mean-outside", "the mean latency is outside the extremes"
-    COUNTS_WITHOUT_IO = "counts-without-io", "bytes or latencies, but no I/O"
-    IO_WITHOUT_BYTES = "io-without-bytes", "I/Os, but no byte"
-    SQUARES_TOO_SMALL = "squares-too-small", "the mean is larger than they allow"
+    MEAN_OUTSIDE = (
+        "mean-outside",
+        ("the mean latency is not between the smallest and the largest"),
+    )
+    COUNTS_WITHOUT_IO = "counts-without-io", "bytes or latencies without I/Os"
+    IO_WITHOUT_BYTES = "io-without-bytes", "I/Os without bytes"
+    SQUARES_TOO_SMALL = (
+        "squares-too-small",
+        ("the sum of squares is too small for the mean"),
+    )
     HISTOGRAM_COUNT = "histogram-count", "it counts more or fewer latencies than I/Os"
-    HISTOGRAM_MEAN = "histogram-mean", "its mean is not the exact mean"
-    HISTOGRAM_EXTREMES = "histogram-extremes", "it reaches beyond the extremes"
-    HISTOGRAM_BINS = "histogram-bins", "its bins are of no known layout"
-    HISTOGRAM_MISSING = "histogram-missing", "I/Os, but no histogram (a warning)"
-    INTERVAL_ORDER = "interval-order", "intervals are not in the order of time"
-    NO_TIME = "no-time", "I/Os completed in no time"
+    HISTOGRAM_MEAN = "histogram-mean", "its mean differs from the exact mean"
+    HISTOGRAM_EXTREMES = (
+        "histogram-extremes",
+        ("it has latencies outside the smallest and the largest"),
+    )
+    HISTOGRAM_BINS = "histogram-bins", "its bins have an unknown layout"
+    HISTOGRAM_MISSING = "histogram-missing", "I/Os without a histogram (a warning)"
+    INTERVAL_ORDER = "interval-order", "intervals are not in order"
+    NO_TIME = "no-time", "I/Os completed in zero time"
     SERIES_SUM = "series-sum", "intervals do not add up to the result (a warning)"
 
 
@@ -113,39 +131,51 @@ class TargetFault(Kind):
 
     NO_TARGET = "no-target", "no target is named"
     UNKNOWN_NAME = "unknown-name", "neither the lab nor a path has this name"
-    NOT_FOUND = "not-found", "the target, or the folder for it, does not exist here"
+    NOT_FOUND = "not-found", "the target, or its folder, does not exist"
     OTHER_HOST = "other-host", "the lab says that the target is on another host"
-    AMBIGUOUS = "ambiguous", "the name or the lab's entry fits several devices"
+    AMBIGUOUS = "ambiguous", "the name or the lab's entry matches several devices"
     NOT_A_TARGET = "not-a-target", "it is neither a regular file nor a block device"
-    NO_PERMISSION = "no-permission", "this user may not open it"
-    FOREIGN_LINK = "foreign-link", "the path has a symbolic link of another user"
+    NO_PERMISSION = "no-permission", "this user cannot open it"
+    FOREIGN_LINK = "foreign-link", "the path contains another user's symbolic link"
     REPLACED = "replaced", "its path now leads to another file or device"
     NOT_CREATED = "not-created", "the scratch file cannot be created"
-    NOT_KEPT = "not-kept", "what undo needs is not there, or cannot be kept"
-    SIZE_MISMATCH = "size-mismatch", "the file exists, and has not the size of --create"
+    NOT_KEPT = "not-kept", "the data for undo is missing, or cannot be saved"
+    SIZE_MISMATCH = "size-mismatch", "the file exists with a size other than --create"
     BELOW_BLOCK = "below-block", "it is smaller than one block"
-    LOCKED = "locked", "another session uses it, or a process that one left behind"
+    LOCKED = "locked", "another session, or a process left behind by one, uses it"
     MOUNTED = "mounted", "it, a partition of it or its disk is mounted"
     SWAP = "swap", "it is used as swap"
-    ROOT_DISK = "root-disk", "it is on the disk that holds /"
-    STACKED = "stacked", "LVM, device-mapper, md or the like is built on it"
+    ROOT_DISK = "root-disk", "it is on the disk that contains /"
+    STACKED = "stacked", "LVM, device-mapper, md or similar uses it"
     UNDER_LOOP = "under-loop", "a loop device uses it, or the same file"
     LOOP_ON_DEVICE = "loop-on-device", "it is a loop device on a block device"
-    OPEN_ELSEWHERE = "open-elsewhere", "another program has it open or mapped to write"
-    IN_USE = "in-use", "the kernel says that it is in use, and not by what"
+    OPEN_ELSEWHERE = (
+        "open-elsewhere",
+        ("another program has it open or mapped for writing"),
+    )
+    IN_USE = "in-use", "the kernel reports that it is in use, but not by what"
     WRITE_PROTECTED = "write-protected", "the device is read-only"
     ZONED = "zoned", "the device has zones"
-    SIGNATURE = "signature", "a partition table, a file system or the like is on it"
-    CONTENT_UNKNOWN = "content-unknown", "what is on it cannot be examined"
-    PARTITIONS = "partitions", "the kernel knows partitions of it"
-    HARD_LINKS = "hard-links", "the file has several names"
-    NO_ENTRY = "no-entry", "the lab does not name the device"
-    NOT_WRITABLE = "not-writable", "the lab's entry does not say writable = true"
-    IDENTITY_MISMATCH = "identity-mismatch", "it is not what the lab or session names"
-    UNSTABLE_NAME = "unstable-name", "the lab's path may lead to another device one day"
+    SIGNATURE = (
+        "signature",
+        ("it has a partition table, a file system or another signature"),
+    )
+    CONTENT_UNKNOWN = "content-unknown", "its content cannot be examined"
+    PARTITIONS = "partitions", "the kernel has partitions for it"
+    HARD_LINKS = "hard-links", "the file has several hard links"
+    NO_ENTRY = "no-entry", "the lab file does not name the device"
+    NOT_WRITABLE = "not-writable", "the lab's entry does not set writable = true"
+    IDENTITY_MISMATCH = (
+        "identity-mismatch",
+        ("it is not the device of the lab entry or session"),
+    )
+    UNSTABLE_NAME = (
+        "unstable-name",
+        ("the lab's path may refer to another device after a reboot"),
+    )
     NO_CONSENT = "no-consent", "--overwrite does not name it"
     DATA = "data", "data is on it, and --overwrite-data does not name it"
-    CONSENT_LIST = "consent-list", "the list of --overwrite-from is not taken"
+    CONSENT_LIST = "consent-list", "the list of --overwrite-from is rejected"
     HOSTS_DISAGREE = "hosts-disagree", "it is not the same on all hosts of the session"
 
 
@@ -153,7 +183,10 @@ class LabFault(Kind):
     """Why a lab file cannot be used: the `kind` of a LabError."""
 
     LAB_UNREADABLE = "lab-unreadable", "the file cannot be read"
-    LAB_NOT_YOURS = "lab-not-yours", "another user can change it, or what leads to it"
+    LAB_NOT_YOURS = (
+        "lab-not-yours",
+        ("another user can change it or a folder in its path"),
+    )
     LAB_SYNTAX = "lab-syntax", "the file is not TOML"
     LAB_INVALID = "lab-invalid", "it has wrong keys, values or references"
 
@@ -162,9 +195,9 @@ class ClusterFault(Kind):
     """Why a lab's hosts cannot be used: the `kind` of a ClusterError."""
 
     RELATIVE_PATH = "relative-path", "the path of a group's target is relative"
-    MIXED_HOSTS = "mixed-hosts", "of a group, some targets are on hosts, some are not"
+    MIXED_HOSTS = "mixed-hosts", "only some targets of a group are on hosts"
     UNKNOWN_HOST = "unknown-host", "the lab has no host of this name"
-    NO_SCHEDULER = "no-scheduler", "the lab has hosts, and names no scheduler"
+    NO_SCHEDULER = "no-scheduler", "the lab has hosts but no scheduler"
     BAD_ADDRESS = "bad-address", "the scheduler's address is not tls://HOST:PORT"
     NO_TLS = "no-tls", "the scheduler's address has no TLS"
     MISSING_PACKAGE = "missing-package", "a Python package is not installed"
@@ -177,31 +210,31 @@ class ClusterFault(Kind):
     SCHEDULER_FAILED = "scheduler-failed", "the scheduler does not start"
     SCHEDULER_UNREACHABLE = "scheduler-unreachable", "the scheduler does not answer"
     NO_WORKER = "no-worker", "a host's worker does not report"
-    LANES_RUNNING = "lanes-running", "lanes that were cancelled have not ended"
+    LANES_RUNNING = "lanes-running", "cancelled lanes have not ended"
     INSTALL_FAILED = "install-failed", "ioplan cannot be installed on a host"
 
 
 class HostFault(Kind):
     """Why a host cannot be prepared: the `kind` of a HostError."""
 
-    HOST_PERMISSION = "host-permission", "this user may not change its settings"
-    HOST_SETTING = "host-setting", "it has no such setting, or refuses the value"
+    HOST_PERMISSION = "host-permission", "this user cannot change its settings"
+    HOST_SETTING = "host-setting", "it has no such setting, or rejects the value"
     HOST_CONFLICT = "host-conflict", "another session has set it to something else"
-    HOST_LEDGER = "host-ledger", "what was set before cannot be read or kept"
+    HOST_LEDGER = "host-ledger", "the previous settings cannot be read or saved"
 
 
 class CommandFault(Kind):
     """Why a command is refused, where nothing above says it more precisely."""
 
-    USAGE = "usage", "the command line asks for something that cannot be"
+    USAGE = "usage", "the command line is invalid"
     PLAN = "plan", "the plan has errors"
-    MISFIT = "misfit", "the plan does not fit the target"
-    UNSUPPORTED = "unsupported", "the backend cannot do what the plan asks for"
+    MISFIT = "misfit", "the plan is not possible on the target"
+    UNSUPPORTED = "unsupported", "the backend does not support the plan"
     TARGET = "target", "the target cannot be used, or may not be overwritten"
-    BACKEND = "backend", "the backend cannot do what is asked"
-    EXPORT = "export", "the results cannot be exported so"
+    BACKEND = "backend", "the backend does not support the request"
+    EXPORT = "export", "the results cannot be exported in this form"
     SYSTEM = "system", "this needs Linux"
-    BUNDLE = "bundle", "the bundle cannot be made, or is not taken"
+    BUNDLE = "bundle", "the bundle cannot be created, or is rejected"
 
 
 KINDS: tuple[type[Kind], ...] = (

@@ -209,7 +209,7 @@ def _place_differences(identity: Identity, entry: LabTarget) -> Iterator[Differe
 
 def _differs(key: str, found: object, wanted: object) -> Difference:
     whole = "the whole disk" if key == "partition" else "unknown"
-    return key, f"its {key} is {found or whole}, and the lab says {wanted or whole}"
+    return key, f"its {key} is {found or whole}, in the lab file {wanted or whole}"
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -224,12 +224,12 @@ def unstable_reason(
         return None
     path = entry.path or ""
     if identity.lasting and not path.startswith(LASTING_PATHS):
-        why = f"{path} may be another device after a restart"
+        why = f"{path} may be another device after a reboot"
     elif _names_no_namespace(identity, path) and _has_siblings(identity, all):
         why = f"{path} names a controller, which has several namespaces"
     else:
         return None
-    return f"{why}; write into the lab instead:\n\n{entry_lines(identity)}\n"
+    return f"{why}; write in the lab file instead:\n\n{entry_lines(identity)}\n"
 
 
 def _names_no_namespace(identity: Identity, path: str) -> bool:

@@ -40,8 +40,8 @@ def _program() -> str:
     found = shutil.which(WIPEFS, path=places)
     if found is None:
         raise SignatureError(
-            f"there is no program {WIPEFS} to see what is on the device; install "
-            f"util-linux"
+            f"the program {WIPEFS} is required to examine the device; install "
+            "util-linux"
         )
     return found
 
@@ -60,12 +60,10 @@ def _run(command: list[str], fd: int) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SignatureError(
-            f"cannot look at what is on the device: {error}"
-        ) from error
+        raise SignatureError(f"cannot examine the device: {error}") from error
     if done.returncode:
         why = single_line(done.stderr).removeprefix(f"{WIPEFS}: ")
-        raise SignatureError(f"cannot look at what is on the device: {why}")
+        raise SignatureError(f"cannot examine the device: {why}")
     return done.stdout
 
 

@@ -65,7 +65,7 @@ class Host:
     def obstacles(self, device: Device) -> Iterator[Obstacle]:
         """Uses of a device, of its partitions, and of the disk of a partition."""
         if device.disks & self.root_disks:
-            what = "is on the disk that holds /"
+            what = "is on the disk that contains /"
             yield Obstacle(TargetFault.ROOT_DISK, what, "use another target")
         for one in _related(device):
             suffix = f" (as {one.name})" if one != device else ""
@@ -88,13 +88,13 @@ class Host:
             instead = f"unmount it first: {instead}"
             if not one.here:
                 what += " in another mount namespace"
-                instead = "unmount it there, or end the container that has it"
+                instead = "unmount it there, or stop the container that uses it"
             yield Obstacle(TargetFault.MOUNTED, what + suffix, instead)
 
     def _swaps_on(self, key: Key, suffix: str = "") -> Iterator[Obstacle]:
         for path in self.swaps:
             if key_at(path) == key:
-                instead = f"turn that off first: swapoff {path}"
+                instead = f"disable it first: swapoff {path}"
                 yield Obstacle(TargetFault.SWAP, f"is used as swap{suffix}", instead)
 
     def _loops_on(self, key: Key, suffix: str = "") -> Iterator[Obstacle]:
@@ -120,7 +120,7 @@ class Host:
 
 
 def _detach(loop: Device) -> str:
-    return f"detach that first: losetup -d {loop.node}"
+    return f"detach it first: losetup -d {loop.node}"
 
 
 def _related(device: Device) -> list[Device]:
@@ -132,7 +132,7 @@ def _holders_of(device: Device, suffix: str) -> Iterator[Obstacle]:
     for one in device.holders:
         name = one.text("dm/name") or one.name
         what = f"is held by the {holder_kind(one)} {name}{suffix}"
-        yield Obstacle(TargetFault.STACKED, what, "remove it from there first")
+        yield Obstacle(TargetFault.STACKED, what, "remove it there first")
 
 
 DM_KINDS = {

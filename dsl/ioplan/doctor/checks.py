@@ -40,7 +40,7 @@ def check_io_uring(machine: Machine) -> Finding:
     return Finding(
         name="io_uring",
         state="limited",
-        text=f"kernel.io_uring_disabled is {level}: a thread for each I/O instead",
+        text=f"kernel.io_uring_disabled is {level}: one thread per I/O is used instead",
         mend="sudo sysctl kernel.io_uring_disabled=0",
     )
 
@@ -53,7 +53,7 @@ def _tried_io_uring(machine: Machine) -> Finding:
     return Finding(
         name="io_uring",
         state="limited",
-        text="allowed by the kernel, and refused to this process, as containers do",
+        text="allowed by the kernel, but blocked for this process, as in containers",
         mend="podman run --security-opt seccomp=unconfined --ulimit memlock=-1 …",
     )
 
@@ -79,7 +79,7 @@ def check_drives(machine: Machine) -> Finding:
     paths = [machine.tree.path(f"dev/{n}") for n in names if not NO_DISKS.fullmatch(n)]
     found = [path for path in paths if path.exists()]
     if not found:
-        return Finding(name="drives", state="limited", text="none here: scratch files")
+        return Finding(name="drives", state="limited", text="none: use scratch files")
     closed = [path.name for path in found if not machine.may_write(path)]
     if not closed:
         text = f"{', '.join(path.name for path in found)} can be opened"
@@ -132,7 +132,7 @@ def check_browser(machine: Machine) -> Finding:
     return Finding(
         name="browser",
         state="limited",
-        text="none here: reports are files, to be opened elsewhere",
+        text="none: open reports on another machine",
         mend=machine.installing("chromium"),
     )
 
@@ -141,7 +141,9 @@ def check_postgres(machine: Machine) -> Finding:
     """The packages for a store on a PostgreSQL server."""
     missing = [n for n in ("psycopg", "sqlalchemy") if not machine.has_package(n)]
     if not missing:
-        return Finding(name="PostgreSQL", state="works", text="its packages are here")
+        return Finding(
+            name="PostgreSQL", state="works", text=("its packages are installed")
+        )
     return Finding(
         name="PostgreSQL",
         state="limited",
@@ -154,12 +156,12 @@ def check_clock(machine: Machine) -> Finding:
     """What the kernel reads the time from: some sources take microseconds."""
     source = machine.tree.text(f"{CLOCK}/current_clocksource")
     if not source or source in GOOD_CLOCKS:
-        text = source or "not told; a container may hide it"
+        text = source or "unknown; a container may hide it"
         return Finding(name="clock", state="works", text=text)
     offered = machine.tree.text(f"{CLOCK}/available_clocksource").split()
     better = next((one for one in GOOD_CLOCKS if one in offered), "")
     mend = f"echo {better} | sudo tee /{CLOCK}/current_clocksource" if better else ""
-    text = f"{source} is slow to read, which short latencies include"
+    text = f"{source} is slow to read, which adds to short latencies"
     return Finding(name="clock", state="limited", text=text, mend=mend)
 
 
@@ -170,10 +172,10 @@ def check_governor(machine: Machine) -> Finding:
         return Finding(
             name="governor",
             state="limited",
-            text=f"{found}: latencies are longer, above all at low queue depth",
+            text=f"{found}: latencies are higher, especially at low queue depth",
             mend="sudo cpupower frequency-set -g performance",
         )
-    text = found or "none: the frequency is not the system's to choose"
+    text = found or "none: the system does not control the frequency"
     return Finding(name="governor", state="works", text=text)
 
 

@@ -72,8 +72,8 @@ def export(
 def _writer(format: str) -> Writer:
     if format not in WRITERS:
         raise ExportError(
-            f"there is no format {format!r}{did_you_mean(format, WRITERS)}; "
-            f"formats are: {', '.join(WRITERS)}"
+            f"unknown format {format!r}{did_you_mean(format, WRITERS)}; formats are: "
+            f"{', '.join(WRITERS)}"
         )
     if format == "parquet":
         _pyarrow()  # before the file is opened, so that no empty one stays behind

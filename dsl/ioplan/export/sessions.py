@@ -83,7 +83,7 @@ def export_sessions(
     """Write the list. Raises ExportError."""
     if format not in WRITERS:
         raise ExportError(
-            f"there is no format {format!r}{did_you_mean(format, WRITERS)}; "
-            f"formats are: {', '.join(WRITERS)}"
+            f"unknown format {format!r}{did_you_mean(format, WRITERS)}; formats are: "
+            f"{', '.join(WRITERS)}"
         )
     WRITERS[format](SessionList(sessions), out)

@@ -29,10 +29,11 @@ def check_lab(request: TargetRequest) -> None:
 
 def _no_entry_text(request: TargetRequest) -> str:
     return (
-        f"the plan writes, and the lab does not say which drive {request.path} is; if "
-        f"all data on it may be destroyed, add to {request.lab or usual_path()}\n\n"
+        "the plan writes, and the lab file does not identify the drive "
+        f"{request.path}; to allow destroying all data on it, add to "
+        f"{request.lab or usual_path()}\n\n"
         f'[targets.NAME]\npath = "{request.path}"\nserial = "its serial number"\n'
-        f"writable = true\n\nand to the command: --overwrite SERIAL/NSID"
+        f"writable = true\n\nand on the command line: --overwrite SERIAL/NSID"
     )
 
 
@@ -56,8 +57,8 @@ def _check_identity(identity: Identity, request: TargetRequest) -> None:
         entry = request.entry.model_copy(update={"path": None})
         for wrong in differences(identity, entry):
             raise TargetError(
-                f"{request.path} is not the drive that the lab names: {wrong}; "
-                f"correct the lab or the address",
+                f"{request.path} is not the drive in the lab file: {wrong}; correct "
+                "the lab or the address",
                 TargetFault.IDENTITY_MISMATCH,
             )
 

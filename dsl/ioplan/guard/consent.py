@@ -54,8 +54,8 @@ def consent_error(what: str, id: str, data: Content = NOTHING) -> ConsentError:
     option = consent_option(bool(data))
     seen = f"; {data}" if data else ""
     text = (
-        f"the plan writes, and {what}{seen}: all that is stored there would be lost; "
-        f"to allow that, add {option} {shlex.quote(id)}"
+        f"the plan writes, and {what}{seen}: all data on it would be lost; to allow "
+        f"this, add {option} {shlex.quote(id)}"
     )
     return ConsentError(text, id, data=bool(data))
 
@@ -98,5 +98,5 @@ def _ambiguous_text(word: str, id: str, inventory: Inventory) -> str:
     nodes = (one.kernel for one in inventory.all if _may_name(word, one))
     return (
         f"--overwrite {shlex.quote(word)} names several devices: {', '.join(nodes)}; "
-        f"for this one write --overwrite {shlex.quote(id)}"
+        f"for this one use --overwrite {shlex.quote(id)}"
     )

@@ -69,12 +69,12 @@ class Content:
         """For a refusal: how much, where, and how it begins."""
         seen = f"of {self.blocks} sampled blocks "
         if not self:
-            return f"{seen}none holds data"
+            return f"{seen}none contains data"
         if not self.structured:
             first, count = min(self.unreadable), len(self.unreadable)
             return f"{seen}{count} cannot be read, the first at byte {first}"
         first, count = min(self.structured), len(self.structured)
-        text = f"{seen}{count} hold structured data, the first at byte {first}"
+        text = f"{seen}{count} contain structured data, the first at byte {first}"
         return f"{text} ({self.example!r})" if self.example else text
 
 

@@ -36,11 +36,11 @@ def missing(path: Path) -> TargetError:
     if not path.absolute().parent.is_dir():
         text = f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
     elif path.is_relative_to("/dev"):
-        text = f"there is no device {str(path)!r}; ioplan targets shows those here"
+        text = f"there is no device {str(path)!r}; ioplan targets lists those present"
     else:
         text = (
-            f"there is no target {str(path)!r}; to make a scratch file there, "
-            f"add for example --create 1GiB"
+            f"there is no target {str(path)!r}; to create a scratch file there, add "
+            "for example --create 1GiB"
         )
     return TargetError(text, TargetFault.NOT_FOUND)
 

@@ -28,13 +28,14 @@ from ioplan.target_entry import LabTarget
 
 IN_USE = Obstacle(
     TargetFault.IN_USE,
-    "is in use: mounted, used as swap or held by a program that this user may not see",
-    "release it first; root can see what uses it",
+    "is in use: mounted, used as swap or opened by a program that this user may not "
+    "see",
+    "release it first; root can see which program uses it",
 )
 ONLY_READ = Obstacle(
     TargetFault.NOT_WRITABLE,
-    "the lab does not permit writing to it",
-    "to permit that, set writable = true in its entry",
+    "the lab file does not permit writing to it",
+    "to permit it, set writable = true in its entry",
 )
 PROBE_S = 1.0
 """For so long udev, blkid and losetup may have a device open to probe it."""
@@ -43,11 +44,11 @@ PROBE_S = 1.0
 def refusals(device: Device, host: Host) -> Iterator[Obstacle]:
     """Obstacles that no lab can permit, found without opening the device."""
     if device.read_only:
-        instead = f"if it should not be: blockdev --setrw {device.node}"
+        instead = f"to make it writable: blockdev --setrw {device.node}"
         yield Obstacle(TargetFault.WRITE_PROTECTED, "is read-only", instead)
     if (zoned := device.disk.text("queue/zoned")) not in ("", "none"):
-        what = f"has zones ({zoned}), and a plan does not write a zone in order"
-        instead = "use it with plans that only read"
+        what = f"has zones ({zoned}), and ioplan does not write zones sequentially"
+        instead = "use it only with plans that only read"
         yield Obstacle(TargetFault.ZONED, what, instead)
     yield from host.obstacles(device)
 
@@ -66,7 +67,7 @@ def open_refusals(
 
 def _open_by(one: Opener) -> Obstacle:
     what = f"is {one.how} by {one}"
-    return Obstacle(TargetFault.OPEN_ELSEWHERE, what, "end that program first")
+    return Obstacle(TargetFault.OPEN_ELSEWHERE, what, "stop that program first")
 
 
 def _related(device: Device) -> dict[Key, str]:
@@ -91,7 +92,7 @@ def _lasting_writers(
 
 
 def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
-    erase = f"examine it, and if it may be destroyed: wipefs --all {device.node}"
+    erase = f"if it is not needed: wipefs --all {device.node}"
     try:
         found = signatures(fd)
     except SignatureError as error:
@@ -100,10 +101,12 @@ def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
         yield Obstacle(TargetFault.CONTENT_UNKNOWN, what, instead or erase)
         return
     if found:
-        yield Obstacle(TargetFault.SIGNATURE, f"holds data: {', '.join(found)}", erase)
+        yield Obstacle(
+            TargetFault.SIGNATURE, f"has data on it: {', '.join(found)}", erase
+        )
     elif device.partitions:
         names = ", ".join(one.name for one in device.partitions)
-        forget = f"if they are left over: partx --delete {device.node}"
+        forget = f"if they are stale: partx --delete {device.node}"
         yield Obstacle(TargetFault.PARTITIONS, f"has partitions: {names}", forget)
 
 
@@ -112,7 +115,7 @@ def entry_refusals(
 ) -> Iterator[Obstacle]:
     """Why the lab's entry does not permit writing to the device."""
     if wrong := differences(identity, entry):
-        what = f"it is not the device that the lab names: {'; '.join(wrong)}"
+        what = f"it is not the device in the lab file: {'; '.join(wrong)}"
         instead = "`ioplan targets` lists the devices"
         yield Obstacle(TargetFault.IDENTITY_MISMATCH, what, instead)
     elif weak := unstable_reason(identity, entry, all):
@@ -126,9 +129,10 @@ def no_entry_text(path: Path, identity: Identity, id: str, lab: str | None) -> s
     """What to add to which lab file, and to the command."""
     file = Path(lab) if lab else usual_path()
     return (
-        f"the plan writes, and the lab does not name the block device {path}; if all "
-        f"data on it may be destroyed, add to {file}\n\n{entry_lines(identity)}\n\n"
-        f"and to the command: --overwrite {shlex.quote(id)}"
+        f"the plan writes, and the lab does not name the block device {path}; to "
+        "allow destroying all data on it, add to "
+        f"{file}\n\n{entry_lines(identity)}\n\nand on the command line: --overwrite "
+        f"{shlex.quote(id)}"
     )
 
 
@@ -143,8 +147,8 @@ def file_refusals(
     `participants` are those of a session of several hosts.
     """
     if status.st_nlink > 1:
-        what = f"has {status.st_nlink} names (hard links), and all would be overwritten"
-        yield Obstacle(TargetFault.HARD_LINKS, what, "use a file that has one name")
+        what = f"has {status.st_nlink} hard links, and all would be overwritten"
+        yield Obstacle(TargetFault.HARD_LINKS, what, "use a file with one link")
     files = other_names(path) | {key_of(status): ""}
     for file in files:
         yield from host.file_obstacles(file)
@@ -154,7 +158,7 @@ def file_refusals(
 def file_entry_refusals(entry: LabTarget) -> Iterator[Obstacle]:
     """Why the lab's entry does not permit writing to the file."""
     if entry.serial or entry.wwid or entry.backing_file or entry.nsid:
-        what = "it is a file, and the lab's entry with this path names a device"
+        what = "it is a file, but the lab's entry for this path is a device"
         yield Obstacle(TargetFault.IDENTITY_MISMATCH, what, "correct the entry")
     elif not entry.writable:
         yield ONLY_READ

@@ -70,9 +70,9 @@ class KnownContent:
             return content_of(fd, self.facts.capacity_bytes, self.seed)
         except OSError as error:
             raise TargetError(
-                f"{self.facts.path} may hold data: its first or last MiB cannot be "
-                f"read ({os_reason(error)}), so nobody can tell; examine it, and if it "
-                f"may be destroyed, make it readable: blkdiscard, or nvme format",
+                f"{self.facts.path} may contain data: its first or last MiB cannot be "
+                f"read ({os_reason(error)}), so its content is unknown; to destroy "
+                "it, make it readable with blkdiscard or nvme format",
                 TargetFault.CONTENT_UNKNOWN,
             ) from None
 

@@ -93,8 +93,8 @@ def _checked(path: Path, force: bool) -> os.stat_result | None:
         raise OutputError(f"{str(path)!r} is {reason}; name another file")
     if not force and not _is_ours(path):
         raise OutputError(
-            f"{str(path)!r} exists, and is not an unchanged file of ioplan's; name "
-            f"another, or add --force to replace it"
+            f"{str(path)!r} exists, and is not an unmodified file written by ioplan; "
+            "name another, or add --force to replace it"
         )
     return found
 
@@ -104,11 +104,11 @@ def _never(path: Path, found: os.stat_result) -> str:
     if stat.S_ISLNK(found.st_mode):
         return "a symbolic link"
     if not stat.S_ISREG(found.st_mode):
-        return "no regular file"
+        return "not a regular file"
     if _begins_with(path, SQLITE) or _is_beside_store(path):
         return "a database, or a part of one"
     if _attribute(path, SCRATCH) or _sidecar(path).exists():
-        return "a scratch file of ioplan's, which a session may use"
+        return "an ioplan scratch file, which a session may use"
     return ""
 
 
@@ -187,15 +187,17 @@ def _put(part: Path, path: Path, before: os.stat_result | None) -> None:
         if before is None:
             _name(part, path)
         elif not os.path.samestat(before, path.lstat()):
-            raise OutputError(f"{str(path)!r} was replaced meanwhile; it is left alone")
+            raise OutputError(
+                f"{str(path)!r} was replaced in the meantime; it was not changed"
+            )
         else:
             part.replace(path)
     except FileExistsError:
         raise OutputError(
-            f"{str(path)!r} has come meanwhile; it is left alone"
+            f"{str(path)!r} appeared in the meantime; it was not changed"
         ) from None
     except FileNotFoundError:
-        raise OutputError(f"{str(path)!r} has gone meanwhile") from None
+        raise OutputError(f"{str(path)!r} disappeared in the meantime") from None
     _sync(path.parent)
 
 

@@ -72,8 +72,8 @@ def _check_link(place: Path, status: os.stat_result, path: Path) -> None:
     """Who made a symbolic link decides what is overwritten. Raises TargetError."""
     if status.st_uid not in (0, os.geteuid()):
         raise TargetError(
-            f"{place} is a link of another user (uid {status.st_uid}), who may "
-            f"have it lead elsewhere at any time; name what is to be written: "
+            f"{place} is a link of another user (uid {status.st_uid}), who could "
+            "redirect it at any time; name the file to write: "
             f"{os.path.realpath(path)}",
             TargetFault.FOREIGN_LINK,
         )

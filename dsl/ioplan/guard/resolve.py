@@ -36,8 +36,8 @@ def resolve_target(word: str, lab: Lab) -> ResolvedTarget:
 def _check_here(name: str, entry: LabTarget) -> None:
     if where := entry.host or ", ".join(entry.hosts):
         raise TargetError(
-            f"the lab's target {name!r} is on the host {where}; `ioplan run` runs "
-            f"there by itself, other commands have to be called on that host",
+            f"the lab's target {name!r} is on the host {where}; `ioplan run` runs it "
+            "there, other commands must be run on that host",
             TargetFault.OTHER_HOST,
         )
 
@@ -68,8 +68,9 @@ def _check_stable(
 def _ambiguous_text(name: str, found: list[Device]) -> str:
     nodes = ", ".join(str(one.node) for one in found)
     return (
-        f"the lab's target {name!r} fits several devices: {nodes}; add to its entry "
-        f"what tells them apart, such as nsid or wwid (ioplan targets --json)"
+        f"the lab's target {name!r} matches several devices: {nodes}; add a key that "
+        "distinguishes them to its entry, such as nsid or wwid (ioplan targets "
+        "--json)"
     )
 
 
@@ -79,8 +80,8 @@ def _absent(name: str, entry: LabTarget, inventory: Inventory) -> TargetError:
         device, wrong = near
         return TargetError(
             f"{device.node} is not the device that the lab calls {name!r}: "
-            f"{'; '.join(wrong)}; look at it with ioplan targets, and correct the lab "
-            f"or the cabling",
+            f"{'; '.join(wrong)}; see ioplan targets, and correct the lab file or the "
+            "cabling",
             TargetFault.IDENTITY_MISMATCH,
         )
     keys = entry.model_dump(
@@ -88,8 +89,8 @@ def _absent(name: str, entry: LabTarget, inventory: Inventory) -> TargetError:
     )
     wanted = ", ".join(f"{key} {value!r}" for key, value in keys.items())
     return TargetError(
-        f"the lab's target {name!r} is not here: no device has {wanted}; "
-        f"ioplan targets lists those that are here",
+        f"the lab's target {name!r} is not present: no device has {wanted}; ioplan "
+        "targets lists those present",
         TargetFault.NOT_FOUND,
     )
 

@@ -41,14 +41,16 @@ def foreign_content(fd: int, path: Path) -> str:
     """What is in the file that ioplan must not overwrite; empty if nothing."""
     mark = _read_mark(fd, path)
     if mark is None:
-        return "a file that ioplan did not make"
+        return "a file that ioplan did not create"
     if not _is_valid(mark, fd):
-        return "a scratch file that another program has written to since"
+        return "a scratch file that another program has written to"
     try:
         found = signatures(fd)
     except SignatureError as error:
-        return f"a scratch file that may hold data now ({error})"
-    return f"a scratch file that holds data now ({', '.join(found)})" if found else ""
+        return f"a scratch file that may now contain data ({error})"
+    return (
+        f"a scratch file that now contains data ({', '.join(found)})" if found else ""
+    )
 
 
 def mark_open(fd: int, path: Path) -> None:
@@ -226,7 +228,8 @@ def _check_own(fd: int, part: Path) -> None:
     own = status.st_uid == os.geteuid() and status.st_nlink == 1
     if not (own and stat.S_ISREG(status.st_mode)):
         raise ScratchError(
-            errno.EEXIST, f"{part} is no unfinished scratch file of yours; remove it"
+            errno.EEXIST,
+            (f"{part} is not an unfinished scratch file of yours; remove it"),
         )
 
 
@@ -236,7 +239,7 @@ def _check_room(path: Path, size_bytes: int) -> None:
         raise ScratchError(
             errno.ENOSPC,
             f"{size_text(size_bytes)} do not fit: {path.parent} has "
-            f"{free_bytes >> 20} MiB free; ask for less, or name a file elsewhere",
+            f"{free_bytes >> 20} MiB free; use a smaller size, or a file elsewhere",
         )
 
 

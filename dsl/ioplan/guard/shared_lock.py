@@ -92,5 +92,5 @@ def _locked(path: Path, fd: int) -> TargetError:
     """By an ioplan, or by the backend of one that ended or gave up."""
     text = f"another ioplan uses {path} now"
     if found := openers(os.fstat(fd)):
-        text += f", or what one left behind: {', '.join(map(str, found))}"
+        text += f", or a process that one left behind: {', '.join(map(str, found))}"
     return TargetError(f"{text}; wait until it ends", TargetFault.LOCKED)

@@ -24,7 +24,7 @@ def check_size(facts: TargetFacts, request: TargetRequest) -> None:
         if size_bytes != request.create_bytes:
             raise TargetError(
                 f"{facts.path} exists with {size_bytes} B, not {request.create_bytes} "
-                f"B; leave --create out to use it, or name another file",
+                "B; remove --create to use it, or name another file",
                 TargetFault.SIZE_MISMATCH,
             )
 

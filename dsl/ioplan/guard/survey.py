@@ -98,8 +98,8 @@ def _verdict(why: Obstacle | None, fd: int | None) -> Verdict:
     return "readable" if why else "writable"
 
 
-NOT_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user may not open it", "")
-ONLY_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user may not write to it", "")
+NOT_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user cannot open it", "")
+ONLY_OPENED = Obstacle(TargetFault.NO_PERMISSION, "this user cannot write to it", "")
 NOT_NAMED = Obstacle(TargetFault.NO_ENTRY, "the lab does not name it", "")
 NAMED_TWICE = Obstacle(TargetFault.AMBIGUOUS, "the lab has several names for it", "")
 
@@ -138,7 +138,7 @@ def _is_held(device: Device) -> bool:
 
 def _absent(name: str, entry: LabTarget, inventory: Inventory) -> Surveyed:
     id = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
-    kind, reason = TargetFault.NOT_FOUND, "it is not here"
+    kind, reason = TargetFault.NOT_FOUND, "it is not present"
     if near := next(inventory.nearly_matching(entry), None):
         device, wrong = near
         kind = TargetFault.IDENTITY_MISMATCH

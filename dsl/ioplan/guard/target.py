@@ -85,11 +85,11 @@ class Target:
         path = self.facts.path
         named = key_at(Path(path))
         if named is None:
-            raise TargetError(f"{path} has gone", TargetFault.REPLACED)
+            raise TargetError(f"{path} is gone", TargetFault.REPLACED)
         if named != key_of(os.fstat(self.fd)):
             raise TargetError(
-                f"{path} is not what it was when the session began: it was replaced, "
-                f"and nothing was written to it since",
+                f"{path} was replaced since the session began; nothing was written to "
+                "the replacement",
                 TargetFault.REPLACED,
             )
 
@@ -107,8 +107,8 @@ def open_target(request: TargetRequest) -> Target:
     """Open what the user named; it has to exist. Raises TargetError."""
     if request.path is None:
         raise TargetError(
-            "no target is named: add --target PATH, and --create SIZE to make a "
-            "scratch file there",
+            "no target: add --target PATH, and --create SIZE to create a scratch "
+            "file there",
             TargetFault.NO_TARGET,
         )
     path = Path(request.path)
@@ -119,8 +119,8 @@ def open_target(request: TargetRequest) -> Target:
         raise missing(path) from None
     except PermissionError as error:
         raise TargetError(
-            f"no permission to use {path}: {error.strerror}; run as a user who may, "
-            f"for a device as a member of its group",
+            f"no permission to use {path}: {error.strerror}; run as a user with "
+            "permission, for a device a member of its group",
             TargetFault.NO_PERMISSION,
         ) from None
     except (OSError, ValueError, NoDevice) as error:
@@ -133,10 +133,10 @@ def _open(path: Path, pin: int, request: TargetRequest) -> Target:
         return _open_device(path, pin, Device.numbered(status.st_rdev), request)
     if stat.S_ISREG(status.st_mode) and not str(path).startswith(KERNEL_FILES):
         return _open_file(path, pin, request)
-    kind = FILE_KINDS.get(stat.S_IFMT(status.st_mode), "the kernel's own")
+    kind = FILE_KINDS.get(stat.S_IFMT(status.st_mode), "a kernel file")
     raise TargetError(
-        f"{path} is neither a file nor a block device, but {kind}; "
-        f"ioplan targets shows the block devices",
+        f"{path} is not a file or block device, but {kind}; ioplan targets lists the "
+        "block devices",
         TargetFault.NOT_A_TARGET,
     )
 
@@ -201,7 +201,7 @@ def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
             raise
     found = openers(os.fstat(pin))
     for one in unrelated_openers(found, participants_of(request)):
-        text = f"{path} is held by {one}; end that program first"
+        text = f"{path} is in use by {one}; stop that program first"
         raise TargetError(text, TargetFault.OPEN_ELSEWHERE)
     if found:  # the participant that leads has it exclusively, for this whole kernel
         return opened(pin, os.O_RDWR)
@@ -236,5 +236,5 @@ def _not_permitted(
     path: Path, obstacle: Obstacle, request: TargetRequest
 ) -> TargetError:
     """By the lab's entry."""
-    where = f"\n(the lab is {request.lab})" if request.lab else ""
+    where = f"\n(the lab file is {request.lab})" if request.lab else ""
     return TargetError(f"cannot write to {path}: {obstacle}{where}", obstacle.kind)

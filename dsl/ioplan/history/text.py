@@ -107,6 +107,6 @@ def _single(series: Series, everything: bool) -> Iterator[RenderableType]:
         )
     yield table
     if first:
-        yield line(f"{first} older sessions are left out: --all shows them")
+        yield line(f"{first} older sessions are not shown: --all shows them")
     if series.why:
         yield line(series.why)

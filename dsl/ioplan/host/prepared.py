@@ -113,7 +113,7 @@ def _enter(
     for one in wanted:
         now, known = current(tree, one.name), ledger.settings.get(one.name)
         if now is None:
-            raise HostError(f"prepare.{one.key}: /{one.name} has gone")
+            raise HostError(f"prepare.{one.key}: /{one.name} is gone")
         if known and now == known.set:
             before, lost = known.before, known.lost
         else:  # nobody has set it, or somebody else has changed it since

@@ -15,7 +15,7 @@ from ioplan.lab.lab import LabError
 def check_owners(
     path: Path,
     itself: str = "the lab",
-    why: str = "and a lab says what is run and overwritten",
+    why: str = "and a lab file controls what is run and overwritten",
 ) -> None:
     """As ssh does: no other user may write it, replace it, or redirect a link to it.
 
@@ -33,8 +33,8 @@ def check_owners(
             continue
         shown = itself if place == path.absolute() else f"{itself} {path} is not safe:"
         raise LabError(
-            f"{shown} {place} {what}, {why}; "
-            f"use one that is yours: chown, and chmod go-w",
+            f"{shown} {place} {what}, {why}; use a file that only you can write: "
+            "chown, and chmod go-w",
             LabFault.LAB_NOT_YOURS,
         )
 

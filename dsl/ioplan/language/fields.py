@@ -221,7 +221,7 @@ def starts(quantity: Quantity) -> Attributes:
 
 
 def ends(quantity: Quantity) -> Attributes:
-    """When it ends. Raises QuantityError."""
+    """When it expires. Raises QuantityError."""
     end_ns = of_kind(quantity, "an end", "time").value
     if not end_ns:
         raise QuantityError("'ends after' must be more than 0", "for example 30s")

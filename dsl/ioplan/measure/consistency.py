@@ -104,10 +104,10 @@ def time_faults(series: Sequence[Interval], run_ns: int) -> list[Inconsistency]:
     """What is wrong with the times of the series."""
     faults: list[Fault] = []
     if any(after.t_s <= before.t_s for before, after in pairwise(series)):
-        text = "the intervals are not in the order of time"
+        text = "the intervals are not in order"
         faults.append((FigureFault.INTERVAL_ORDER, text))
     if run_ns <= 0 and any(sum(point.ios.values()) for point in series):
-        faults.append((FigureFault.NO_TIME, "I/Os completed in no time"))
+        faults.append((FigureFault.NO_TIME, "I/Os completed in zero time"))
     return [Inconsistency(kind, "", text) for kind, text in faults]
 
 

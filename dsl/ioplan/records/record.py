@@ -199,7 +199,7 @@ class RunRecord(Figures):
     )
     warnings: tuple[str, ...] = ()
     substitutions: tuple[str, ...] = described(
-        "what the backend did in place of what was asked", default=()
+        "what the backend did instead of what was requested", default=()
     )
 
 

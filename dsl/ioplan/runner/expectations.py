@@ -36,11 +36,11 @@ class BaselineSession:
             if record.asked.round > last - rounds
         ]
         if not samples:
-            return Figure(None, "the baseline has no such run")
+            return Figure(None, "the baseline does not contain this run")
         return figure(metric, samples)
 
 
-NO_BASELINE = Figure(None, "no baseline was named; name one with --baseline")
+NO_BASELINE = Figure(None, "no baseline; add --baseline")
 
 
 def judge(

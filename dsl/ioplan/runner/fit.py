@@ -106,7 +106,7 @@ class Shortfall(Value):
             ways.append(f"exact with: {gap.edit}")
         if gap.instead and not gap.mild:
             ways.append(f"with --allow {slot(gap.field)}: {gap.instead}")
-        help = "; or ".join(ways) or "another backend may: ioplan backends"
+        help = "; or ".join(ways) or "other backends may support it: ioplan backends"
         return Diagnostic(f"{backend}: {gap.reason}", span, help)
 
 

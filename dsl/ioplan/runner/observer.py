@@ -35,7 +35,7 @@ class SessionObserver:
         """A run has ended and is stored."""
 
     def reused(self, record: RunRecord) -> None:
-        """A run is not repeated: an earlier part of the session has finished it."""
+        """A run is kept: an earlier part of the session has finished it."""
 
     def steady(self, steady: Steady, round: int) -> None:
         """A round, or a window of a precondition, was judged."""

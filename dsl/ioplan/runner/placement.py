@@ -68,8 +68,8 @@ class Placement(Value):
 
 def _shared(cpu: int) -> str:
     return (
-        f"another session of ioplan used CPU {cpu}, too; run them one after the other, "
-        f"or give each its own by `cpus` in the lab"
+        f"another session of ioplan used CPU {cpu}, too; run them one after the "
+        "other, or set different `cpus` in the lab"
     )
 
 
@@ -93,11 +93,13 @@ def placement_of(backend: Backend, facts: TargetFacts, named: str | None) -> Pla
 def _named(text: str, allowed: frozenset[int]) -> tuple[int, ...]:
     cpus = tuple(dict.fromkeys(listed(text)))
     if not cpus:
-        raise BackendError(f"the lab's cpus {text} are none; write the lower one first")
+        raise BackendError(
+            f"the lab's cpus {text} are an empty range; write the lower number first"
+        )
     if forbidden := [cpu for cpu in cpus if cpu not in allowed]:
         raise BackendError(
             f"the lab's cpus {text} name CPU {forbidden[0]}, which ioplan may not use "
-            f"here; it may use {', '.join(map(str, sorted(allowed)))}"
+            f"on this host; allowed: {', '.join(map(str, sorted(allowed)))}"
         )
     return cpus
 

@@ -76,7 +76,7 @@ class SessionRunner:
                 self._report_host()
                 self._report_mistakes()
                 for text in self.context.left_out:
-                    self.step_runner.note("left-out", f"left out: {text}")
+                    self.step_runner.note("left-out", f"skipped: {text}")
                 if self.ledger.why:
                     self.step_runner.note("state", self.ledger.why)
                 self._run_tests(unfold(self.context.plan))
@@ -157,14 +157,14 @@ class SessionRunner:
             raise
         except NothingFound as error:  # nothing was done to the target
             self.outcome.fail(error)
-            self.observer.note(f"left out: {error}")
+            self.observer.note(f"skipped: {error}")
         except RunFailed as error:
             if self.context.on_failure == "stop":
                 raise
             self.outcome.fail(error)
             if isinstance(error, PreparationFailed):
                 self.abandoned = step.test
-                self.observer.note(f"{step.test.title}: given up: {error}")
+                self.observer.note(f"{step.test.title}: abandoned: {error}")
 
     def _run_step(self, step: Step) -> None:
         self.interrupt.check()

@@ -56,18 +56,18 @@ def proven(store: Store, facts: TargetFacts) -> tuple[TargetState, str]:
         return UNKNOWN, ""
     doubt = _doubt(known.evidence, write_counters(facts))
     if doubt:
-        return UNKNOWN, f"{known.name} is not kept: {doubt} (session {known.session})"
+        return UNKNOWN, f"{known.name} is repeated: {doubt} (session {known.session})"
     why = f"nothing has written to the target since session {known.session}"
-    return TargetState(known.path), f"{known.name} is kept: {why}"
+    return TargetState(known.path), f"{known.name} is not repeated: {why}"
 
 
 def _doubt(before: WriteCounters, after: WriteCounters) -> str:
     if not before or not after:
-        return "this target counts no writes, which could prove it"
+        return "this target has no write counters to check it"
     if before["boot"] != after["boot"]:
-        return "the host was rebooted since it was reached"
+        return "the host was rebooted since then"
     if before != after:
-        return "something has changed the target since it was reached"
+        return "the target was changed since then"
     return ""
 
 

@@ -135,8 +135,8 @@ def check_regular(path: Path) -> None:
     with suppress(OSError):  # what is not there yet, or not for us to see
         if not stat.S_ISREG(path.stat().st_mode):
             raise StoreError(
-                f"the store {path} is no regular file, and nothing was written to it: "
-                f"{OTHER_STORE_HINT}",
+                f"the store {path} is not a regular file, and nothing was written to "
+                f"it: {OTHER_STORE_HINT}",
                 StoreFault.STORE_NOT_A_DATABASE,
             )
 

@@ -90,7 +90,7 @@ class Disk(Value):
         return int(words[0]) * SECTOR_BYTES if words else None
 
     def counts(self) -> DiskCounts | None:
-        """The counters now; None for a device that has gone."""
+        """The counters now; None for a device that is gone."""
         words = [int(word) for word in raw(self.folder / "stat").split()]
         if len(words) < FEWEST:
             return None

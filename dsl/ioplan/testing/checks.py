@@ -185,7 +185,7 @@ def check_consistent(events: Sequence[Event]) -> None:
     for event in events:
         measurement.add(event)
     found = [str(one) for one in measurement.inconsistencies()]
-    assert not found, f"the figures contradict: {'; '.join(found)}"
+    assert not found, f"the results are inconsistent: {'; '.join(found)}"
 
 
 def check_surfaced(events: Sequence[Event], damage: str) -> None:

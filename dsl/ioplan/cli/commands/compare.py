@@ -48,7 +48,7 @@ def compare_sessions(
     """1 if anything is worse, else 0. Raises UsageError, StoreError, BundleError."""
     if to is not None:
         if new is not None:
-            raise UsageError("name two sides: BASE NEW, or NEW --to BASE")
+            raise UsageError("name two sessions: BASE NEW, or NEW --to BASE")
         base, new = to, base
     with results_of(store, [base, new or "last"]) as (found, (base, new)):
         options = Options(base=base, new=new, **others)
@@ -64,8 +64,8 @@ def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
 def _judged(store: Store, options: Options, console: Console) -> int:
     if options.format not in WRITERS:
         raise UsageError(
-            f"there is no format {options.format!r}"
-            f"{did_you_mean(options.format, WRITERS)}; it is one of "
+            "unknown format "
+            f"{options.format!r}{did_you_mean(options.format, WRITERS)}; it is one of "
             f"{', '.join(WRITERS)}"
         )
     found = _compared(store, options)
@@ -81,7 +81,7 @@ def _judged(store: Store, options: Options, console: Console) -> int:
 def _compared(store: Store, options: Options) -> Comparison:
     base, new = _side(store, options.base), _side(store, options.new)
     if both := {s.id for s in base.sessions} & {s.id for s in new.sessions}:
-        raise UsageError(f"session {both.pop()} is on both sides: name two others")
+        raise UsageError(f"session {both.pop()} is on both sides")
     streams = {
         stream.name
         for side in (base, new)
@@ -126,7 +126,7 @@ def _metric(name: str, streams: set[str]) -> Metric:
         raise UsageError(f"--metric: {error}") from None
     if metric.name in NO_RATIO:
         raise UsageError(
-            f"--metric: {name} has no ratio to compare by; `expect` can limit it"
+            f"--metric: {name} cannot be compared as a ratio; limit it with `expect`"
         )
     return metric
 

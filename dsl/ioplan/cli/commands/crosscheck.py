@@ -56,8 +56,8 @@ from ioplan.store.session_folder import session_folder
 from ioplan.store.store import Store, default_path
 
 UNDECIDED = (
-    f"undecided: the interval has 1 in it, but reaches beyond {AGREEMENT_PERCENT:g} %; "
-    "more --rounds or longer runs may tell"
+    f"undecided: the interval includes 1, but exceeds {AGREEMENT_PERCENT:g} %; use "
+    "more --rounds or longer runs"
 )
 
 
@@ -166,7 +166,7 @@ def crosscheck_command(*, store: Path | None, **others: Any) -> int:
 def crosscheck(options: Options, console: Console) -> int:
     """Compare two backends; 1 unless all metrics of all cells agree."""
     if options.rounds < 2:
-        raise UsageError("--rounds is 2 or more: one pair has no interval")
+        raise UsageError("--rounds must be at least 2")
     asked = options.settings, options.scale_time, options.profile
     plan = checked_plan(options.plan, *asked, lab=options.lab)
     choices = _choices(options)

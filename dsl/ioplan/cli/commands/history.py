@@ -55,8 +55,8 @@ def show_history(*, store: str | None, **others: Any) -> None:
     options = Options(**others)
     if options.format not in WRITERS:
         raise UsageError(
-            f"there is no format {options.format!r}"
-            f"{did_you_mean(options.format, WRITERS)}; it is one of "
+            "unknown format "
+            f"{options.format!r}{did_you_mean(options.format, WRITERS)}; it is one of "
             f"{', '.join(WRITERS)}"
         )
     with results_at(store) as known:
@@ -163,7 +163,7 @@ def _metric(name: str, records: Sequence[RunRecord]) -> Metric:
     except MetricError as error:
         raise UsageError(f"--metric: {error}") from None
     if metric.name in NO_RATIO:
-        raise UsageError(f"--metric: {name} has no ratio to see a change by")
+        raise UsageError(f"--metric: {name} cannot be compared as a ratio")
     return metric
 
 

@@ -40,7 +40,7 @@ def import_files(
     tag: str | None,
     store: Path | None,
 ) -> int:
-    """Import each file; returns 0 if all of it is said, 1 if not, 2 if none can be."""
+    """Import each file; returns 0 if all is converted, 1 if not, 2 if none can be."""
     kind, paths = _named_kind(files)
     sources = [_source(path) for path in paths]
     kinds = [kind or _kind(source) for source in sources]
@@ -48,12 +48,12 @@ def import_files(
         return _results(sources, kinds, drive, tag, store)
     variables = {**os.environ, **pairs(settings)}
     if prove and {*kinds} != {"fio"}:
-        raise UsageError("--prove compares with fio, and is for its job files")
+        raise UsageError("--prove is only for fio job files")
     if suite is None and len(sources) == 1:
         code = _one(sources[0], kinds[0], variables, output, force)
         return max(code, _proven(sources[0], variables)) if prove else code
     if output is None:
-        raise UsageError("several files become a folder of plans: name it with -o DIR")
+        raise UsageError("several files are written to a folder: name it with -o DIR")
     code = _folder(sources, kinds, variables, output, suite, force)
     return max(code, *(_proven(one, variables) for one in sources)) if prove else code
 
@@ -172,9 +172,13 @@ def _results(
     logs = [one for one, kind in zip(sources, kinds, strict=True) if kind == LOGS]
     jobs = [one for one in sources if one not in (*found, *logs)]
     if logs and len(found) != 1:
-        raise UsageError("logs are of one result: name its JSON and its logs alone")
+        raise UsageError(
+            "logs belong to one result: give only its JSON file and its logs"
+        )
     if len(jobs) > 1:
-        raise UsageError("beside results there may be one job file: the one that ran")
+        raise UsageError(
+            "with results, only the job file that produced them may be given"
+        )
     codes = []
     with Store.open(path or default_path()) as store:
         for source in found:
@@ -222,7 +226,7 @@ def _tell(found: list[Diagnostic]) -> None:
 
 def _summary(made: ImportedPlan) -> str:
     losses = sum(one.severity != "note" for one in made.found)
-    return counted(losses, "difference") if losses else "all of it is said"
+    return counted(losses, "difference") if losses else "converted completely"
 
 
 def _code(made: ImportedPlan) -> int:

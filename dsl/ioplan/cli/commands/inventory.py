@@ -130,8 +130,8 @@ def print_target_rows(console: Console, found: list[Surveyed]) -> None:
     console.print(table)
     if unseen_namespaces():
         console.print(
-            "As this user, not all mounts and programs can be seen; what is in use is "
-            "still refused when it is opened.",
+            "This user cannot see all mounts and programs; targets in use are still "
+            "refused when they are opened.",
             style="dim",
         )
 

@@ -48,7 +48,7 @@ def _print_lab(console: Console, found: Path | None) -> None:
     for host in _idle(lab):
         console.print(f"note: no target is on the host {host}", soft_wrap=True)
     shown = f"{len(lab.hosts)} hosts, {len(lab.targets)} targets"
-    console.print(f"{found} is right: {shown}", soft_wrap=True)
+    console.print(f"{found} is valid: {shown}", soft_wrap=True)
 
 
 def _idle(lab: Lab) -> list[str]:
@@ -101,7 +101,7 @@ def up(lab: Path | None, hosts: list[str]) -> int:
         asked = lifecycle().some_hosts(read_lab(lab), hosts)
         faults = lifecycle().up(asked, PROGRAMS, print_line)
     for name, error in faults.items():
-        print_message(f"error: {name} is left out: {error}")
+        print_message(f"error: {name} is skipped: {error}")
     if faults:
         print_line(
             f"{len(asked.hosts) - len(faults)} of {len(asked.hosts)} hosts are up"
@@ -110,7 +110,7 @@ def up(lab: Path | None, hosts: list[str]) -> int:
 
 
 def down(lab: Path | None) -> None:
-    """End the workers and the scheduler; lanes that go on are left alone."""
+    """Stop the workers and the scheduler; running lanes continue."""
     with lab_errors():
         lifecycle().down(read_lab(lab), PROGRAMS, print_line)
 
@@ -118,7 +118,7 @@ def down(lab: Path | None) -> None:
 def unit(host: str | None, scheduler: bool, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host, or for the scheduler."""
     if scheduler == bool(host):
-        raise UsageError("name a host, or say --scheduler")
+        raise UsageError("name a host, or add --scheduler")
     with lab_errors():
         found = read_lab(lab)
         text = worker_unit(found, host, PROGRAMS) if host else None
@@ -129,7 +129,7 @@ def put_back(lab: Path | None) -> None:
     """Put back what sessions that were killed have left set, here and on all hosts."""
     notes: list[str] = []
     restore(notes.append)
-    for note in notes or ["nothing is left set on this host"]:
+    for note in notes or ["nothing to restore on this host"]:
         print_line(note)
     found = read_lab(lab)
     if found.hosts:
@@ -162,7 +162,7 @@ def leave() -> None:
 
 
 def scheduler(at: str) -> None:
-    """Be the scheduler until ended."""
+    """Run the scheduler until stopped."""
     with lab_errors():
         servers().run_scheduler_forever(at, PROGRAMS)
 
@@ -170,7 +170,7 @@ def scheduler(at: str) -> None:
 def worker(
     name: str, scheduler: str, host: str | None, port: int, store: str | None
 ) -> None:
-    """Be the worker of a host until ended."""
+    """Run the worker of a host until stopped."""
     with lab_errors():
         if store:
             os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())

@@ -134,13 +134,13 @@ def _wheels(folder: Path | None) -> list[Path]:
 
 def _print_steps(steps: Mapping[str, Iterable[str]]) -> None:
     for name, todo in steps.items():
-        for text in todo or ["is as it should be"]:
+        for text in todo or ["is up to date"]:
             print_line(f"{name}: {text}")
 
 
 def _print_faults(faults: Faults) -> None:
     for name, error in faults.items():
-        print_message(f"error: {name} is left out: {error}")
+        print_message(f"error: {name} is skipped: {error}")
 
 
 def _agreed(asks: bool, yes: bool) -> bool:
@@ -148,5 +148,5 @@ def _agreed(asks: bool, yes: bool) -> bool:
     if yes or not asks:
         return True
     if not sys.stdin.isatty():
-        raise UsageError("nobody is asked here: add --yes to do it")
-    return input("do it? [y/N] ").strip().lower() in ("y", "yes")
+        raise UsageError("not a terminal: add --yes to confirm")
+    return input("continue? [y/N] ").strip().lower() in ("y", "yes")

@@ -73,7 +73,7 @@ def take_over(hosts: Sequence[str], lab: Path | None) -> int:
     with lab_errors():
         found = read_lab(lab)
         code = _enrol(found, _known(found, hosts), take_over=True)
-    print_line(f"to start what they run: ioplan lab up {' '.join(hosts)}")
+    print_line(f"to start their workers: ioplan lab up {' '.join(hosts)}")
     return code
 
 

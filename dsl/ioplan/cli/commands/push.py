@@ -45,8 +45,8 @@ def push_sessions(
         return push_job(console, jobs, jobs.job(sessions[0]), place)
     if not place:
         raise UsageError(
-            'where to? add --to postgresql://HOST/DATABASE, or write results = "…" '
-            "into the lab file"
+            'no destination: add --to postgresql://HOST/DATABASE, or set results = "…" '
+            "in the lab file"
         )
     outbox = Outbox(here)
     with Store.open(here) as local, Store.at(place) as shared:

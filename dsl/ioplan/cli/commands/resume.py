@@ -60,7 +60,7 @@ def resume_command(
         _check_no_words(others)
         return resume_job(Terminal(quiet=quiet), place, session, detach)
     if detach:
-        raise UsageError("--detach is for a job: for a session it has no meaning")
+        raise UsageError("--detach is only for jobs")
     return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))
 
 
@@ -96,7 +96,7 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
         return HELD
     records = list(store.records(session.id))
     if session.status == "ok" and not _is_edited(plan, session):
-        console.print(f"session {session.id} has ended; nothing is left to do")
+        console.print(f"session {session.id} has ended; nothing to resume")
         return HELD
     _print_changes(store, session, plan, records, console)
     start = SessionStart(session.id, _as_running(session, plan), FinishedRuns(records))
@@ -151,13 +151,13 @@ def _options(session: Session, resumed: ResumeOptions) -> Options:
 def _check_signature(session: Session, resumed: ResumeOptions) -> None:
     """A stranger's store must not say what is overwritten, and what programs run."""
     if "target_key" not in session.args:
-        raise UsageError(f"session {session.id} was not begun by `ioplan run`")
+        raise UsageError(f"session {session.id} was not started by `ioplan run`")
     if resumed.trust or is_signed(session.id, session.backend, session.args):
         return
     raise UsageError(
-        f"session {session.id} was not begun by you on this host: its store says what "
-        f"is overwritten ({', '.join(session.args['overwrite']) or 'nothing'}) and "
-        f"what programs are run; if you believe it, add --trust"
+        f"session {session.id} was not started by you on this host: its store says "
+        f"what is overwritten ({', '.join(session.args['overwrite']) or 'nothing'}) "
+        "and which programs are run; if you trust it, add --trust"
     )
 
 

@@ -94,12 +94,12 @@ def run_command(
     checked_tags(asked.tags)
     checked_note(asked.note)
     if asked.quiet and asked.json:
-        raise UsageError("say --quiet or --json, not both")
+        raise UsageError("use --quiet or --json, not both")
     if not asked.lane and not asked.listed and _has_lanes(asked, detach):
         if asked.plan.suffix == BUNDLE:
             raise UsageError(
-                "a bundle is repeated on one target; for a group, write its plan out "
-                f"with ioplan unbundle {asked.plan} -o FOLDER, and run that"
+                "a bundle can only be repeated on one target; for a group, extract "
+                f"its plan with ioplan unbundle {asked.plan} -o FOLDER, and run it"
             )
         from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
         from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
@@ -270,7 +270,7 @@ def check_same_target(before: Session | None, facts: TargetFacts) -> None:
         return
     raise TargetError(
         f"{facts.path} is not the target that session {before.id} began on; that was: "
-        f"{before.args.get('target_key')}; begin a new session with `ioplan run`",
+        f"{before.args.get('target_key')}; start a new session with `ioplan run`",
         TargetFault.IDENTITY_MISMATCH,
     )
 

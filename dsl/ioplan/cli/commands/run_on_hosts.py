@@ -33,7 +33,7 @@ def backend_on_hosts(plan: PlanSummary, options: Options, session: str) -> Choic
     lab, wanted = read_lab(options.lab), plan.hosts
     entry = _shared(wanted, lab, options.target)
     if options.create:
-        raise UsageError("--create is for one host; make the shared target by hand")
+        raise UsageError("--create is for one host; create the shared target yourself")
     hosts = list(dict.fromkeys((entry.hosts[0], *wanted)))
     name = _one_backend(hosts, lab, options.backend)
     calls = {host: _call(host, hosts[0], name, lab, options, session) for host in hosts}
@@ -57,7 +57,7 @@ def _shared(wanted: Sequence[str], lab: Lab, target: str | None) -> LabTarget:
     """The target's entry, if it is right for these hosts."""
     entry = lab.targets.get(target or "")
     if not lab.hosts:
-        raise UsageError(_refusal(wanted, "no lab says what these are; add --lab FILE"))
+        raise UsageError(_refusal(wanted, "there is no lab file; add --lab FILE"))
     for host in wanted:
         if host not in lab.hosts:
             near = did_you_mean(host, lab.hosts)
@@ -67,17 +67,17 @@ def _shared(wanted: Sequence[str], lab: Lab, target: str | None) -> LabTarget:
     if entry is None or not entry.hosts:
         which = f"target {target!r}" if target else "target"
         text = (
-            f"the {which} is not one that they share; name with --target one of the "
-            f"lab that says hosts = [{listed}]"
+            f"the {which} is not shared by them; use a --target of the lab that has "
+            f"hosts = [{listed}]"
         )
         raise UsageError(_refusal(wanted, text))
     if away := [host for host in wanted if host not in entry.hosts]:
-        text = f"{target} is not on {', '.join(away)}, as its `hosts` has it"
+        text = f"{target} is not on {', '.join(away)} according to its `hosts`"
         raise UsageError(_refusal(wanted, text))
     if lab.scheduler is None:
         raise UsageError(
-            "the lab has hosts, and names no scheduler; add at its beginning for "
-            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there'
+            "the lab has hosts but no scheduler; add at its beginning for "
+            'example scheduler = "tls://10.0.0.1:8786", and run `ioplan lab up` there'
         )
     return entry
 
@@ -92,15 +92,15 @@ def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
     if len(set(names.values())) > 1:
         named = ", ".join(f"{host}: {name}" for host, name in names.items())
         raise UsageError(
-            f"hosts that do a run together use one backend, and the lab says {named}; "
-            f"choose with --backend"
+            f"the hosts of a run must use the same backend, but the lab has {named}; "
+            "choose with --backend"
         )
     name = names[hosts[0]]
     inner = find(name)
     if not (inner.virtual_time or getattr(inner, "synchronised", False)):
         raise UsageError(
-            f"the backend {name!r} cannot begin at a given time, as hosts that do a "
-            f"run together must; choose io_uring or fio"
+            f"the backend {name!r} cannot start at a given time, which a run on "
+            "several hosts requires; use io_uring or fio"
         )
     return name
 

@@ -206,8 +206,8 @@ def _print_conformance(words: list[str], store: str | None) -> int:
         found = list(conformance_of(known, judged))
     if not found:
         raise UsageError(
-            "no test claims SNIA's specification: a plan does by its title or a "
-            'test\'s, with the words of the test, such as plan "PTS latency"'
+            "no test claims conformance with SNIA's specification; a plan or a test "
+            'does by its title, for example plan "PTS latency"'
         )
     for one in found:
         print_conformance(Terminal(highlight=False), one)

@@ -40,8 +40,8 @@ def undo(
     ends = kept_ends(folder)
     if ends is None:
         raise TargetError(
-            f"session {found.id} kept nothing of its target: it wrote to a scratch "
-            f"file or a drive without a kernel device, or only read",
+            f"session {found.id} saved nothing of its target: it used a scratch file "
+            "or a drive without a kernel device, or only read",
             TargetFault.NOT_KEPT,
         )
     consent = {"overwrite": tuple(overwrite), "overwrite_data": tuple(overwrite_data)}
@@ -66,10 +66,10 @@ def _described(session: Session, ends: KeptEnds, request: TargetRequest) -> str:
     held = ", ".join(ends.signatures()) or "no partition table or file system"
     size = f"{len(ends.first):,} B"
     return (
-        f"session {session.id} kept the first and the last {size} of {request.path}, "
-        f"as they were before it wrote: {held}.\n"
-        f"Putting them back restores partition tables, and the beginning of what was "
-        f"there. All that the session wrote between them stays lost."
+        f"session {session.id} saved the first and the last {size} of {request.path}, "
+        f"as they were before it wrote: {held}.\nRestoring them restores the "
+        "partition tables and the beginning of the previous data. Everything that "
+        "the session overwrote between them is lost."
     )
 
 
@@ -78,7 +78,7 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         target, _ = with_consent(open_target, request)
     except ConsentError as error:
         words = f"{error.option} {error.id}"
-        console.print(f"Nothing is changed yet: to do it, add {words}")
+        console.print(f"Nothing was changed yet; to restore, add {words}")
         return USAGE
     with closing(target):
         target.known = None  # what is there, or is put back, is the user's
@@ -87,8 +87,7 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         known_content(target.facts).forget()
         StampFile(target.facts).forget()
     console.print(
-        f"put back. Have the kernel read the partitions again: "
-        f"blockdev --rereadpt {request.path}"
+        f"restored. Reread the partition table: blockdev --rereadpt {request.path}"
     )
     return HELD
 

@@ -165,7 +165,7 @@ class LaneDisplay(Closing):
         if self.console.is_terminal:
             shown = lane_lines(states, self.console.width)
             if silent_s:
-                shown += [line(f"nothing is heard of: {', '.join(silent_s)}", "yellow")]
+                shown += [line(f"no report from: {', '.join(silent_s)}", "yellow")]
             self.live.update(Group(*shown))
             return
         for state in states:

@@ -127,8 +127,8 @@ def _below(console: Console, test: Test, hidden: int, writes: bool) -> None:
 
 
 AGING = (
-    "\nits probes write, and so age the drive: `after X before each run` would renew "
-    "its state"
+    "\nits probes write and change the drive's state; `after X before each run` "
+    "would restore it"
 )
 
 

@@ -6,7 +6,7 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, flag, option
 
 _WHEELS = option(
-    "--wheels", "Take wheels from here first.", "FOLDER", kind="path", values="files"
+    "--wheels", "Look for wheels here first.", "FOLDER", kind="path", values="files"
 )
 _YES = flag("--yes -y", "Do not ask.")
 
@@ -14,7 +14,7 @@ ADOPT = (
     Command(
         "adopt",
         "Install ioplan on hosts over ssh, give them keys, and add them and their "
-        "drives to the lab file. Asks first; done twice, it changes nothing.",
+        "drives to the lab file. Asks before it changes anything; idempotent.",
         "lab_adopt:adopt",
         (
             Argument(
@@ -26,7 +26,10 @@ ADOPT = (
             ),
             use.LAB,
             option(
-                "--folder", "Where ioplan is there.", "FOLDER", default="/opt/ioplan"
+                "--folder",
+                "Where ioplan is installed on the host.",
+                "FOLDER",
+                default="/opt/ioplan",
             ),
             _WHEELS,
             flag("--no-units", "Install no systemd units."),
@@ -45,7 +48,7 @@ ADOPT = (
             Argument(
                 key="hosts",
                 metavar="HOST",
-                help="Hosts of the lab; else all.",
+                help="Hosts of the lab; default: all.",
                 many=True,
             ),
             use.LAB,

@@ -11,28 +11,28 @@ CONSENT = Group(
     (
         Command(
             "key",
-            "Make your key, if there is none, and print its line for the lab file.",
+            "Create your key, if there is none, and print its line for the lab file.",
             "desk.consent:print_key",
             (option("--name", "Your name in the lab file; else your login.", "NAME"),),
             examples=("ioplan lab consent key --name ada",),
         ),
         Command(
             "sign",
-            "Sign lists of drives that `ioplan targets --json` made.",
+            "Sign lists of drives from `ioplan targets --json`.",
             "desk.consent:sign_list",
             (
                 Argument(
                     key="files",
                     metavar="FILE",
-                    help="Lists of drives, as one host's or several.",
+                    help="Lists of drives, of one or several hosts.",
                     kind="path",
                     many=True,
                     required=True,
                 ),
-                option("--until", "When it ends.", "DATE", required=True),
+                option("--until", "When it expires.", "DATE", required=True),
                 option(
                     "--plan",
-                    "Only for this plan as it is now; may be repeated.",
+                    "Only for this version of this plan; may be repeated.",
                     "PLAN",
                     key="plans",
                     many=True,
@@ -49,7 +49,7 @@ CONSENT = Group(
         ),
         Command(
             "show",
-            "Tell whether a list holds, who signed it, until when and for what.",
+            "Show whether a list is valid, who signed it, until when and for what.",
             "desk.consent:show_list",
             (
                 Argument(

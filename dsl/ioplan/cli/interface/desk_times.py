@@ -6,15 +6,15 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 from ioplan.cli.interface.queue import LAB_TARGET, PRIORITY, RUN_WORDS, SIGNED
 
-_NAME = Argument(key="name", metavar="NAME", help="Of the schedule.", required=True)
+_NAME = Argument(key="name", metavar="NAME", help="The schedule's name.", required=True)
 
 SCHEDULE = Group(
     "schedule",
-    "Plans that the desk adds to the queue at certain times.",
+    "Plans that the desk adds to the queue at scheduled times.",
     (
         Command(
             "list",
-            "List the schedules, when each is due, and what was done last.",
+            "List the schedules, when each is due, and its last run.",
             "desk.schedules:list_schedules",
             (use.LAB, use.JSON),
             examples=("ioplan lab schedule list",),
@@ -26,11 +26,15 @@ SCHEDULE = Group(
             (
                 _NAME,
                 use.PLAN,
-                option("--cron", "As '0 2 * * *', each night at 2.", required=True),
-                option("--zone", "Its time zone, as Europe/Berlin.", required=True),
+                option(
+                    "--cron", "For example '0 2 * * *', each night at 2.", required=True
+                ),
+                option(
+                    "--zone", "Its time zone, for example Europe/Berlin.", required=True
+                ),
                 option(
                     "--missed",
-                    "What was due while no desk was at work: once or skip.",
+                    "Runs missed while no desk was running: once or skip.",
                     "WHAT",
                     default="skip",
                     values="once|skip",
@@ -48,7 +52,7 @@ SCHEDULE = Group(
         ),
         Command(
             "remove",
-            "Remove a schedule; what it has added stays in the queue.",
+            "Remove a schedule; queue entries that it added remain.",
             "desk.schedules:remove_schedule",
             (_NAME, use.LAB),
             examples=("ioplan lab schedule remove nightly",),
@@ -63,14 +67,14 @@ HOOK = Group(
     (
         Command(
             "list",
-            "List the hooks, and what was delivered last.",
+            "List the hooks and their last deliveries.",
             "desk.hooks:list_hooks",
             (use.LAB, use.JSON),
             examples=("ioplan lab hook list",),
         ),
         Command(
             "add",
-            "Add a hook, and print the secret that signs; it is shown once.",
+            "Add a hook, and print its signing secret; it is shown once.",
             "desk.hooks:add_hook",
             (
                 Argument(key="url", metavar="URL", help="https://…", required=True),
@@ -93,7 +97,10 @@ HOOK = Group(
             "desk.hooks:remove_hook",
             (
                 Argument(
-                    key="number", metavar="NUMBER", help="Of the hook.", required=True
+                    key="number",
+                    metavar="NUMBER",
+                    help="The hook's number.",
+                    required=True,
                 ),
                 use.LAB,
             ),

@@ -20,7 +20,7 @@ WORKER_PORT = "8788"
 HOST_COMMANDS = (
     Command(
         "backends",
-        "List what can do the I/O here, why something cannot, and what each supports.",
+        "List the backends, whether each is usable here, and the features it supports.",
         "inventory:print_backends",
         (
             option("--backend", "Only this one.", "NAME", values="backends"),
@@ -34,7 +34,7 @@ HOST_COMMANDS = (
     ),
     Command(
         "doctor",
-        "Tell what works here, what does not, and the command that mends it.",
+        "Check what works on this machine, and print how to fix what does not.",
         "doctor:examine",
         (use.LAB, use.JSON),
         examples=(
@@ -44,7 +44,7 @@ HOST_COMMANDS = (
     ),
     Command(
         "targets",
-        "List the block devices here, what is on each, and whether it may be written.",
+        "List the block devices, what is on each, and whether it may be written to.",
         "inventory:print_targets",
         (use.LAB, use.JSON),
         examples=(
@@ -66,7 +66,7 @@ LAB = Group(
     (
         Command(
             "check",
-            "Tell whether the lab file is right, and what it names.",
+            "Check the lab file, and list what it defines.",
             "lab:check_lab",
             (use.LAB,),
             examples=("ioplan lab check --lab lab.toml",),
@@ -80,7 +80,7 @@ LAB = Group(
         ),
         Command(
             "down",
-            "End the workers and the scheduler; lanes that go on are left alone.",
+            "Stop the workers and the scheduler; running lanes continue.",
             "lab:down",
             (use.LAB,),
             examples=("ioplan lab down",),
@@ -91,7 +91,7 @@ LAB = Group(
             "lab:unit",
             (
                 Argument(key="host", metavar="HOST", help="A host of the lab."),
-                flag("--scheduler", "The scheduler's, for this machine."),
+                flag("--scheduler", "The scheduler's unit, for this machine."),
                 use.LAB,
             ),
             examples=(
@@ -103,7 +103,8 @@ LAB = Group(
         *ADOPT,
         Command(
             "restore",
-            "Put back what killed sessions have left set by [prepare], on all hosts.",
+            "Restore the settings that killed sessions changed by [prepare], on all "
+            "hosts.",
             "lab:put_back",
             (use.LAB,),
             examples=("ioplan lab restore",),
@@ -125,14 +126,14 @@ LAB = Group(
         ),
         Command(
             "scheduler",
-            "Be the scheduler until ended.",
+            "Run the scheduler until stopped.",
             "lab:scheduler",
             (option("--at", required=True),),
             hidden=True,
         ),
         Command(
             "worker",
-            "Be the worker of a host until ended.",
+            "Run the worker of a host until stopped.",
             "lab:worker",
             (
                 option("--name", required=True),

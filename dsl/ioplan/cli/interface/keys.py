@@ -6,7 +6,7 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group
 
 _SOME = Argument(
-    key="hosts", metavar="HOST", help="Hosts of the lab; without, all.", many=True
+    key="hosts", metavar="HOST", help="Hosts of the lab; default: all.", many=True
 )
 _NAMED = Argument(
     key="hosts", metavar="HOST", help="Hosts of the lab.", many=True, required=True
@@ -14,7 +14,7 @@ _NAMED = Argument(
 
 KEYS = Group(
     "keys",
-    "The lab's keys: who has them, until when; new ones, and an end to old ones.",
+    "The lab's keys: list, renew and revoke them.",
     (
         Command(
             "list",
@@ -25,21 +25,21 @@ KEYS = Group(
         ),
         Command(
             "renew",
-            "Give hosts new keys; their workers restart, and lanes go on.",
+            "Give hosts new keys; their workers restart, running lanes continue.",
             "lab_keys:renew",
             (_SOME, use.LAB),
             examples=("ioplan lab keys renew", "ioplan lab keys renew h1"),
         ),
         Command(
             "revoke",
-            "End a host's keys: the scheduler and the desk refuse them from now on.",
+            "Revoke a host's keys; the scheduler and the desk no longer accept them.",
             "lab_keys:revoke",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys revoke h1",),
         ),
         Command(
             "take-over",
-            "Give hosts of another desk keys of this one. The other one loses them.",
+            "Move hosts from another desk to this one; the other desk loses them.",
             "lab_keys:take_over",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys take-over h1",),

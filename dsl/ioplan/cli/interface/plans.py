@@ -8,7 +8,7 @@ from ioplan.cli.interface.declare import Argument, Command, flag, option
 PLAN_COMMANDS = (
     Command(
         "check",
-        "Tell whether plans are right, and if not, all that is wrong with them.",
+        "Check plans, and report all errors in them.",
         "check:check_plans",
         (
             use.PLANS,
@@ -33,11 +33,11 @@ PLAN_COMMANDS = (
     ),
     Command(
         "fmt",
-        "Write plans in the one layout; comments stay.",
+        "Format plans; comments are kept.",
         "check:format_plans",
         (
             use.PLANS,
-            flag("--check", "Only tell; exit with 1 if one is not."),
+            flag("--check", "Only check; exit with 1 if a plan is not formatted."),
             use.STDIN_NAME,
         ),
         examples=(
@@ -47,14 +47,14 @@ PLAN_COMMANDS = (
     ),
     Command(
         "plan",
-        "Show what would happen: steps in order, time, bytes, drive writes.",
+        "Show the steps of a plan in order, with time, bytes and drive writes.",
         "planning.plan:show_plan",
         (
             use.PLAN,
             use.TESTS,
             use.LIST,
-            option("--target", "Take its capacity.", "TARGET", values="targets"),
-            option("--capacity", "Of the target, as 1TB.", "SIZE"),
+            option("--target", "Use its capacity.", "TARGET", values="targets"),
+            option("--capacity", "The target's capacity, for example 1TB.", "SIZE"),
             use.SETTINGS,
             use.PROFILE,
             use.SCALE_TIME,
@@ -66,9 +66,13 @@ PLAN_COMMANDS = (
             use.APPROXIMATE,
             use.ONLY_EXACT,
             use.STORE,
-            flag("--show-native", "What the backend would be told.", key="native"),
-            flag("--rehearse", "Run it all on the simulated drive."),
-            option("--detect", "How many sessions find a change of so much.", "SHARE"),
+            flag("--show-native", "Print the backend's native input.", key="native"),
+            flag("--rehearse", "Run the plan on the simulated drive."),
+            option(
+                "--detect",
+                ("How many sessions it takes to detect a change of this size."),
+                "SHARE",
+            ),
             use.JSON,
             flag("--all", "Every step.", key="everything"),
         ),
@@ -81,13 +85,13 @@ PLAN_COMMANDS = (
     ),
     Command(
         "new",
-        "Begin a plan from a template; at a terminal it asks which.",
+        "Create a plan from a template; at a terminal it asks which.",
         "author.new:new_plan",
         (
             Argument(
                 key="file",
                 metavar="FILE",
-                help="The plan to write; else named like the template.",
+                help="The plan to write; default: named after the template.",
                 kind="path",
             ),
             option(
@@ -96,13 +100,13 @@ PLAN_COMMANDS = (
                 "NAME",
                 values="templates",
             ),
-            option("--title", "Else from the name of the file.", "TITLE"),
+            option("--title", "Default: from the file name.", "TITLE"),
         ),
         examples=("ioplan new", "ioplan new review.ioplan --template depth"),
     ),
     Command(
         "watch",
-        "Check and rehearse a plan on each save, its libraries included.",
+        "Check and rehearse a plan whenever it or a file that it uses is saved.",
         "author.watch:watch_plan",
         (
             use.PLAN,
@@ -112,7 +116,7 @@ PLAN_COMMANDS = (
             use.SCALE_TIME,
             use.SIM,
             use.LAB,
-            flag("--check-only", "Without the rehearsal."),
+            flag("--check-only", "Do not rehearse."),
         ),
         examples=(
             "ioplan watch review.ioplan",
@@ -121,13 +125,13 @@ PLAN_COMMANDS = (
     ),
     Command(
         "explain",
-        "Tell what a clause, a statement, a metric or an error is, with an example.",
+        "Explain a clause, statement, metric or error, with an example.",
         "author.explain:explain",
         (
             Argument(
                 key="word",
                 metavar="WORD",
-                help="As plans, results and errors have it, or a word of fio's.",
+                help="A word from a plan, a result or an error, or a fio option.",
                 values="words",
             ),
         ),
@@ -135,30 +139,30 @@ PLAN_COMMANDS = (
     ),
     Command(
         "lsp",
-        "Answer an editor: a language server on standard input and output.",
+        "Run the language server for editors on standard input and output.",
         "lsp:serve_editor",
     ),
     Command(
         "import",
-        "Make plans of other tools' jobs, store their results; exit 1 on losses.",
+        "Import jobs and results of other tools; exit 1 if anything is lost.",
         "import_files:import_files",
         (
             Argument(
                 key="files",
                 metavar="FILE",
-                help="Of fio (jobs, JSON), FioSynth or vdbench.",
+                help="Files of fio (jobs, JSON), FioSynth or vdbench.",
                 kind="path",
                 many=True,
                 required=True,
             ),
             option(
                 "--output -o",
-                "The plan's file, or a folder for several; else stdout.",
+                "The plan file, or a folder for several; default: stdout.",
                 "FILE",
                 kind="path",
             ),
-            option("--suite", "Plans over one library of workloads.", "NAME"),
-            flag("--prove", "Compare with what fio makes of the plan."),
+            option("--suite", "Put the workloads into one library.", "NAME"),
+            flag("--prove", "Verify that fio does the same I/O for the plan."),
             option(
                 "--set",
                 "A variable of the job file.",
@@ -167,8 +171,10 @@ PLAN_COMMANDS = (
                 many=True,
             ),
             use.FORCE,
-            option("--drive", "What the results are of; else fio's filename.", "NAME"),
-            option("--tag", "A word that is kept with the results.", "TAG"),
+            option(
+                "--drive", "The target of the results; default: fio's filename.", "NAME"
+            ),
+            option("--tag", "A label stored with the results.", "TAG"),
             use.STORE,
         ),
         examples=("ioplan import jobs.fio -o jobs.ioplan",),

@@ -6,7 +6,7 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 
 _NUMBER = Argument(
-    key="number", metavar="NUMBER", help="As `list` shows it.", required=True
+    key="number", metavar="NUMBER", help="The number shown by `list`.", required=True
 )
 _DRIVES = Argument(
     key="drives",
@@ -50,7 +50,7 @@ QUEUE = Group(
     (
         Command(
             "list",
-            "List what runs and what waits, and for what.",
+            "List what is running, and what is waiting for what.",
             "desk.queue:list_queue",
             (use.LAB, use.JSON),
             examples=("ioplan lab queue list",),
@@ -63,7 +63,7 @@ QUEUE = Group(
                 use.PLAN,
                 LAB_TARGET,
                 PRIORITY,
-                option("--after", "Not before this.", "DATE"),
+                option("--after", "Do not start before this time.", "DATE"),
                 SIGNED,
                 *RUN_WORDS,
                 use.LAB,
@@ -74,7 +74,7 @@ QUEUE = Group(
         ),
         Command(
             "move",
-            "Change the place of what waits.",
+            "Change the priority of a waiting plan.",
             "desk.queue:move",
             (
                 _NUMBER,
@@ -86,16 +86,20 @@ QUEUE = Group(
         ),
         Command(
             "cancel",
-            "Cancel what waits, or end what runs.",
+            "Cancel a waiting plan, or stop a running one.",
             "desk.queue:cancel",
             (_NUMBER, use.LAB),
             examples=("ioplan lab queue cancel 12",),
         ),
         Command(
             "work",
-            "Start what waits, until ended; `ioplan lab serve` does it, too.",
+            "Start queued plans until stopped; `ioplan lab serve` does this, too.",
             "desk.queue:work",
-            (flag("--once", "Until nothing runs and nothing can."), use.LAB, use.STORE),
+            (
+                flag("--once", "Exit when nothing is running or can be started."),
+                use.LAB,
+                use.STORE,
+            ),
             examples=("ioplan lab queue work",),
         ),
     ),
@@ -112,14 +116,14 @@ DRIVE_COMMANDS = (
     ),
     Command(
         "reserve",
-        "Reserve drives: only you can have plans started on them.",
+        "Reserve drives: only your plans are started on them.",
         "desk.drives:reserve",
         (
             _DRIVES,
-            option("--until", "When it ends.", "DATE"),
-            option("--from", "When it begins; else now.", "DATE", key="since"),
-            option("--why", "For others to read.", "TEXT"),
-            flag("--release", "End your reservations of them."),
+            option("--until", "When it expires.", "DATE"),
+            option("--from", "When it begins; default: now.", "DATE", key="since"),
+            option("--why", "A reason for others to read.", "TEXT"),
+            flag("--release", "End your reservations of these drives."),
             use.LAB,
         ),
         examples=(
@@ -133,8 +137,10 @@ DRIVE_COMMANDS = (
         "desk.drives:service",
         (
             _DRIVES,
-            option("--out-of-service", "Why nothing may be started on it.", "REASON"),
-            flag("--in-service", "They may be used again."),
+            option(
+                "--out-of-service", "The reason; nothing is started on it.", "REASON"
+            ),
+            flag("--in-service", "Put them back into service."),
             use.LAB,
         ),
         examples=("ioplan lab drive gen5-1 --out-of-service 'media errors'",),

@@ -8,17 +8,18 @@ from ioplan.cli.interface.declare import Argument, Command, flag, option
 RESULT_COMMANDS = (
     Command(
         "ls",
-        "List sessions, the newest first.",
+        "List sessions, newest first.",
         "ls:list_sessions",
         (
             option(
                 "--drive",
-                "Its serial number, WWN, name in the lab, or path; '*' for any part.",
+                "Its serial number, WWN, name in the lab, or path; '*' matches any "
+                "part.",
                 "NAME",
             ),
-            option("--host", "Where it was started.", "NAME"),
-            option("--plan", "The plan's name, as 'Review*'.", "NAME"),
-            option("--job", "The lanes of a job.", "ID"),
+            option("--host", "The host where it was started.", "NAME"),
+            option("--plan", "The plan's name, for example 'Review*'.", "NAME"),
+            option("--job", "Only the lanes of this job.", "ID"),
             option(
                 "--tag", "With this tag; may be repeated.", "TAG", key="tags", many=True
             ),
@@ -30,16 +31,17 @@ RESULT_COMMANDS = (
             ),
             option(
                 "--verdict",
-                "Of its expectations: held, failed, undecided, or none.",
+                "The verdict of its expectations: held, failed, undecided, or none.",
                 "WORD",
                 values="held|failed|undecided|none",
             ),
             option(
                 "--since",
-                "Started since then (UTC), or so long ago: 2026-11-21, 12h, 7d.",
+                "Started since this time (UTC) or within this period: 2026-11-21, "
+                "12h, 7d.",
                 "TIME",
             ),
-            option("--limit", "At most so many.", "NUMBER", kind="integer"),
+            option("--limit", "The maximum number.", "NUMBER", kind="integer"),
             use.FORMAT,
             use.OUTPUT,
             use.FORCE,
@@ -59,7 +61,9 @@ RESULT_COMMANDS = (
             Argument(
                 key="session",
                 metavar="SESSION",
-                help="An id, its beginning, 'last', a bundle, or a job for its lanes.",
+                help=(
+                    "A session id or prefix, 'last', a bundle, or a job for its lanes."
+                ),
                 default="last",
                 values="sessions",
             ),
@@ -91,7 +95,7 @@ RESULT_COMMANDS = (
             ),
             use.OUTPUT,
             use.FORCE,
-            flag("--series", "A row for each interval."),
+            flag("--series", "One row per interval of the time series."),
             flag("--detail", "With histograms (json only)."),
             use.ANY_STORE,
         ),
@@ -102,13 +106,13 @@ RESULT_COMMANDS = (
     ),
     Command(
         "report",
-        "Write an HTML report; several sessions overlay in its charts.",
+        "Write an HTML report; its charts compare several sessions.",
         "sessions:write_report",
         (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Ids, their beginnings, 'last', jobs, or bundles.",
+                help="Session ids or prefixes, 'last', jobs, or bundles.",
                 many=True,
                 values="sessions",
             ),
@@ -122,14 +126,14 @@ RESULT_COMMANDS = (
             use.FORCE,
             flag(
                 "--conformance",
-                "Instead, print what SNIA's PTS asks, clause by clause, and what was "
-                "done; exit with 1 if anything deviates.",
+                "Instead, print conformance with SNIA's PTS, clause by clause; exit "
+                "with 1 if anything deviates.",
             ),
-            flag("--pdf", "Write a PDF, printed by Chromium. [default: report.pdf]"),
+            flag("--pdf", "Write a PDF, using Chromium. [default: report.pdf]"),
             option(
-                "--sponsor", "Who had the test done, on each sheet.", "TEXT", default=""
+                "--sponsor", "The test sponsor, shown on each page.", "TEXT", default=""
             ),
-            option("--vendor", "Who made the drive.", "TEXT", default=""),
+            option("--vendor", "The drive's vendor.", "TEXT", default=""),
             use.ANY_STORE,
         ),
         examples=(
@@ -141,7 +145,7 @@ RESULT_COMMANDS = (
     ),
     Command(
         "compare",
-        "Tell what is better or worse; exit with 1 if anything is worse.",
+        "Show what is better or worse; exit with 1 if anything is worse.",
         "compare:compare_sessions",
         (
             Argument(
@@ -154,16 +158,19 @@ RESULT_COMMANDS = (
             Argument(
                 key="new",
                 metavar="NEW",
-                help="The same; what is judged. Else 'last'.",
+                help="The new side, in the same form. Default: 'last'.",
                 values="sessions",
             ),
             option("--to", "Compare with this instead: NEW --to BASE.", "BASE"),
             option(
-                "--threshold", "What is smaller counts as equal.", "SHARE", default="2%"
+                "--threshold",
+                "Smaller differences count as equal.",
+                "SHARE",
+                default="2%",
             ),
             option(
                 "--metric",
-                "Else iops, mean and p99; may be repeated.",
+                "Default: iops, mean and p99; may be repeated.",
                 "NAME",
                 key="metrics",
                 many=True,
@@ -182,7 +189,11 @@ RESULT_COMMANDS = (
             ),
             use.OUTPUT,
             use.FORCE,
-            flag("--all", "Also what is equal, and all rows (text).", key="everything"),
+            flag(
+                "--all",
+                "Also show equal metrics, and all rows (text).",
+                key="everything",
+            ),
             use.ANY_STORE,
         ),
         examples=(
@@ -193,11 +204,11 @@ RESULT_COMMANDS = (
     ),
     Command(
         "history",
-        "Show all sessions that did the same, and where their figures changed.",
+        "Show the cells of a session over all sessions, and where metrics changed.",
         "history:show_history",
         (
             use.SESSION,
-            option("--test", "Only tests with such a title.", "GLOB"),
+            option("--test", "Only tests with a matching title.", "GLOB"),
             option(
                 "--cell",
                 "Only cells with this value; may be repeated.",
@@ -207,26 +218,26 @@ RESULT_COMMANDS = (
             ),
             option(
                 "--metric",
-                "Else iops; may be repeated.",
+                "Default: iops; may be repeated.",
                 "NAME",
                 key="metrics",
                 many=True,
             ),
             option(
                 "--by",
-                "What parts series: drive, firmware, host, kernel, backend, ioplan; "
-                "else drive, host and backend.",
+                "What to group by: drive, firmware, host, kernel, backend, ioplan; "
+                "default: drive, host and backend.",
                 "NAME",
                 many=True,
                 values="drive|firmware|host|kernel|backend|ioplan",
             ),
             option(
                 "--only",
-                "Only sessions with this, as drive=S4X1.",
+                "Only sessions with this, for example drive=S4X1.",
                 "NAME=TEXT",
                 many=True,
             ),
-            flag("--preparations", "Of the preparations, not of the runs."),
+            flag("--preparations", "Show the preconditions, not the runs."),
             option(
                 "--format",
                 "text, json, html, otava or bencher.",
@@ -236,7 +247,7 @@ RESULT_COMMANDS = (
             ),
             use.OUTPUT,
             use.FORCE,
-            flag("--all", "All sessions of a single series (text).", key="everything"),
+            flag("--all", "Show all sessions of a series (text).", key="everything"),
             use.ANY_STORE,
         ),
         examples=(
@@ -247,15 +258,13 @@ RESULT_COMMANDS = (
     ),
     Command(
         "tag",
-        "Add tags and a note to a session, or take tags away.",
+        "Add tags and a note to a session, or remove tags.",
         "tag:tag_session",
         (
             use.SESSION,
-            Argument(key="tags", metavar="TAG", help="Words to find it by.", many=True),
-            option(
-                "--remove", "Take this tag away; may be repeated.", "TAG", many=True
-            ),
-            option("--note", "A remark, instead of the one that it has.", "TEXT"),
+            Argument(key="tags", metavar="TAG", help="Tags to find it by.", many=True),
+            option("--remove", "Remove this tag; may be repeated.", "TAG", many=True),
+            option("--note", "A note; it replaces the present one.", "TEXT"),
             use.ANY_STORE,
         ),
         examples=(
@@ -265,19 +274,26 @@ RESULT_COMMANDS = (
     ),
     Command(
         "bundle",
-        "Write sessions into one file with all that it takes to repeat them.",
+        "Write sessions and everything needed to repeat them to one file.",
         "share.bundle:bundle_sessions",
         (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Ids, their beginnings, or 'last'.",
+                help="Session ids or prefixes, or 'last'.",
                 many=True,
                 values="sessions",
             ),
-            option("--output -o", "The bundle; else ID.ioplan-bundle.", kind="path"),
-            option("--sign", "By this SSH key, with ssh-keygen.", "KEY", kind="path"),
-            flag("--redact", "Pseudonyms for hosts, serials, paths and users."),
+            option(
+                "--output -o", "The bundle; default: ID.ioplan-bundle.", kind="path"
+            ),
+            option(
+                "--sign",
+                "Sign with this SSH key, using ssh-keygen.",
+                "KEY",
+                kind="path",
+            ),
+            flag("--redact", "Replace hosts, serials, paths and users by pseudonyms."),
             use.FORCE,
             use.ANY_STORE,
         ),
@@ -288,7 +304,8 @@ RESULT_COMMANDS = (
     ),
     Command(
         "unbundle",
-        "Check a bundle, and put its sessions into the store, or into files.",
+        "Check a bundle, and import its sessions into the store or write them to "
+        "files.",
         "share.unbundle:unbundle",
         (
             Argument(
@@ -298,9 +315,13 @@ RESULT_COMMANDS = (
                 kind="path",
                 required=True,
             ),
-            option("--signers", "One of these must have signed it.", kind="path"),
-            option("--output -o", "A new folder, instead of the store.", kind="path"),
-            flag("--check", "Only check, and tell what is in it."),
+            option("--signers", "Require a signature by one of these.", kind="path"),
+            option(
+                "--output -o",
+                "Write to a new folder instead of the store.",
+                kind="path",
+            ),
+            flag("--check", "Only check, and list its content."),
             use.STORE,
         ),
         examples=(
@@ -311,16 +332,16 @@ RESULT_COMMANDS = (
     ),
     Command(
         "push",
-        "Send this host's results to the store that the lab shares; what is missing.",
+        "Send results that the lab's shared store does not have yet.",
         "push:push_sessions",
         (
             Argument(
                 key="sessions",
                 metavar="SESSION",
-                help="Some of them, else all; or a job, whose hosts then send.",
+                help="Sessions, default: all; or a job, whose hosts then send theirs.",
                 many=True,
             ),
-            option("--to", "postgresql://HOST/DATABASE; else the lab's."),
+            option("--to", "postgresql://HOST/DATABASE; default: the lab's."),
             flag("--drop", "Do not send these sessions; they stay in this store."),
             use.LAB,
             use.STORE,

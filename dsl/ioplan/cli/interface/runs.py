@@ -6,14 +6,14 @@ from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, flag, option
 
 _JOB = Argument(
-    key="key", metavar="JOB", help="An id, its beginning, or 'last'.", default="last"
+    key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
 )
 
 RUN_COMMANDS = (
     Command(
         "run",
-        "Run a plan. Exit code: 0 all held, 1 not, 2 usage, 3 failed, 4 held but not "
-        "delivered, 130 stopped.",
+        "Run a plan. Exit code: 0 expectations met, 1 not met, 2 usage error, 3 a "
+        "run failed, 4 met but not delivered, 130 interrupted.",
         "run:run_command",
         (
             use.PLAN,
@@ -46,12 +46,15 @@ RUN_COMMANDS = (
                 "SESSION",
                 values="sessions",
             ),
-            flag("--fresh", "Prepare again what is prepared already."),
+            flag(
+                "--fresh",
+                ("Repeat preconditions even if the target is already in that state."),
+            ),
             use.TAGS,
             use.NOTE,
             use.PERSON,
             use.DETACH,
-            flag("--skip-missing", "Groups: leave out the hosts that do not report."),
+            flag("--skip-missing", "Groups: skip hosts that do not report."),
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
@@ -67,17 +70,17 @@ RUN_COMMANDS = (
     ),
     Command(
         "resume",
-        "Go on with a session that was killed, stopped or failed.",
+        "Continue a session that was killed, stopped or failed.",
         "resume:resume_command",
         (
             use.SESSION,
             use.TESTS,
             use.LIST,
-            option("--plan", "The plan, where it was moved or edited.", kind="path"),
+            option("--plan", "The plan, if it was moved or edited.", kind="path"),
             use.OVERWRITE,
             use.OVERWRITE_FROM,
             use.OVERWRITE_DATA,
-            flag("--trust", "Believe a store that is not yours."),
+            flag("--trust", "Trust a store that you did not create."),
             use.DETACH,
             use.STORE,
             use.QUIET,
@@ -91,11 +94,11 @@ RUN_COMMANDS = (
     ),
     Command(
         "undo",
-        "Put back the first and last MiB of a target that a session overwrote.",
+        "Restore the first and last MiB of a target that a session overwrote.",
         "undo:undo",
         (
             use.SESSION,
-            option("--target", "Where it is now, if its path has changed."),
+            option("--target", "The target, if its path has changed."),
             use.LAB,
             use.OVERWRITE,
             use.OVERWRITE_DATA,
@@ -109,10 +112,17 @@ RUN_COMMANDS = (
         "crosscheck:crosscheck_command",
         (
             use.PLAN,
-            option("--backends", "Two, as io_uring,fio.", required=True),
+            option(
+                "--backends", "Two backends, for example io_uring,fio.", required=True
+            ),
             use.TARGET,
             use.CREATE,
-            option("--rounds", "Runs of each cell on each.", kind="integer", default=5),
+            option(
+                "--rounds",
+                "Runs of each cell on each backend.",
+                kind="integer",
+                default=5,
+            ),
             use.SETTINGS,
             use.PROFILE,
             use.SCALE_TIME,
@@ -132,21 +142,21 @@ RUN_COMMANDS = (
 JOB_COMMANDS = (
     Command(
         "status",
-        "Show how the lanes of a job go. Exit code 1: some have ended, and not well.",
+        "Show the state of a job's lanes. Exit code 1: some have failed.",
         "jobs.follow:status",
         (_JOB, use.STORE),
         examples=("ioplan status last",),
     ),
     Command(
         "attach",
-        "Watch a job until it ends; Ctrl-C leaves it alone.",
+        "Watch a job until it ends; Ctrl-C only stops watching.",
         "jobs.follow:attach",
         (_JOB, use.STORE),
         examples=("ioplan attach",),
     ),
     Command(
         "cancel",
-        "End the I/O of a job's lanes; what is finished is kept.",
+        "Stop the lanes of a job; completed runs are kept.",
         "jobs.follow:cancel",
         (Argument(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
         examples=("ioplan cancel last",),

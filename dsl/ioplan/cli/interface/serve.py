@@ -5,18 +5,18 @@ from __future__ import annotations
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 
-_NAME = Argument(key="name", metavar="NAME", help="Of the person.", required=True)
+_NAME = Argument(key="name", metavar="NAME", help="The person's name.", required=True)
 _DAYS = option(
-    "--days", "How long the token is valid; else without end.", "DAYS", kind="integer"
+    "--days", "How long the token is valid; default: no expiry.", "DAYS", kind="integer"
 )
 
 PEOPLE = Group(
     "people",
-    "Who may use the desk: people, their roles and tokens.",
+    "The people who may use the desk, with roles and tokens.",
     (
         Command(
             "list",
-            "List the people and until when their tokens are valid.",
+            "List the people and when their tokens expire.",
             "desk.people:list_people",
             (use.LAB,),
             examples=("ioplan lab people list",),
@@ -29,7 +29,8 @@ PEOPLE = Group(
                 _NAME,
                 option(
                     "--role",
-                    "viewer sees, operator also starts, admin also signs lists.",
+                    "viewer may read, operator also start plans, admin also sign "
+                    "lists.",
                     "ROLE",
                     default="viewer",
                     values="viewer|operator|admin",
@@ -41,7 +42,7 @@ PEOPLE = Group(
         ),
         Command(
             "token",
-            "Make another token for a person, and print it.",
+            "Create another token for a person, and print it.",
             "desk.people:add_token",
             (_NAME, _DAYS, use.LAB),
             examples=("ioplan lab people token ada --days 90",),
@@ -67,21 +68,21 @@ PEOPLE = Group(
 SERVE_COMMANDS = (
     Command(
         "serve",
-        "Serve the desk: pages to see, start and compare what the lab runs.",
+        "Serve the desk, a web interface to start, monitor and compare runs.",
         "desk.serve:serve_desk",
         (
             option(
                 "--listen",
-                "Beyond this host only with TLS.",
+                "Other than loopback only with TLS.",
                 "HOST:PORT",
                 default="127.0.0.1:8780",
             ),
             flag("--tls", "TLS, with a certificate of the lab's own authority."),
-            option("--certificate", "TLS with this one.", "FILE", kind="path"),
+            option("--certificate", "TLS with this certificate.", "FILE", kind="path"),
             option("--key", "The certificate's.", "FILE", kind="path"),
             option(
                 "--name",
-                "What browsers call it, beside its addresses; may be repeated.",
+                "A host name for its certificate; may be repeated.",
                 "NAME",
                 key="names",
                 many=True,

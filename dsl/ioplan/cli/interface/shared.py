@@ -24,14 +24,14 @@ PLANS = Argument(
 SESSION = Argument(
     key="session",
     metavar="SESSION",
-    help="An id, its beginning, or 'last'.",
+    help="An id, a prefix of it, or 'last'.",
     default="last",
     values="sessions",
 )
 
 SETTINGS = option(
     "--set",
-    "Give a param another value; may be repeated.",
+    "Set a param; may be repeated.",
     "NAME=VALUE",
     key="settings",
     many=True,
@@ -39,37 +39,41 @@ SETTINGS = option(
 )
 PROFILE = option(
     "--profile",
-    "Use this profile's param values.",
+    "Use the param values of this profile.",
     "NAME",
     default="full",
     values="profiles",
 )
 TESTS = option(
     "--test",
-    "Only tests with such a title, as 'Random*'; may be repeated.",
+    "Only tests with a matching title, for example 'Random*'; may be repeated.",
     "GLOB",
     key="tests",
     many=True,
     values="tests",
 )
 LIST = flag("--list", "Only list the tests.", key="listed")
-STDIN_NAME = option("--stdin-name", "What errors call '-'.", "FILE", kind="path")
+STDIN_NAME = option(
+    "--stdin-name", "The file name for '-' in errors.", "FILE", kind="path"
+)
 SCALE_TIME = option(
     "--scale-time",
-    "Multiply every duration, as 0.01 for a trial.",
+    "Multiply every duration, for example by 0.01 for a trial.",
     kind="number",
     default=1.0,
 )
 TARGET = option("--target", "A file or a device.", "TARGET", values="targets")
-CREATE = option("--create", "Make the scratch file, as 1GiB, if it is missing.", "SIZE")
+CREATE = option(
+    "--create", ("Create the scratch file if it is missing, for example 1GiB."), "SIZE"
+)
 BACKEND = option(
     "--backend",
-    "What does the I/O: io_uring, fio, spdk, sim; else the lab's, else io_uring.",
+    "io_uring, fio, spdk or sim; default: the lab's, else io_uring.",
     "NAME",
     values="backends",
 )
 LAB = option("--lab", "The lab file; else IOPLAN_LAB, else XDG.", kind="path")
-SIM = option("--sim", "The simulated drive of a file.", "FILE", kind="path")
+SIM = option("--sim", "The file of the simulated drive.", "FILE", kind="path")
 BACKEND_OPTIONS = option(
     "--option", "An option of the backend.", "NAME=VALUE", key="options", many=True
 )
@@ -77,7 +81,7 @@ OVERWRITE = option(
     "--overwrite", "Permit overwriting this target (its ID).", "ID", many=True
 )
 OVERWRITE_DATA = option(
-    "--overwrite-data", "The same, though data is seen on it.", "ID", many=True
+    "--overwrite-data", "Also if it contains data.", "ID", many=True
 )
 OVERWRITE_FROM = option(
     "--overwrite-from",
@@ -86,10 +90,15 @@ OVERWRITE_FROM = option(
     kind="path",
 )
 ALLOW = option(
-    "--allow", "Accept these approximations, as align,distribution.", "NAMES", many=True
+    "--allow",
+    "Accept these approximations, for example align,distribution.",
+    "NAMES",
+    many=True,
 )
 APPROXIMATE = flag("--allow-approximate", "Accept all documented approximations.")
-ONLY_EXACT = flag("--only-exact", "Run the tests that fit; tell the others.")
+ONLY_EXACT = flag(
+    "--only-exact", ("Run the tests that are supported exactly; list the others.")
+)
 STORE = option(
     "--store", "The results store; else IOPLAN_STORE, else XDG.", kind="path"
 )
@@ -105,12 +114,12 @@ FORMAT = option(
 )
 TAGS = option(
     "--tag",
-    "A word to find it by later; may be repeated.",
+    "A tag to find it by; may be repeated.",
     "WORD",
     key="tags",
     many=True,
 )
-NOTE = option("--note", "A remark that stays with the results.", "TEXT", default="")
+NOTE = option("--note", "A note stored with the results.", "TEXT", default="")
 PERSON = option("--person", default="", hidden=True)
 QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")

@@ -8,7 +8,7 @@ from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
 _FOLDER = Argument(
     key="folder",
     metavar="FOLDER",
-    help="The package's, with its pyproject.toml.",
+    help="The package's folder, with its pyproject.toml.",
     kind="path",
     default=".",
 )
@@ -16,7 +16,7 @@ _FOLDER = Argument(
 PROJECT_COMMANDS = (
     Command(
         "add",
-        "Add a suite of a git repository to this project, pinned by its digests.",
+        "Add a suite from a git repository to this project, pinned by digests.",
         "share.add:add_suite",
         (
             Argument(
@@ -29,7 +29,7 @@ PROJECT_COMMANDS = (
             Argument(
                 key="name",
                 metavar="NAME",
-                help="What plans call it, such as acme.",
+                help="Its name in plans, for example acme.",
                 required=True,
             ),
         ),
@@ -37,17 +37,17 @@ PROJECT_COMMANDS = (
     ),
     Command(
         "update",
-        "Show what is new in added suites, in files, runs and ids; exit 1 if any is.",
+        "Show updates of added suites in files, runs and ids; exit 1 if there are any.",
         "share.add:update_suites",
         (
             Argument(
                 key="names",
                 metavar="NAME",
-                help="Of these suites; else all.",
+                help="These suites; default: all.",
                 many=True,
             ),
             option("--to", "Another tag, branch or commit.", "VERSION"),
-            flag("--take", "Take it, and pin it."),
+            flag("--take", "Install the update, and pin it."),
         ),
         examples=("ioplan update", "ioplan update acme --to v1.3 --take"),
     ),
@@ -55,11 +55,11 @@ PROJECT_COMMANDS = (
 
 SUITES = Group(
     "suites",
-    "The suites of ioplan and of packages: what each does and costs, and new ones.",
+    "The suites of ioplan and of packages: list, create, publish and check them.",
     (
         Command(
             "list",
-            "List the suites that are here, or describe one; what 'suites' alone does.",
+            "List the installed suites, or describe one; the default of 'suites'.",
             "share.suites:print_suites",
             (
                 Argument(
@@ -78,40 +78,43 @@ SUITES = Group(
         ),
         Command(
             "new",
-            "Begin a package of suites: plans, a test, a README, all to be filled.",
+            "Create a package of suites from a template: plans, a test and a README.",
             "share.new_suite:new_suite",
             (
                 Argument(
-                    key="name", metavar="NAME", help="Such as acme.", required=True
+                    key="name", metavar="NAME", help="For example acme.", required=True
                 ),
-                option("--output -o", "Its folder; else ioplan-NAME.", kind="path"),
+                option("--output -o", "Its folder; default: ioplan-NAME.", kind="path"),
             ),
             examples=("ioplan suites new acme",),
         ),
         Command(
             "publish",
-            "Write a package's table of costs, and which runs its version stands for.",
+            "Write a package's table of costs, and the index of its runs.",
             "share.new_suite:publish_suite",
             (_FOLDER,),
             examples=("ioplan suites publish ioplan-acme",),
         ),
         Command(
             "check",
-            "Tell whether a suite's runs are those that were published; else exit 1.",
+            "Check that a suite's runs are those that were published; else exit 1.",
             "share.check_suite:check_suite",
             (
                 Argument(
                     key="suite",
                     metavar="SUITE",
-                    help="As acme; or the folder of a package.",
+                    help="For example acme; or the folder of a package.",
                     required=True,
                 ),
                 option(
-                    "--index", "The published one; else its own.", "FILE", kind="path"
+                    "--index",
+                    "The published index; default: the suite's.",
+                    "FILE",
+                    kind="path",
                 ),
                 option(
                     "--session",
-                    "Which versions its runs are of, instead.",
+                    "Instead, show which versions a session's runs match.",
                     "SESSION",
                     values="sessions",
                 ),

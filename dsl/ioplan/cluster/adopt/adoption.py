@@ -74,7 +74,7 @@ class Adoption:
 
     @property
     def steps(self) -> list[str]:
-        """For a person to agree to; none if all is as it should be."""
+        """For a person to agree to; none if all is up to date."""
         there = self.found.versions.get("ioplan")
         said = f" in place of {there}" if there else ""
         folder = str(Path(self.host.python).parents[1])

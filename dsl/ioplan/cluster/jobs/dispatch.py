@@ -107,8 +107,8 @@ def _scheduler_for(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
         )
     if lab.scheduler is None:
         raise ClusterError(
-            "the lab has hosts, and names no scheduler; add at its beginning for "
-            'example scheduler = "tls://10.0.0.1:8786", and call `ioplan lab up` there',
+            "the lab has hosts but no scheduler; add at its beginning for "
+            'example scheduler = "tls://10.0.0.1:8786", and run `ioplan lab up` there',
             ClusterFault.NO_SCHEDULER,
         )
     return lab.scheduler

@@ -140,7 +140,7 @@ class Drives:
                 insert(connection, "desk_out_of_service", {**row, "at": stamp()})
 
     def put_back(self, drives: Sequence[str]) -> None:
-        """They may be used again. Raises Missing where one was not out of service."""
+        """Put them back into service. Raises Missing for one that is in service."""
         with self.database.writing() as connection:
             for drive in drives:
                 done = connection.change(

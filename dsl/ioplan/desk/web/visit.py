@@ -76,7 +76,7 @@ class Visit:
 
     @property
     def name(self) -> str:
-        """Of the person."""
+        """The person's name."""
         return self.person.name if self.person else ""
 
     @property

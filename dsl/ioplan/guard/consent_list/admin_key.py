@@ -54,7 +54,7 @@ def read_key(path: Path) -> ed25519.Ed25519PrivateKey:
             f"cannot read the key {path}: {reason}; `ioplan lab consent key` makes one"
         ) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise ConsentListError(f"the key {path} is no Ed25519 key")
+        raise ConsentListError(f"the key {path} is not an Ed25519 key")
     return key  # type: ignore[no-any-return]
 
 

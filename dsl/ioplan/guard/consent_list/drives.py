@@ -51,8 +51,8 @@ def drives_of(found: object) -> tuple[ConsentedDrive, ...]:
     """
     if not isinstance(found, list):
         raise ConsentListError(
-            "it is neither a list as `ioplan targets --json` prints it, nor one that "
-            "was signed with `ioplan lab consent sign`"
+            "it is neither the output of `ioplan targets --json` nor a list signed "
+            "with `ioplan lab consent sign`"
         )
     drives = tuple(_drive(one) for one in found if _is_writable(one))
     if not drives:
@@ -64,8 +64,8 @@ def _is_writable(one: object) -> bool:
     """Raises ConsentListError for what is no row of `ioplan targets --json`."""
     if not isinstance(one, dict) or "verdict" not in one:
         raise ConsentListError(
-            f"{str(one)[:80]!r} is no drive as `ioplan targets --json` prints it; a "
-            f"path or a name alone gives no consent"
+            f"{str(one)[:80]!r} is not a drive as printed by `ioplan targets --json`; "
+            "a path or a name alone is not consent"
         )
     return bool(one["verdict"] == "writable")
 
@@ -79,8 +79,8 @@ def _drive(one: dict[str, Any]) -> ConsentedDrive:
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise ConsentListError(
-            f"{str(one.get('id'))[:80]!r} is no drive as `ioplan targets --json` "
-            f"prints it: {where}: {error.errors()[0]['msg']}"
+            f"{str(one.get('id'))[:80]!r} is not a drive as printed by `ioplan "
+            f"targets --json`: {where}: {error.errors()[0]['msg']}"
         ) from error
 
 
@@ -90,14 +90,13 @@ def checked(drives: Iterable[ConsentedDrive]) -> tuple[ConsentedDrive, ...]:
     for drive in found:
         if not drive.identity.lasting or _is_place(drive):
             raise ConsentListError(
-                f"it names {drive.id!r} by a path, which may be another drive one "
-                f"day; a drive needs its serial or wwid, as `ioplan targets --json` "
-                f"shows them"
+                f"it names {drive.id!r} by a path, which may later be another drive; "
+                "a drive needs its serial or wwid, see `ioplan targets --json`"
             )
         if drive.id not in drive.identity.names[:-1]:
             raise ConsentListError(
-                f"the ID {drive.id!r} is no name of the drive with the serial "
-                f"{drive.identity.serial!r} beside it: the list was altered"
+                f"the ID {drive.id!r} does not belong to the drive with the "
+                f"serial {drive.identity.serial!r}: the list was altered"
             )
     return found
 

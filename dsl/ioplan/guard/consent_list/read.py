@@ -42,16 +42,16 @@ def read_list(path: Path, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
         text = _text(path)
         document = json.loads(text)
         if isinstance(document, list):
-            check_owners(path, "the list", "and it says what is overwritten")
+            check_owners(path, "the list", "and it controls what is overwritten")
             return ConsentList(drives_of(document))
         return _signed(document, lab, plan)
     except OSError as error:
         reason = error.strerror
     except (ValueError, RecursionError) as error:
-        reason = f"it is no JSON: {error}"
+        reason = f"it is not JSON: {error}"
     except ExplainedError as error:
         reason = str(error)
-    raise ConsentListError(f"the consent list {path} is not taken: {reason}")
+    raise ConsentListError(f"the consent list {path} is rejected: {reason}")
 
 
 def signed_list(text: str, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
@@ -62,7 +62,7 @@ def signed_list(text: str, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConsentListError(f"the consent list is no JSON: {error}") from None
+        raise ConsentListError(f"the consent list is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise ConsentListError(
             "the consent list is not signed: an admin signs it with "
@@ -71,7 +71,7 @@ def signed_list(text: str, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
     try:
         return _signed(document, lab, plan)
     except ConsentListError as error:
-        raise ConsentListError(f"the consent list is not taken: {error}") from None
+        raise ConsentListError(f"the consent list is rejected: {error}") from None
 
 
 def _signed(document: object, lab: Lab, plan: CheckedPlan | None) -> ConsentList:

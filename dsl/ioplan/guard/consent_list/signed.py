@@ -78,7 +78,9 @@ def sign(
     key = read_key(key_file)
     now = datetime.now(UTC)
     if until <= now:
-        raise ConsentListError(f"{until.isoformat()} is past; a list needs an end")
+        raise ConsentListError(
+            f"{until.isoformat()} is in the past; a list needs an expiry date"
+        )
     consent = Consent(
         lab=_name_of(lab),
         admin=_admin(lab, public_text(key)),
@@ -137,14 +139,12 @@ def verified(
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ConsentListError(
-            f"it is no signed list: {where}: {first['msg']}"
+            f"it is not a signed list: {where}: {first['msg']}"
         ) from None
     consent = found.consent
     _check_signature(found, lab)
     if consent.until <= (now or datetime.now(UTC)):
-        raise ConsentListError(
-            f"it has expired: it held until {consent.until:%F %T %Z}"
-        )
+        raise ConsentListError(f"it expired at {consent.until:%F %T %Z}")
     if plan and consent.plans is not None:
         _check_plan(consent.plans, plan)
     checked(consent.drives)
@@ -160,12 +160,12 @@ def _check_signature(found: SignedList, lab: Lab) -> None:
     if public is None:
         known = ", ".join(lab.admins) or "nobody"
         raise ConsentListError(
-            f"{consent.admin!r} is no admin of this lab; that is {known}"
+            f"{consent.admin!r} is not an admin of this lab; admins: {known}"
         )
     if not is_signed_by(public, found.signature, _data(consent)):
         raise ConsentListError(
-            f"it is not as {consent.admin} signed it: it was altered, or another key "
-            f"signed it; have it signed again"
+            f"the signature of {consent.admin} does not match: the list was altered "
+            "or signed with another key; have it signed again"
         )
 
 
@@ -173,6 +173,6 @@ def _check_plan(plans: Sequence[ConsentedPlan], plan: CheckedPlan) -> None:
     if consented_plan(plan).digest not in {one.digest for one in plans}:
         known = ", ".join(repr(one.title) for one in plans) or "no plan"
         raise ConsentListError(
-            f"it is for {known} as it was when it was signed, and not for "
-            f"{plan.title!r} as it is now; have it signed for this plan"
+            f"it is for {known} as it was when signed, not for {plan.title!r} as it is "
+            "now; have it signed for this plan"
         )

@@ -37,7 +37,7 @@ def run_command(target: Target, purge: PurgeCommand) -> str:
     if process.returncode:
         text = output.decode(errors="replace").strip()[-OUTPUT_CHARS:]
         raise BackendError(
-            f"cannot purge {target.facts.path}: {words[0]} ended with "
-            f"{process.returncode}, and said: {text or 'nothing'}"
+            f"cannot purge {target.facts.path}: {words[0]} exited with "
+            f"{process.returncode}: {text or 'no output'}"
         )
     return f"erased by {words[0]}"

@@ -34,7 +34,7 @@ def prepare_format(target: Target) -> Erase:
     nvme = _namespace(target, "format")
     controller = nvme.controller()
     if not controller.formats:
-        raise _refused(target, "format", "its controller does not have the command")
+        raise _refused(target, "format", "its controller does not support the command")
     if controller.formats_all:
         _check_alone(target, nvme, controller, "format")
 
@@ -53,11 +53,11 @@ def prepare_sanitize(target: Target) -> Erase:
     controller = nvme.controller()
     action = action_of(controller)
     if action is None:
-        why = "its controller has neither block erase nor crypto erase"
+        why = "its controller supports neither block erase nor crypto erase"
         raise _refused(target, "sanitize", why)
     _check_alone(target, nvme, controller, "sanitize")
     if _log(nvme).under_way:
-        why = "it is being sanitized already; wait until that ends"
+        why = "it is being sanitized already; wait until it ends"
         raise _refused(target, "sanitize", why)
 
     def erase(on_progress: ProgressCallback) -> str:
@@ -86,7 +86,7 @@ def _namespace(target: Target, what: str) -> Nvme:
     """Not of a partition: commands to it affect the whole namespace."""
     device = Device.numbered(os.fstat(target.fd).st_rdev)
     if not device.disk.text("nsid"):
-        raise _refused(target, what, "it is no NVMe namespace")
+        raise _refused(target, what, "it is not an NVMe namespace")
     if device.partition:
         raise _refused(target, what, "it is a partition; name the whole namespace")
     return Nvme(target.fd)
@@ -96,7 +96,10 @@ def _check_alone(target: Target, nvme: Nvme, controller: Controller, what: str) 
     others = nvme.other_namespaces(controller)
     if others:
         listed = ", ".join(map(str, others))
-        why = f"that erases the whole drive, and it has other namespaces too: {listed}"
+        why = (
+            "this would erase the whole drive, which has other namespaces too: "
+            f"{listed}"
+        )
         raise _refused(target, what, why)
 
 
@@ -114,7 +117,7 @@ def _check_unchanged(target: Target) -> None:
     (block,) = struct.unpack("i", fcntl.ioctl(target.fd, BLKSSZGET, bytes(4)))
     if (size, block) != (target.facts.capacity_bytes, target.facts.block_bytes):
         raise BackendError(
-            f"{target.facts.path} came out of its purge with {size} B in blocks of "
+            f"{target.facts.path} had, after its purge, {size} B in blocks of "
             f"{block} B, and had {target.facts.capacity_bytes} B in blocks of "
             f"{target.facts.block_bytes} B; look at it with `nvme id-ns`"
         )

@@ -21,7 +21,7 @@ from ioplan.target_entry import PurgeCommand
 
 OTHER_METHODS = (
     "choose another method in the lab, with `purge` in the target's [targets.NAME]: "
-    '"format" or "sanitize" for NVMe, or "zeros", which overwrites all of it'
+    '"format" or "sanitize" for NVMe, or "zeros", which overwrites the target'
 )
 
 
@@ -47,8 +47,8 @@ def purge(target: Target, on_progress: ProgressCallback = ignore_progress) -> st
     if found.left:
         raise BackendError(
             f"{target.facts.path} was {how}, and reported success, but "
-            f"{found.left} of {found.count} marks are still there, the first at byte "
-            f"{found.first_byte}: it is not erased; {_instead(target)}"
+            f"{found.left} of {found.count} marks were not erased, the first at byte "
+            f"{found.first_byte}; {_instead(target)}"
         )
     return f"{how}; {found}"
 
@@ -74,11 +74,11 @@ def _failed(target: Target, error: OSError) -> str:
     if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY):
         text += f"; it does not support this method: {_instead(target)}"
     if error.errno in (errno.EACCES, errno.EPERM):
-        text += "; only root may do this to it"
+        text += "; this requires root"
     return text
 
 
 def _instead(target: Target) -> str:
     if target.facts.kind != "block":
-        return "put it on another file system, or plan without `purge`"
+        return "use another file system, or a plan without `purge`"
     return OTHER_METHODS

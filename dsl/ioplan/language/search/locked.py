@@ -101,8 +101,8 @@ def _check(path: Path, folder: Path) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if wanted != found:
-        why = "has changed since it was added" if wanted else "was not taken"
+        why = "differs from" if wanted else "is not in"
         raise SuiteError(
-            f"{path} {why} from {suite.git} at {suite.commit[:12]}, as {LOCK} says; "
+            f"{path} {why} {suite.git} at {suite.commit[:12]}, which {LOCK} pins; "
             f"undo the change, or add it again: ioplan update {name} --take"
         )

@@ -43,7 +43,7 @@ class Missing:
     def notes(self) -> tuple[str, ...]:
         """A line for each reason, and what the marks of cells mean."""
         lines = [
-            f"{counted(metrics.total(), 'point')} left out: {', '.join(metrics)}: {why}"
+            f"{counted(metrics.total(), 'point')} skipped: {', '.join(metrics)}: {why}"
             for why, metrics in self.reasons.items()
         ]
         found = failed_note(len(self.failed))

@@ -128,7 +128,7 @@ class _Run:
 
     def _measured(self, event: Event) -> Interval | None:
         if not isinstance(event, EVENTS):
-            raise BackendError(f"the backend gave what is no event: {event!r}")
+            raise BackendError(f"the backend sent an invalid event: {event!r}")
         if isinstance(event, Started):
             self.started_ns = monotonic_ns() + self.job.warmup_ns
             if self.waits:
@@ -179,7 +179,7 @@ def _sanitized(measurement: Measurement) -> Measurement:
         return measurement
     except (ArithmeticError, TypeError, ValueError) as error:
         empty = Measurement()
-        message = f"no figures can be made of what the backend gave: {error}"
+        message = f"the backend's results are invalid: {error}"
         empty.add(Failure(cause=Cause.BACKEND_GARBAGE, message=message))
         return empty
 
@@ -205,11 +205,11 @@ def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> Failure | 
     fraction = fraction_done(job, measurement.run_ns, moved_bytes)
     stopped = measurement.result is not None and measurement.result.stopped
     if stopped and fraction < 1:
-        text = f"something stopped the run at {fraction:.1%} of what was asked"
+        text = f"something stopped the run at {fraction:.1%} of the requested length"
         return Failure(cause=Cause.SHORT, message=text)
     lasted_ns = max(measurement.run_ns, lasted_ns) + STARTUP_NS
     if fraction_done(job, lasted_ns, moved_bytes) < COMPLETE_FRACTION:
-        text = f"the run ended at {fraction:.1%} of what was asked"
+        text = f"the run ended at {fraction:.1%} of the requested length"
         return Failure(cause=Cause.SHORT, message=text)
     return None
 
@@ -220,6 +220,6 @@ def _contradiction(job: Job, measurement: Measurement) -> Failure | None:
         return failure
     for found in measurement.inconsistencies():
         if found.is_error:
-            text = f"the figures contradict: {found}"
+            text = f"the results are inconsistent: {found}"
             return Failure(cause=Cause.INCONSISTENT, message=text)
     return None

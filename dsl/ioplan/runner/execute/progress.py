@@ -91,6 +91,6 @@ class ClockPair:
             return ""
         return (
             f"the system's clock moved by {jump_s:+.1f} s during the run: it was set, "
-            f"or the machine slept; durations and rates are by another clock and hold, "
-            f"dates do not"
+            "or the machine was suspended; durations and rates use a different clock "
+            "and are valid, timestamps are not"
         )

@@ -12,13 +12,13 @@ FAULTS = {
     "no_stamp": "carry no stamp",
     "checksum": "do not match their checksum",
     "misdirected": "were written for another offset",
-    "stale": "are older than what was written last",
+    "stale": "are older than the last write",
 }
 """The faults of a block, by their names in the fact `verify` of a Result."""
 SHOWN = 5
 NOTHING = (
-    "verified 0 of {read} blocks: nothing that was read was ever written with "
-    "'verify'; write it so first"
+    "verified 0 of {read} blocks: nothing that was read had been written with "
+    "'verify'; write it with 'verify' first"
 )
 
 
@@ -32,7 +32,7 @@ def verify_failure(job: Job, measurement: Measurement) -> Failure | None:
     text = _found(job, facts) if isinstance(facts, dict) else ""
     wrong = sum(stream.verify_errors for stream in measurement.streams)
     if wrong and not text:
-        text = f"{wrong} blocks did not hold what was last written"
+        text = f"{wrong} blocks did not contain the data last written"
     return Failure(cause=Cause.VERIFY, message=text) if text else None
 
 

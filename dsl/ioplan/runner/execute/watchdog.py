@@ -124,7 +124,7 @@ class Watchdog:
     def _overdue(self) -> str:
         """Why the run must be ended, if it must."""
         if self.silent_s > self.silence_s:
-            return f"no I/O came back for {self.silence_s:.0f} s"
+            return f"no I/O completed for {self.silence_s:.0f} s"
         if self.reported_s > self.end_s:
             return f"the run went on for {self.limits.overdue_s:.0f} s after its time"
         return ""
@@ -174,20 +174,20 @@ class Watchdog:
         if self.stuck:
             named = ", ".join(map(str, self.stuck))
             return (
-                f"{named} hangs in the kernel, where not even SIGKILL ends it, and was "
-                f"left behind; {self.job.target} cannot be used until it is gone, "
-                f"which may need the device to come back, or a reboot"
+                f"{named} hangs in the kernel, and cannot be killed; "
+                f"{self.job.target} cannot be used until it ends; the device may have "
+                "to recover, or the host be rebooted"
             )
-        how = "when it was told to"
+        how = "on request"
         if self.phase is Phase.KILLED:
-            how = "only when it was killed"
+            how = "only when killed"
         if self.phase is Phase.GIVEN_UP:
-            outcome = "the backend did not even end by force, and was left"
+            outcome = "the backend could not be killed"
             return f"{outcome}; {KERNEL_LOG_HINT}"
-        return f"the run was broken off, and ended {how}; {KERNEL_LOG_HINT}"
+        return f"the run was aborted, and ended {how}; {KERNEL_LOG_HINT}"
 
 
-KERNEL_LOG_HINT = "see the kernel's log (dmesg) for what the device says"
+KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's messages"
 
 
 def planned_s(job: Job) -> float:

@@ -39,7 +39,7 @@ class CellSeek:
     def add(self, record: RunRecord) -> None:
         """The record of that probe."""
         probed = record.asked.seek
-        assert probed and probed.decision, "a probe that failed ends the seek"
+        assert probed and probed.decision, "the seek ended because a probe failed"
         self.records.append(record)
         if isinstance(self.search, KneeSearch):
             self.search.answer(_throughput(record, self.step.seek.axis))

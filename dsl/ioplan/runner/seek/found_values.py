@@ -50,8 +50,8 @@ class FoundValues:
             return make(kind, max(values))
         where = " ".join(f"{name}={text}" for name, text in at.items())
         raise NothingFound(
-            f"{run.test.title}: {run}: {test.title!r} has found nothing"
-            f"{' where ' if where else ''}{where}"
+            f"{run.test.title}: {run}: {test.title!r} found "
+            f"nothing{' where ' if where else ''}{where}"
         )
 
 

@@ -138,7 +138,7 @@ class SpdkExecution(Closing):
 
 
 def _is_its_end(error: Exception) -> bool:
-    """Whether the process has gone, as stop() wanted: while it starts, that looks
+    """Whether the process is gone, as stop() wanted: while it starts, that looks
     like one that cannot start."""
     if isinstance(error, BdevperfError):
         return error.cause in ("no-start", "backend-died")

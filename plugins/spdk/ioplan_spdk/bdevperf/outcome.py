@@ -91,7 +91,7 @@ def _check_time(job: dict[str, Any], request: dict[str, Any], ended: bool) -> No
             f"{request['time_in_sec']} s; the device went away under it",
         )
     if not number(job, "iops"):
-        raise UnsoundTest("no-io", "not one I/O was answered; the target is not there")
+        raise UnsoundTest("no-io", "no I/O completed; the target does not exist")
 
 
 def _outcome(job: dict[str, Any]) -> Outcome:

@@ -22,7 +22,7 @@ from ioplan_spdk.target_spec import target_spec
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(
     cause="no-io",
-    message="not one I/O was done; the target is not there, or ends before the region",
+    message=("no I/O was done; the target does not exist, or ends before the region"),
 )
 """fio takes a device that is empty, or too short, and ends well without any I/O."""
 

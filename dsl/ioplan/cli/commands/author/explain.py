@@ -41,7 +41,7 @@ def explain(word: str | None) -> None:
     found = list(entries_of(word))
     if not found:
         near = did_you_mean(word, words())
-        raise UsageError(f"nothing is called {word!r}{near}; ioplan explain lists all")
+        raise UsageError(f"unknown word {word!r}{near}; ioplan explain lists all")
     for number, entry in enumerate(found):
         if number:
             print_line("")
@@ -154,7 +154,7 @@ def _metric_lines(word: str) -> Iterator[str]:
     else:
         kind = "time"
         yield f"{PERCENTILE_MEANING}, here {word[1:]} %"
-        yield "It is told where at least ten I/Os lie beyond it."
+        yield "It is reported if at least ten I/Os are above it."
     yield from _example(f"expect {word} {LIMITS[kind]}\nchart  lines {word} by qd")
 
 

@@ -26,7 +26,7 @@ def new_plan(file: Path | None, template: str | None, title: str | None) -> None
         title = _default_title(path)
         title = _asked(f"title [{title}]: ") or title if _can_ask() else title
     _write(path, _filled(chosen, path, title))
-    print_line(f"{path} is written; ioplan check {path} tells whether it is right")
+    print_line(f"{path} is written; ioplan check {path} checks it")
 
 
 def _filled(template: Template, path: Path, title: str) -> str:
@@ -44,8 +44,8 @@ def _default_title(path: Path) -> str:
 def _template(name: str) -> Template:
     if name not in BY_NAME:
         raise UsageError(
-            f"there is no template {name!r}{did_you_mean(name, BY_NAME)}; "
-            f"there are: {', '.join(BY_NAME)}"
+            f"unknown template {name!r}{did_you_mean(name, BY_NAME)}; there are: "
+            f"{', '.join(BY_NAME)}"
         )
     return BY_NAME[name]
 

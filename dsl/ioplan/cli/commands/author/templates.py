@@ -62,7 +62,7 @@ test "Block size and mix" {{
     ),
     Template(
         "application",
-        "does it bear an application's load in time?",
+        "does it meet an application's latency limits?",
         HEAD
         + FILLED
         + """
@@ -82,7 +82,7 @@ test "Database" {{
     ),
     Template(
         "steady",
-        "what is left of random writes once it is in steady state?",
+        "what is the random write performance in steady state?",
         HEAD
         + """
 precondition full {{
@@ -100,7 +100,7 @@ test "Random writes to steady state" {{
     ),
     Template(
         "time",
-        "how even is it over time?",
+        "how consistent is it over time?",
         HEAD
         + FILLED
         + """

@@ -39,7 +39,7 @@ def sign_list(
 ) -> None:
     """Sign lists of this user's own as one. Raises ConsentListError, UsageError."""
     if bool(plans) == any_plan:
-        raise UsageError("say for which plans: --plan PLAN, or --any-plan")
+        raise UsageError("add --plan PLAN or --any-plan")
     known = read_lab(lab)
     drives = [one for file in files for one in read_list(file, known, None).drives]
     checked = [checked_plan(plan_path(Path(one)), [], lab=lab) for one in plans]
@@ -62,7 +62,7 @@ def show_list(file: Path, lab: Path | None) -> None:
     """Print what a list permits, if it holds. Raises ConsentListError."""
     found = read_list(file, read_lab(lab), None)
     console = Terminal(highlight=False, soft_wrap=True)
-    for line in _said_of(found.signed) if found.signed else ["not signed: your own"]:
+    for line in _said_of(found.signed) if found.signed else ["not signed"]:
         console.print(line)
     console.print(f"{counted(len(found.drives), 'drive')}:")
     for one in found.drives:

@@ -53,7 +53,7 @@ def reserve(
 ) -> None:
     """Raises UsageError, DeskError, LabError, StoreError."""
     if release == bool(until):
-        raise UsageError("say until when: --until DATE, or --release")
+        raise UsageError("add --until DATE or --release")
     names = drives_named(read_lab(lab), drives)
     with desk_database(lab) as database:
         held = Drives(database)
@@ -78,7 +78,7 @@ def service(
 ) -> None:
     """Raises UsageError, DeskError, Missing, LabError, StoreError."""
     if in_service == (out_of_service is not None):
-        raise UsageError("say --out-of-service REASON, or --in-service")
+        raise UsageError("add --out-of-service REASON or --in-service")
     names = drives_named(read_lab(lab), drives)
     with desk_database(lab) as database:
         if in_service:

@@ -70,7 +70,7 @@ def revoke_tokens(name: str, lab: Path | None) -> None:
     """All of a person's. Raises DeskError, LabError, StoreError."""
     with desk_database(lab) as database:
         People(database).revoke(name)
-    print_line(f"{name} has no token any more")
+    print_line(f"{name} has no tokens left")
 
 
 def remove_person(name: str, lab: Path | None) -> None:

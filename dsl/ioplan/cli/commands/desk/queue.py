@@ -118,7 +118,7 @@ def _print_json(rows: list[tuple[Entry, str]]) -> None:
 def move(number: str, priority: str | None, first: bool, lab: Path | None) -> None:
     """Raises UsageError, DeskError, Missing."""
     if not (priority or first):
-        raise UsageError("say where it goes: --priority, --first, or both")
+        raise UsageError("add --priority, --first, or both")
     chosen = priority_named(priority) if priority else None
     with desk_database(lab) as database:
         Queue(database).move(entry_number(number), chosen, first)
@@ -135,7 +135,7 @@ def cancel(number: str, lab: Path | None) -> None:
 def entry_number(word: str) -> int:
     """Raises UsageError."""
     if not word.lstrip("#").isdecimal() or len(word) > 12:
-        raise UsageError(f"{word!r} is no number as `ioplan lab queue` shows it")
+        raise UsageError(f"{word!r} is not a number shown by `ioplan lab queue`")
     return int(word.lstrip("#"))
 
 

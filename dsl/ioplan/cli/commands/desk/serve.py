@@ -60,7 +60,7 @@ def _own_certificate(host: str, names: list[str]) -> tuple[Path, Path]:
     if is_address(host) and not ip_address(host).is_unspecified:
         known.add(host)
     made = own_certificate(desk_folder(), known)
-    print_line(f"browsers believe its certificate once they have {made.authority}")
+    print_line(f"to trust its certificate, add to the browser: {made.authority}")
     return made.certificate, made.key
 
 

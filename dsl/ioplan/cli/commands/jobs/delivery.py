@@ -56,8 +56,8 @@ def said_of_delivery(console: Console, job: Job, code: int = HELD) -> int:
     if all(_is_there(job, call) for call in job.calls):
         return code
     print_message(
-        f"note: the hosts keep what is missing, and send it; to send it now: "
-        f"ioplan push {job.id}"
+        "note: the hosts keep the missing results and will send them; to send them "
+        f"now: ioplan push {job.id}"
     )
     return NOT_DELIVERED if code == HELD else code
 
@@ -68,7 +68,7 @@ def push_job(console: Console, jobs: Jobs, job: Job, place: str | None) -> int:
     change = {"results": place or job.results, "delivery_s": wait_s}
     job = job.model_copy(update=change)
     if not job.results:
-        raise UsageError('where to? write results = "…" into the lab file')
+        raise UsageError('no destination: set results = "…" in the lab file')
     with executor_of(job) as executor, lane_errors():
         for host in executor.deliver(job.calls, job.results):
             print_message(f"note: {host} cannot be reached; its worker sends later")

@@ -34,7 +34,7 @@ from ioplan.store.store import default_path
 
 
 def attach(key: str, store: Path | None) -> int:
-    """Watch a job until it ends; Ctrl-C leaves it alone. Returns the exit code."""
+    """Watch a job until it ends; Ctrl-C only stops watching. Returns the exit code."""
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
     job = jobs.job(key)
     send_later(jobs.store)
@@ -98,9 +98,9 @@ def cancel(key: str, store: Path | None) -> int:
     print_lanes(console, states)
     if lost:
         print_message(
-            f"error: could not be told: {', '.join(lost)}; lanes there go on until "
-            f"they end; try again once the hosts can be reached"
+            f"error: could not be reached: {', '.join(lost)}; their lanes continue; "
+            "try again when the hosts can be reached"
         )
         return RUN_FAILED
-    console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
+    console.print(f"to continue: ioplan resume {job.id}", soft_wrap=True)
     return HELD

@@ -51,7 +51,10 @@ def watch(
             states = _until_ended(executor, job, jobs, shown)
     except KeyboardInterrupt:
         if not stops:
-            console.print(f"it goes on; back: ioplan attach {job.id}", soft_wrap=True)
+            console.print(
+                f"it continues; to watch it again: ioplan attach {job.id}",
+                soft_wrap=True,
+            )
             return INTERRUPTED
         executor.stop(job.calls)
         states = settled(executor, job, ())
@@ -93,7 +96,7 @@ def states_of(
 
 def say_how_to_attach(console: Console, job: Job) -> int:
     """The lanes go on in the background; returns the exit code."""
-    console.print(f"to look at it: ioplan attach {job.id}", soft_wrap=True)
+    console.print(f"to watch it: ioplan attach {job.id}", soft_wrap=True)
     return HELD
 
 
@@ -105,7 +108,7 @@ def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
     code = _exit_code(states)
     done = {"ok", "unmet"}
     if not all(state.status in done for state in states):
-        console.print(f"to go on: ioplan resume {job.id}", soft_wrap=True)
+        console.print(f"to continue: ioplan resume {job.id}", soft_wrap=True)
     return code
 
 

@@ -43,7 +43,7 @@ def print_detection(
 def _heading(found: Detection) -> str:
     often, least = found.found_percent, found.threshold_percent
     return (
-        f"So many sessions a side find a change of {found.change_percent:g} % in "
+        f"Sessions per side that detect a change of {found.change_percent:g} % in "
         f"{often:g} of 100 comparisons; smaller than {least:g} % counts as equal."
     )
 

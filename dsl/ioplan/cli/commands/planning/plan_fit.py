@@ -142,7 +142,7 @@ class PlanFit:
             ways.append(
                 f"--only-exact runs {self.kept} of {counted(len(self.fits), 'test')}"
             )
-        return "; ".join(["ioplan run refuses it as it is", *ways])
+        return "; ".join(["ioplan run would refuse it", *ways])
 
 
 def plan_fit(

@@ -51,7 +51,7 @@ def planned_target(
         return _looked_at(path, store)
     if Path(path).exists():
         raise UsageError(
-            f"say --target or --capacity, not both: {path} is here, and has a size"
+            f"use --target or --capacity, not both: {path} is here, and has a size"
         )
     return PlannedTarget(assumed_facts(path, capacity_bytes))
 
@@ -79,12 +79,12 @@ def _by_address(facts: TargetFacts, capacity_bytes: int | None) -> PlannedTarget
     if facts.capacity_bytes:
         if capacity_bytes:
             raise UsageError(
-                f"say --target or --capacity, not both: {facts.path} says its size"
+                f"use --target or --capacity, not both: {facts.path} specifies its size"
             )
         return PlannedTarget(facts)
     size_bytes = assumed_facts(None, capacity_bytes).capacity_bytes
     why = f"assumed of {facts.path}: {bytes_text(size_bytes)}" + (
-        "" if capacity_bytes else "; --capacity tells another size"
+        "" if capacity_bytes else "; override it with --capacity"
     )
     update = {"capacity_bytes": size_bytes}
     return PlannedTarget(facts.model_copy(update=update), (UNKNOWN, why))

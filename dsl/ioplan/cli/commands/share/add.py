@@ -31,7 +31,7 @@ def add_suite(address: str, word: str, name: str) -> None:
     """Fetch a suite, pin it, and say what it has. Raises UsageError."""
     try:
         if word != "as" or not NAME.fullmatch(name):
-            raise SuiteError("say: ioplan add ADDRESS as NAME; a name is such as acme")
+            raise SuiteError("usage: ioplan add ADDRESS as NAME, for example acme")
         project, source = project_here(), git_address(address)
         _check_free(project, name)
         found = fetched(source)
@@ -94,15 +94,15 @@ def _update(project: Path, name: str, source: GitAddress, take: bool) -> bool:
     found = fetched(source)
     shown = _compared(project, name, source, found)
     if before == locked(name, source, found) and _is_whole(project, before):
-        print_line(f"{name}: {source.ref}, commit {found.commit[:12]}: nothing is new")
+        print_line(f"{name}: {source.ref}, commit {found.commit[:12]}: up to date")
         return False
     _print(_step(name, before, source, found), shown)
     if take:
         with changing(project):
             _take(project, name, source, found)
-        print_line("  taken")
+        print_line("  installed")
     else:
-        print_line("  not taken: add --take")
+        print_line("  not installed: add --take")
     return not take
 
 

@@ -61,7 +61,7 @@ def _signing(key: Path | None) -> Callable[[bytes], bytes] | None:
 
 def _bundled(store: Store, session: Session) -> Bundled:
     if session.status == "running":
-        raise UsageError(f"session {session.id} still runs; wait for its end")
+        raise UsageError(f"session {session.id} is still running; wait until it ends")
     if not store.count(session.id):
         raise UsageError(f"session {session.id} has no run to share")
     return bundled(store, session, _lab(session))

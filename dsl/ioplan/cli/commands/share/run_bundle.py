@@ -126,19 +126,19 @@ def _told(found: Comparison, path: Path) -> int:
     for row in [*rows["different"], *rows["undecided"]][:MOST_SHOWN]:
         print_line(f"  {row.test}: {_shown(row)}")
     for remark in dict.fromkeys(text for row in known for text in row.remarks):
-        print_line(f"  not alike: {remark}")
+        print_line(f"  different: {remark}")
     if rows["different"]:
-        print_line("it does not reproduce")
+        print_line("not reproduced")
     elif rows["undecided"] or missing or not known:
-        print_line(f"whether it reproduces is not decided{ONE_EACH}")
+        print_line(f"undecided{ONE_EACH}")
     else:
-        print_line("it reproduces")
+        print_line("reproduced")
         return HELD
     return EXPECTATION_FAILED
 
 
 WORDS = ("equal", "different", "undecided")
-ONE_EACH = ": one run a side tells no noise, repeated cells do"
+ONE_EACH = ": noise cannot be estimated from one run per side; repeat the cells"
 
 
 def judged(row: Row) -> str:
@@ -160,5 +160,5 @@ def _ratio(row: Row) -> float | None:
 def _shown(row: Row) -> str:
     cell = "".join(f"{name}={value} " for name, value in row.cell.items())
     ratio = _ratio(row)
-    times = f"{ratio:.3f} times" if ratio is not None else "a figure on one side only"
+    times = f"{ratio:.3f} times" if ratio is not None else "a metric on one side only"
     return f"{cell}{row.metric} is {judged(row)}, {times}"

@@ -45,7 +45,7 @@ def _print_suites(console: Console, profile: str, capacity_bytes: int) -> None:
         version = f"{collection.name} {collection.version}"
         console.print(Text(f"{version}, {collection.origin}", style="bold"))
         _print_collection(console, list(members), profile, capacity_bytes)
-    console.print("ioplan suites SUITE tells more; ioplan run SUITE runs it")
+    console.print("details: ioplan suites SUITE; to run one: ioplan run SUITE")
 
 
 def _print_collection(

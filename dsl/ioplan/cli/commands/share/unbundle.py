@@ -47,7 +47,7 @@ def unbundle(
 def _tell(found: Bundle) -> None:
     signer = found.signer
     who = f"{signer.name}, {signer.key}" if signer and signer.name else ""
-    signed = who or (f"{signer.key}, whose is not checked" if signer else "nobody")
+    signed = who or (f"{signer.key}, not verified" if signer else "nobody")
     print_line(f"made {found.made_at} by {found.made_by}; signed by {signed}")
     for one in found.sessions:
         session = one.session
