@@ -17,9 +17,11 @@ from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio_results.documents import documents
 from ioplan.importer.fio_results.sessions import (
     SUMMARY_ONLY,
+    VERIFICATION,
     ImportedSession,
     import_results,
 )
+from ioplan.importer.kinds import kind_of
 from ioplan.language.metric import Metric
 from ioplan.language.syntax.source import Source
 from ioplan.measure.metrics import Sample, figure
@@ -92,6 +94,36 @@ def test_json_plus_has_its_histogram() -> None:
     assert p99 == pytest.approx(120_320, rel=0.01)
     assert SUMMARY_ONLY not in record.warnings
     assert record.cpu_percent == pytest.approx(30.0)
+
+
+def test_reads_that_verify_are_none_of_a_job_that_writes() -> None:
+    """They come in a phase of their own, and the longest phase is not the whole time."""
+    done = job(**{"job options": {"rw": "randwrite"}}, write=summary())
+    (record, _) = imported(document(done)).records[0]
+    assert (record.total.ios, record.total.iops) == (1000, 500.0)
+    assert list(record.directions) == ["write"] and VERIFICATION in record.warnings
+    both = job(**{"job options": {"rw": "randrw"}}, write=summary())
+    (record, _) = imported(document(both)).records[0]
+    assert record.total.ios == 2000 and VERIFICATION not in record.warnings
+
+
+def test_directions_that_are_one_cannot_be_told_apart() -> None:
+    one = {k: v for k, v in job().items() if k not in ("read", "write", "trim")}
+    with pytest.raises(ImportFault, match="unified_rw_reporting"):
+        imported(document(one | {"mixed": summary()}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3;fio-3.33;a;0;0;145308;",
+        "a: (g=0): rw=randread, bs=(R) 4096B-4096B\nfio-3.33\n",
+    ],
+)
+def test_other_output_of_fio_is_known(text: str) -> None:
+    with pytest.raises(ImportFault) as fault:
+        kind_of(Source("out.txt", text))
+    assert "--output-format=json+" in fault.value.diagnostic.help
 
 
 def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other() -> None:

@@ -19,6 +19,7 @@ Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]
 RESULTS, LOGS = "fio results", "fio logs"
 VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
 SECTION = re.compile(r"^\s*\[", re.MULTILINE)
+OTHER_OUTPUT = re.compile(r"^[2-5];fio-3|^.+: \(g=\d+\): rw=", re.MULTILINE)
 JOB_FILES = (".fio", ".job")
 READERS: dict[str, Read] = {
     "fio": of_fio,
@@ -41,6 +42,12 @@ def kind_of(source: Source) -> str:
         return "fio"
     if VDBENCH.search(text):
         return "vdbench"
+    if OTHER_OUTPUT.search(text):
+        raise ImportFault(
+            "this is fio's output for people, or its terse one",
+            Span(source, 0, max(1, text.find("\n"))),
+            "only its JSON is read: run fio with --output-format=json+",
+        )
     raise ImportFault(
         "this is no file that can be imported",
         Span(source, 0, max(1, text.find("\n"))),

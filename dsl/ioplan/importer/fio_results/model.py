@@ -11,6 +11,7 @@ from ioplan.language.syntax.source import Source, Span
 from ioplan.workload import Direction
 
 OLDEST = "3.1"
+ONLY_WRITES = ("write", "randwrite")
 
 
 class _Part(BaseModel):
@@ -75,6 +76,8 @@ class JobReport(_Part):
     read: DirectionReport
     write: DirectionReport
     trim: DirectionReport
+    verified: bool = False
+    """Whether the reads that verify what it wrote are left out of its figures."""
 
     def part(self, direction: Direction) -> DirectionReport:
         """One direction."""
@@ -95,9 +98,24 @@ class Report(_Part):
     options: Annotated[dict[str, Any], Field(alias="global options")] = {}
     jobs: tuple[JobReport, ...]
 
+    def leave_out_verification(self) -> None:
+        """Drop what jobs that only write have read: fio verifies what they wrote."""
+        for job in self.jobs:
+            options = {**self.options, **job.options}
+            pattern = str(options.get("rw") or options.get("readwrite") or "read")
+            if pattern.partition(":")[0] in ONLY_WRITES and job.read.total_ios:
+                job.read = DirectionReport(io_bytes=0, total_ios=0)
+                job.verified = True
+
 
 def report_of(document: dict[str, Any], source: Source) -> Report:
     """The document, checked. Raises ImportFault."""
+    if any("mixed" in job and "read" not in job for job in _dicts(document["jobs"])):
+        raise ImportFault(
+            "fio was told to report reads and writes as one (unified_rw_reporting=1)",
+            _start(source),
+            "run it with unified_rw_reporting=both, or without it",
+        )
     try:
         report = Report.model_validate(document)
     except ValidationError as error:
@@ -110,7 +128,14 @@ def report_of(document: dict[str, Any], source: Source) -> Report:
         ) from None
     if not report.jobs:
         raise ImportFault("fio ran no job: it failed before", _start(source))
+    report.leave_out_verification()
     return report
+
+
+def _dicts(jobs: object) -> list[dict[str, Any]]:
+    return (
+        [one for one in jobs if isinstance(one, dict)] if isinstance(jobs, list) else []
+    )
 
 
 def _start(source: Source) -> Span:

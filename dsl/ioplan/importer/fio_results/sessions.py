@@ -28,7 +28,7 @@ from ioplan.importer.fio_results.figures import (
     total_of,
 )
 from ioplan.importer.fio_results.log_file import LogFile
-from ioplan.importer.fio_results.model import Report, report_of
+from ioplan.importer.fio_results.model import JobReport, Report, report_of
 from ioplan.importer.fio_results.series import series_by_run
 from ioplan.job import SECOND_NS, Cpu
 from ioplan.language.syntax.source import Source
@@ -43,6 +43,7 @@ SUMMARY_ONLY = (
     "summary only: fio gave no histogram (--output-format=json+ does), so that there "
     "are no percentiles but those that it wrote, and none of several runs together"
 )
+VERIFICATION = "the figures are of the writes: what fio read to verify them is left out"
 NOMINAL_BYTES = 1 << 50
 """Stands for a capacity that fio does not tell, where no region says more."""
 SECTOR_BYTES = 512
@@ -165,7 +166,7 @@ class _Maker:
             total=total_of(parts).result(run_ns),
             cpu=cpu,
             cpu_percent=(100 * (cpu.user_ns + cpu.system_ns) / run_ns if cpu else None),
-            warnings=tuple(self._warnings(parts)),
+            warnings=tuple(self._warnings(parts, jobs)),
         )
 
     def _asked(self, run: Run) -> Asked:
@@ -195,8 +196,10 @@ class _Maker:
             reason=f"from {self.file}",
         )
 
-    def _warnings(self, parts: list[Parts]) -> Iterator[str]:
+    def _warnings(self, parts: list[Parts], jobs: list[JobReport]) -> Iterator[str]:
         yield f"imported from {self.file}: ioplan did not measure it"
+        if any(job.verified for job in jobs):
+            yield VERIFICATION
         found = [part for one in parts for part in one.values()]
         if not all(part.has_histogram for part in found):
             yield SUMMARY_ONLY
