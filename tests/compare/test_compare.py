@@ -35,6 +35,14 @@ test "Reads" {
 PLAN = f"param shift = 1s\n{BEFORE}{READS}"
 SLOWER = '[host]\noverhead = "13us"\n'
 
+AS_NAMED = """
+test "Idle" {
+  run random 4KiB 100/0 for 100ms as before
+  run random 4KiB 100/0, qd 2 for 100ms as later
+  vary size in 4KiB, 8KiB
+}
+"""
+
 Ran = Callable[..., str]
 
 SLOWER_BY_HALF = dict.fromkeys(DEPTHS, -0.5)
@@ -276,6 +284,16 @@ def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
     assert len(found) == 21
     assert sum(row["test"] == "Again" for row in found) == 9
     assert {row["base_runs"] for row in found if row["test"] != "Before"} == {3}
+
+
+def test_steps_with_names_are_told_apart(ran: Ran) -> None:
+    """Both are of one cell of the matrix."""
+    base, new = ran(AS_NAMED), ran(AS_NAMED)
+    done = ioplan("compare", base, new, "--all", "--metric", "iops")
+    assert "before size=4KiB" in done.out and "later size=4KiB" in done.out
+    assert [row["step"] for row in rows(compared(base, new, "--metric", "iops"))] == [
+        *("before", "later") * 2
+    ]
 
 
 def test_of_rounds_the_window_counts(ran: Ran) -> None:

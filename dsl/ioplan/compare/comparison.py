@@ -38,6 +38,7 @@ class Row(Judged):
     """One metric of one pair of cells."""
 
     test: str
+    step: str = described("the name of the step, of one that has a name", default="")
     cell: dict[str, str]
     unit: str
     base: float | None = described("geometric mean of the base's sessions")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log1p
 from statistics import median
@@ -57,6 +57,7 @@ def of_one_cell(one: Called) -> Row:
         said |= _without_figure(one)
     return Row(
         test=asked.test,
+        step=asked.name,
         cell=asked.cell,
         unit=one.table.metric.unit,
         base=both.base.value,
@@ -170,5 +171,10 @@ def _median(found: Iterable[Variance]) -> float | None:
 def cell_name(cell: CellRuns) -> str:
     """The test and the cell, for a list."""
     asked = cell.any.asked
-    place = " ".join(f"{axis}={value}" for axis, value in asked.cell.items())
+    place = place_text(asked.name, asked.cell)
     return f"{asked.test}: {place}" if place else asked.test
+
+
+def place_text(step: str, cell: Mapping[str, str]) -> str:
+    """A named step and a cell as the plan writes them: `later gap=1s`."""
+    return " ".join(filter(None, (step, *(f"{n}={v}" for n, v in cell.items()))))

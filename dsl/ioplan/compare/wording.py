@@ -18,14 +18,15 @@ from ioplan.compare.comparison import (
 )
 from ioplan.compare.needed import ASSUMED_PERCENT, MOST
 from ioplan.compare.order import alternating
+from ioplan.compare.rows import place_text
 from ioplan.core.units import digits, metric_text
 
 MAX_NAMED = 8
 
 
 def cell_text(row: Row) -> str:
-    """The cell as the plan writes it."""
-    return " ".join(f"{axis}={value}" for axis, value in row.cell.items())
+    """The cell as the plan writes it, behind the name of its step."""
+    return place_text(row.step, row.cell)
 
 
 def change_text(ratio: float | None, drives: bool) -> str:
@@ -179,7 +180,7 @@ def _stretches(found: Comparison) -> Iterator[str]:
 def _failed(found: Comparison) -> list[Row]:
     """A row for each cell that failed, not one for each metric."""
     failed = {
-        (row.test, tuple(row.cell.items())): row
+        (row.test, cell_text(row)): row
         for row in found.rows
         if row.why and row.verdict == "worse"
     }
