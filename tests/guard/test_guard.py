@@ -36,7 +36,7 @@ def plain(text: str, folder: Path) -> str:
         text = text.replace(f"/dev/{one.name}", "/dev/sda")
     text = re.sub(r"loop\d+", "loop0", text)
     text = re.sub(
-        r"of \d+ sampled blocks \d+ (hold)", r"of 1512 sampled blocks 9 \1", text
+        r"of \d+ sampled blocks \d+ (contain)", r"of 1512 sampled blocks 9 \1", text
     )
     return re.sub(r"\S+ \(process \d+\)", "python (process 4711)", text)
 

@@ -126,7 +126,7 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")
     session_killed(scratch)
     tell("mkfs.ext4", "-q", "-L", "photos", scratch)
-    with refused(TargetFault.DATA, r"holds data now \(ext4 'photos'\)"):
+    with refused(TargetFault.DATA, r"now contains data \(ext4 'photos'\)"):
         opened(scratch)
 
 
@@ -137,7 +137,7 @@ def test_an_archive_is_kept_even_after_a_kill(scratch: Path, precious: Path) -> 
     with precious.open("ab") as file:
         file.write(os.urandom(999))
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to since"):
+    with refused(TargetFault.NO_CONSENT, "another program has written to"):
         opened(scratch)
 
 

@@ -15,7 +15,7 @@ from ioplan.guard.kept_ends import keep_ends
 from ioplan.guard.known_content import KnownContent, known_content
 from ioplan.guard.scratch_file import foreign_content, is_unchanged_scratch
 
-DATA_IN_SCRATCH = "a scratch file that holds data now"
+DATA_IN_SCRATCH = "a scratch file that now contains data"
 
 
 def check_device_data(

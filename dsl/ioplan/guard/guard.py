@@ -97,7 +97,7 @@ def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
         found = signatures(fd)
     except SignatureError as error:
         what, _, instead = str(error).rpartition("; ")
-        what = f"may hold data: {what}" if what else str(error)
+        what = f"may contain data: {what}" if what else str(error)
         yield Obstacle(TargetFault.CONTENT_UNKNOWN, what, instead or erase)
         return
     if found:
