@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol
 
@@ -63,29 +63,29 @@ class Figure(NamedTuple):
     why: str = ""
 
 
+class Part:
+    """What a metric looks at of some samples: a stream, a direction, both or all.
+
+    `results` are those of each run in it, `run_s` is the time of all of them.
+    """
+
+    def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
+        if metric.step:
+            samples = [one for one in samples if step_name(one.record) == metric.step]
+        self.samples = samples
+        self.results = all_scoped(metric, samples)
+        self.run_s = sum([_time_s(metric.stream, one.record) for one in samples])
+
+
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
-    if metric.step:
-        samples = [one for one in samples if step_name(one.record) == metric.step]
-    if metric.sought:
-        return _found(metric, samples)
-    if metric.name in TELEMETRY_METRICS:
-        return _telemetry(metric, samples)
-    if metric.name in WEAR_METRICS:
-        return _wear(metric, samples)
-    if metric.percent is not None:
-        return _percentile(metric, samples)
-    if metric.name == "cpu":
-        return _cpu(samples)
-    if metric.name in RATIO_METRICS:
-        return _ratio(metric, samples)
-    if metric.name == "errors":
-        return _errors(metric, samples)
-    if metric.name == "verified":
-        return _verified(metric, samples)
-    if metric.name in ("iops", "bandwidth"):
-        return _rate(metric, samples)
-    return _latency(metric.name, all_scoped(metric, samples))
+    return figure_of(metric, Part(metric, samples))
+
+
+def figure_of(metric: Metric, part: Part) -> Figure:
+    """The same of a part that several metrics look at."""
+    measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
+    return measured(metric, part)
 
 
 def step_name(record: Measured) -> str:
@@ -94,9 +94,9 @@ def step_name(record: Measured) -> str:
     return asked.name if asked else ""
 
 
-def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _found(metric: Metric, part: Part) -> Figure:
     """What a seek has found."""
-    found = getattr(samples[-1].record, "found", None) if samples else None
+    found = getattr(part.samples[-1].record, "found", None) if part.samples else None
     if found is None or found.axis != metric.name:
         return Figure(None, f"no {metric.name} was sought")
     return Figure(found.value, found.nothing)
@@ -104,14 +104,13 @@ def _found(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
     """The results that a metric looks at: a stream, a direction, both or all."""
-    parts = _parts(metric, record)
-    if metric.direction is None:
+    parts, direction = _streams(metric, record), metric.direction
+    if direction is None:
         return [part.total for part in parts]
-    found = [part.directions.get(metric.direction) for part in parts]
-    return [result for result in found if result]
+    return [p.directions[direction] for p in parts if direction in p.directions]
 
 
-def _parts(metric: Metric, record: Measured) -> Sequence[Measured | StreamResult]:
+def _streams(metric: Metric, record: Measured) -> Sequence[Measured | StreamResult]:
     """The run, or that stream of it which the metric names."""
     if metric.stream is None:
         return (record,)
@@ -123,20 +122,22 @@ def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResul
     return [r for sample in samples for r in scoped(metric, sample.record)]
 
 
-def _errors(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _errors(metric: Metric, part: Part) -> Figure:
     """Unlike all other figures, of trims as well."""
     wanted = [metric.direction] if metric.direction else DIRECTIONS
-    parts = [part for sample in samples for part in _parts(metric, sample.record)]
-    found = (part.directions.get(one) for part in parts for one in wanted)
-    return Figure(float(sum(result.errors for result in found if result)))
+    runs = [one for s in part.samples for one in _streams(metric, s.record)]
+    found = [
+        run.directions[d].errors for run in runs for d in wanted if d in run.directions
+    ]
+    return Figure(float(sum(found)))
 
 
-def _verified(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _verified(metric: Metric, part: Part) -> Figure:
     """What was found right of all that streams with `verify` read."""
     verified, read = 0, 0
-    for sample in samples:
-        parts = verified_of_read_bytes(sample.record.streams, metric.stream)
-        verified, read = verified + parts[0], read + parts[1]
+    for sample in part.samples:
+        more = verified_of_read_bytes(sample.record.streams, metric.stream)
+        verified, read = verified + more[0], read + more[1]
     if not read or metric.direction not in (None, "read"):
         return Figure(None, "nothing was verified")
     return Figure(100 * verified / read)
@@ -158,44 +159,50 @@ def verified_of_read_bytes(
     return sum(one for one, _ in found), sum(read for _, read in found)
 
 
-def _rate(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _iops(metric: Metric, part: Part) -> Figure:
+    return _rate(metric, sum([one.ios for one in part.results]), part)
+
+
+def _bandwidth(metric: Metric, part: Part) -> Figure:
+    return _rate(metric, sum([one.bytes for one in part.results]), part)
+
+
+def _rate(metric: Metric, amount: int, part: Part) -> Figure:
     """I/Os or bytes of all runs over the time of all runs."""
-    run_s = sum(_time_s(metric.stream, sample.record) for sample in samples)
-    if not run_s:
+    if not part.run_s:
         return Figure(None, "nothing was measured")
-    results = all_scoped(metric, samples)
-    amount = sum(r.ios if metric.name == "iops" else r.bytes for r in results)
-    if not amount and not metric.direction and _trimmed(metric, samples):
+    if not amount and not metric.direction and _trimmed(metric, part):
         return Figure(None, f"nothing but discards, which are trim.{metric.name}")
-    return Figure(amount / run_s)
+    return Figure(amount / part.run_s)
 
 
-def _trimmed(metric: Metric, samples: Sequence[Sample]) -> bool:
-    parts = (part for one in samples for part in _parts(metric, one.record))
-    trims = (part.directions.get("trim") for part in parts)
+def _trimmed(metric: Metric, part: Part) -> bool:
+    runs = (one for s in part.samples for one in _streams(metric, s.record))
+    trims = (run.directions.get("trim") for run in runs)
     return any(one.ios for one in trims if one)
 
 
 def _time_s(stream: str | None, record: Measured) -> float:
     """A stream's own time, where it is known."""
+    if stream is None:
+        return record.run_s
     own = (one.run_s for one in record.streams if one.name == stream)
     return next(own, None) or record.run_s
 
 
-def _cpu(samples: Sequence[Sample]) -> Figure:
-    run_s = sum(sample.record.run_s for sample in samples)
-    if not run_s:
+def _cpu(_: Metric, part: Part) -> Figure:
+    if not part.run_s:
         return Figure(None, "nothing was measured")
-    used = [(s.record.cpu_percent, s.record.run_s) for s in samples]
+    used = [(s.record.cpu_percent, s.record.run_s) for s in part.samples]
     known = [percent * time_s for percent, time_s in used if percent is not None]
     if len(known) < len(used):
         return Figure(None, "nothing measured it")
-    return Figure(sum(known) / run_s)
+    return Figure(sum(known) / part.run_s)
 
 
-def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _telemetry(metric: Metric, part: Part) -> Figure:
     """The mean over the time of all runs; of temperatures the highest."""
-    runs = [sample.record for sample in samples if sample.record.run_s]
+    runs = [sample.record for sample in part.samples if sample.record.run_s]
     read = TELEMETRY_METRICS[metric.name]
     found = [read(one.telemetry) if one.telemetry else None for one in runs]
     known = [value for value in found if value is not None]
@@ -207,37 +214,38 @@ def _telemetry(metric: Metric, samples: Sequence[Sample]) -> Figure:
     return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
 
 
-def _wear(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _wear(metric: Metric, part: Part) -> Figure:
     """Of all runs together; a part of a run has no log of its own."""
-    runs = [getattr(sample.record, "wear", None) for sample in samples]
+    runs = [getattr(sample.record, "wear", None) for sample in part.samples]
     found = wear_value(metric.name, runs)
     return Figure(None, found) if isinstance(found, str) else Figure(found)
 
 
-def _ratio(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _ratio(metric: Metric, part: Part) -> Figure:
     """One metric for each percent of one CPU, or for each watt."""
     numerator, denominator = RATIO_METRICS[metric.name]
-    used = figure(Metric(name=denominator), samples)
+    used = MEASURED[denominator](Metric(name=denominator), part)
     if used.value is None:
         return used
     if not used.value:
         return Figure(None, "no CPU time was measured")
-    rate = _rate(Metric(name=numerator), samples).value or 0.0
+    rate = MEASURED[numerator](Metric(name=numerator), part).value or 0.0
     return Figure(rate / used.value)
 
 
-def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:
-    parts = [(r.ios, r.latency) for r in results if r.latency and r.ios]
+def _latency(metric: Metric, part: Part) -> Figure:
+    name = metric.name
+    parts = [(r.ios, r.latency) for r in part.results if r.latency and r.ios]
     if not parts:
         return Figure(None, "no I/O completed")
-    total = sum(ios for ios, _ in parts)
-    mean = sum(ios * latency.mean_ns for ios, latency in parts) / total
+    if name == "min":
+        return Figure(float(min([latency.min_ns for _, latency in parts])))
+    if name == "max":
+        return Figure(float(max([latency.max_ns for _, latency in parts])))
+    total = sum([ios for ios, _ in parts])
+    mean = sum([ios * latency.mean_ns for ios, latency in parts]) / total
     if name == "mean":
         return Figure(mean)
-    if name == "min":
-        return Figure(float(min(latency.min_ns for _, latency in parts)))
-    if name == "max":
-        return Figure(float(max(latency.max_ns for _, latency in parts)))
     squares = sum(
         ios * (latency.stddev_ns**2 + (latency.mean_ns - mean) ** 2)
         for ios, latency in parts
@@ -245,26 +253,26 @@ def _latency(name: str, results: Iterable[DirectionResult]) -> Figure:
     return Figure(sqrt(squares / total))
 
 
-def _percentile(metric: Metric, samples: Sequence[Sample]) -> Figure:
-    histogram = merged(metric, samples)
+def _percentile(metric: Metric, part: Part) -> Figure:
+    histogram = merged(metric, part.samples)
     percent = metric.percent
     assert percent is not None
     if not histogram.total:
-        return _summarised(metric, samples)
+        return _summarised(metric, part)
     if histogram.beyond(percent) < BEYOND:
         needed = round(BEYOND / (1 - percent / 100))
         return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
-    found = [r.latency for r in all_scoped(metric, samples) if r.latency]
+    found = [r.latency for r in part.results if r.latency]
     low_ns = min(latency.min_ns for latency in found)
     high_ns = max(latency.max_ns for latency in found)
     return Figure(clamp(histogram.percentile_ns(percent), low_ns, high_ns))
 
 
-def _summarised(metric: Metric, samples: Sequence[Sample]) -> Figure:
+def _summarised(metric: Metric, part: Part) -> Figure:
     """Of a run without a histogram, a percentile that its record has as it is."""
-    found = [result.latency for result in all_scoped(metric, samples) if result.latency]
-    parts = [p for sample in samples for p in sample.record.directions.values()]
-    has_any = any(part.latency and part.latency.percentiles for part in parts)
+    found = [result.latency for result in part.results if result.latency]
+    all_of = [p for s in part.samples for p in s.record.directions.values()]
+    has_any = any(one.latency and one.latency.percentiles for one in all_of)
     if not found or not has_any:
         return Figure(None, "no latency was counted")
     same = [p for one in found for p in one.percentiles if p.percent == metric.percent]
@@ -289,3 +297,17 @@ def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
 
 def _in_scope(direction: str, wanted: str | None) -> bool:
     return direction == wanted if wanted else direction != "trim"
+
+
+MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
+    "iops": _iops,
+    "bandwidth": _bandwidth,
+    **dict.fromkeys(("mean", "min", "max", "stddev"), _latency),
+    "errors": _errors,
+    "verified": _verified,
+    "cpu": _cpu,
+    **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
+    **dict.fromkeys(WEAR_METRICS, _wear),
+    **dict.fromkeys(RATIO_METRICS, _ratio),
+}
+"""How each metric is computed; what is not in it is a percentile."""

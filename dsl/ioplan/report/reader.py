@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import Metric
-from ioplan.measure.metrics import Figure, Sample, figure, scoped
+from ioplan.measure.metrics import Figure, Part, Sample, figure, figure_of
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import (
     BEYOND,
@@ -34,24 +34,25 @@ class Reader:
     def figures(
         self, metrics: Sequence[Metric], records: Sequence[RunRecord]
     ) -> list[Figure]:
-        """Several metrics over the same runs: a row of a table."""
+        """Several metrics of one part of the same runs: a row of a table."""
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
-        measured = [r for r in records if any(d.ios for d in r.directions.values())]
-        plain = [Sample(r, NOTHING) for r in measured or records]
+        measured = [one for one in records if _has_io(one)]
+        part = Part(metrics[0], [Sample(r, NOTHING) for r in measured or records])
         return [
-            self._figure(metric, measured, plain)
+            self._figure(metric, measured, part)
             if measured or metric.name == "errors"
             else _nothing(records[-1])
             for metric in metrics
         ]
 
     def _figure(
-        self, metric: Metric, measured: Sequence[RunRecord], plain: Sequence[Sample]
+        self, metric: Metric, measured: Sequence[RunRecord], part: Part
     ) -> Figure:
-        if metric.percent is None:
-            return figure(metric, plain)
-        if len(measured) == 1 and (known := _recorded(metric, measured[0])):
+        percent = metric.percent
+        if percent is None:
+            return figure_of(metric, part)
+        if len(measured) == 1 and (known := _recorded(percent, part)):
             return known
         return figure(metric, self.samples(measured))
 
@@ -68,21 +69,25 @@ class Reader:
         return ((one, readings.get(one.t_s)) for one in detail.series)
 
 
+def _has_io(record: RunRecord) -> bool:
+    """Whether it did anything: reads, writes or trims."""
+    return bool(record.total.ios) or any(d.ios for d in record.directions.values())
+
+
 def _nothing(record: RunRecord) -> Figure:
     """Why a run has no figure."""
     nothing = record.found.nothing if record.found else ""
     return Figure(None, record.message or nothing or "no I/O completed")
 
 
-def _recorded(metric: Metric, record: RunRecord) -> Figure | None:
+def _recorded(percent: float, part: Part) -> Figure | None:
     """A percentile that the record itself keeps, so that no histogram is read."""
-    results = scoped(metric, record)
-    if metric.percent not in PERCENTILES or len(results) != 1:
+    if percent not in PERCENTILES or len(part.results) != 1:
         return None
-    latency = results[0].latency
-    for kept in latency.percentiles if latency else ():
-        if kept.percent == metric.percent:
-            return _believed(kept, results[0].ios)
+    (result,) = part.results
+    for kept in result.latency.percentiles if result.latency else ():
+        if kept.percent == percent:
+            return _believed(kept, result.ios)
     return None
 
 
