@@ -33,7 +33,7 @@ class Point:
         """The runs that its figures are of: of rounds, those of the window."""
         return counted(self.runs, self.window)
 
-    @property
+    @cached_property
     def status(self) -> str:
         """`ok`, or what became of the first of these runs that is not."""
         return status_of(self.counted) if self.runs else NOT_MEASURED

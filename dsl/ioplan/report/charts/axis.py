@@ -41,7 +41,7 @@ def numbers(texts: Iterable[str]) -> tuple[dict[str, float], str] | None:
     """The numbers that an axis' values stand for, and their unit; None for names."""
     found: dict[str, float] = {}
     units = set()
-    for text in texts:
+    for text in dict.fromkeys(texts):
         try:
             quantity = parse(text)
         except QuantityError:

@@ -85,6 +85,8 @@ def _along(by: str, points: list[Point]) -> list[Point]:
     ties = tied([point.dimensions for point in points])
     group = {by, ties.get(by, by)}
     mates = {n for pair in ties.items() if group & set(pair) for n in pair} - {by}
+    if not mates:
+        return points
     return [
         replace(point, dimensions=_without(point.dimensions, *mates))
         for point in points

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.charts.request import MEANINGS as HOST_MEANINGS
@@ -30,6 +31,8 @@ class Figures:
 
     points: Sequence[Point]
     reader: Reader
+    known: dict[tuple[Metric, int], float | None] = field(default_factory=dict)
+    """By metric and point: several headlines look for the best of the same."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
         """Of reads and writes; of trims where some points did nothing else."""
@@ -38,7 +41,10 @@ class Figures:
 
     def value(self, metric: Metric, point: Point) -> float | None:
         """The figure of a point; None without one that can be believed."""
-        return self.reader.figure(metric, point.counted).value
+        key = metric, id(point)
+        if key not in self.known:
+            self.known[key] = self.reader.figure(metric, point.counted).value
+        return self.known[key]
 
     def best(self, name: str, points: Sequence[Point], choose: Choice) -> Point | None:
         """The point with the highest or the lowest figure; of equal ones the first."""
@@ -143,5 +149,8 @@ class Figures:
 
     def _kind(self, point: Point) -> str:
         """What I/O it is, where the test has several kinds."""
-        several = len({access(one) for one in self.points}) > 1
-        return access(point) if several else ""
+        return access(point) if self._has_kinds else ""
+
+    @cached_property
+    def _has_kinds(self) -> bool:
+        return len({access(one) for one in self.points}) > 1
