@@ -10,17 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from run_data import overview
+from run_data import measurement, overview, record, session
 from shown import shown
 
 from ioplan.core.text import aligned
 from ioplan.core.units import latency_text
 from ioplan.records.record import Interval, RunRecord
+from ioplan.report.build import session_sections
 from ioplan.report.document import FAILED
 from ioplan.report.remarks import remarks_of
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
 from ioplan.report.terminal.sparkline import BARS, WIDTH, sparkline
+from ioplan.report.terminal.tables import MOST_CELLS
 from ioplan.report.verdicts import remarks
 from ioplan.store.store import Store
 
@@ -204,3 +206,23 @@ def test_aligned_figures_are_the_same_figures(values: list[float]) -> None:
     assert len(set(map(len, found))) == 1
     wholes = {re.search(r"\d(?=\D|$)", text).start() for text in found}  # type: ignore[union-attr]
     assert len(wholes) == 1
+
+
+def test_the_table_has_the_first_cells_and_the_signs_of_those(store_path: Path) -> None:
+    made = measurement()
+    with Store.open(store_path) as store:
+        store.begin(session())
+        found = [
+            record(seq, made=made, cell={"qd": str(seq)}, status=status)
+            for seq, status in enumerate(["ok"] * MOST_CELLS + ["failed"], start=1)
+        ]
+        for one in found:
+            store.add(one, made.detail)
+        (short,) = session_sections(store, session(), found, None, MOST_CELLS)
+        (whole,) = session_sections(store, session(), found, None)
+    assert (len(short.points), len(whole.points)) == (MOST_CELLS + 1, MOST_CELLS + 1)
+    assert list(short.runs.rows) == [
+        row[:-1] for row in whole.runs.rows[: 3 * MOST_CELLS]
+    ]
+    assert whole.signs[0].startswith(FAILED) and not short.signs[0].startswith(FAILED)
+    assert "and 1 cell more: ioplan export" in printed(found, store_path)

@@ -94,30 +94,42 @@ def session_sections(
     session: Session,
     records: Sequence[RunRecord],
     plan: CheckedPlan | None,
+    most_cells: int | None = None,
 ) -> Iterator[Section]:
-    """The sections of some records of one session, as its own report has them."""
+    """The sections of some records of one session, as its own report has them.
+
+    Their tables of runs have at most so many cells.
+    """
     found = current_records(records)
     (part,) = reported([session], [found], {session.id: plan})
-    yield from _sections([part], Reader(store))
+    yield from _sections([part], Reader(store), most_cells)
 
 
-def _sections(parts: list[Reported], reader: Reader) -> Iterator[Section]:
+def _sections(
+    parts: list[Reported], reader: Reader, most_cells: int | None = None
+) -> Iterator[Section]:
     """A section for each test, in the order of the plan, or else of the runs."""
     planned = (run.test.title for part in parts for run in part.places.values())
     run = (r.asked.test for part in parts for r in part.records)
     titles = dict.fromkeys(chain(planned, run))
     for number, title in enumerate(titles, start=1):
-        yield _section(number, title, parts, reader)
+        yield _section(number, title, parts, reader, most_cells)
 
 
-def _section(number: int, title: str, parts: list[Reported], reader: Reader) -> Section:
+def _section(
+    number: int,
+    title: str,
+    parts: list[Reported],
+    reader: Reader,
+    most_cells: int | None,
+) -> Section:
     test = _test(title, parts)
     runs = _by_label(title, parts, ("run",))
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
     found = points(runs, missing)
-    frame = run_frame(found, reader)
+    frame = run_frame(found[:most_cells], reader)
     judged = {part.label: part.judged(title) for part in parts}
     return Section(
         id=f"test-{number}",

@@ -65,7 +65,7 @@ def show_records(
     Raises StoreError.
     """
     current = current_records(records)
-    sections = list(session_sections(store, session, current, plan))
+    sections = list(session_sections(store, session, current, plan, MOST_CELLS))
     for number, section in enumerate(sections):
         part = [r for r in current if r.asked.test == section.title]
         if number:
@@ -96,10 +96,10 @@ def _test(test: _Test) -> Iterator[RenderableType]:
 
 def _table(test: _Test) -> Iterator[RenderableType]:
     """A row a cell, and what its signs mean."""
-    found = test.section.points
+    found = test.section.points[:MOST_CELLS]
     sparks = [
         text
-        for point in found[:MOST_CELLS]
+        for point in found
         for text in _sparks(_sparkline(point, test.store), point)
     ]
     yield run_table(test.section.runs, axes_of(found), sparks, test.console)
