@@ -25,6 +25,8 @@ from ioplan.importer.kinds import kind_of
 from ioplan.language.metric import Metric
 from ioplan.language.syntax.source import Source
 from ioplan.measure.metrics import Sample, figure
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.store.store import Store
 
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
 PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}
@@ -258,6 +260,29 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     assert ioplan("report", "-o", page, *store).code == 0
     assert "imported" in page.read_text()
+
+
+def test_an_import_that_was_killed_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, store = tmp_path / "r.json", ("--store", tmp_path / "s.db")
+    file.write_text(json.dumps(document(job(), job(jobname="c", groupid=1))))
+    add = Store.add
+
+    def killed(self: Store, record: RunRecord, detail: RunDetail) -> bool:
+        if record.seq > 1:
+            raise KeyboardInterrupt
+        return add(self, record, detail)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "add", killed)
+        assert ioplan("import", file, *store).code == 130
+    again = ioplan("import", file, *store)
+    assert again.code == 0 and "imported before" not in again.out
+    assert (
+        len(json.loads(ioplan("export", "--format", "json", *store).out)["runs"]) == 2
+    )
+    assert "imported before" in ioplan("import", file, *store).out
 
 
 @pytest.mark.slow

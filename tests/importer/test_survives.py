@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fio_results import document
+from test_fio_results import direction, document, job
 
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.vocabulary import KNOWN
 from ioplan.importer.fio_results.sessions import import_results
+from ioplan.importer.kinds import READERS, kind_of
 from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
 
@@ -132,3 +135,56 @@ def test_results(data: st.DataObject) -> None:
             import_results(Source("r.json", one), None, None, None, Findings())
         except ImportFault as fault:
             assert fault.diagnostic.render()
+
+
+DEPTH = 100_000
+JOB = "[a]\nrw=randread\nruntime=1\n"
+HOSTILE = {
+    "many.fio": "[a]\n" * 5000,
+    "alike.fio": "[global]\nrw=randread\nruntime=1\n" + "[a]\nstonewall\n" * 800,
+    "digits.fio": f"{JOB}bs={'9' * 5000}\n",
+    "product.fio": f"{JOB}iodepth={'9' * 5000}*$ncpus\n",
+    "hex.fio": f"{JOB}size=0x{'f' * 50_000}\n",
+    "digits.vdb": f"sd=s\nwd=w,sd=s,xfersize={'9' * 5000},threads={'9' * 5000}\n",
+    "deep.json": '{"def":' + "[" * DEPTH,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_made_to_be_too_much(name: str) -> None:
+    text = HOSTILE[name]
+    kind = kind_of(Source(name, text))
+    if kind in READERS:
+        survives(text, kind)
+
+
+def test_files_that_include_others_without_end(tmp_path: Path) -> None:
+    for deep in range(8):
+        line = f"include {tmp_path}/{deep + 1}\n"
+        (tmp_path / str(deep)).write_text(line * 20)
+    (tmp_path / "8").write_text("bs=4k\n")
+    with pytest.raises(ImportFault, match="include each other without end"):
+        import_plan(Source("f.fio", f"{JOB}include {tmp_path}/0\n"), "fio", {})
+
+
+@pytest.mark.parametrize(
+    "latency",
+    [
+        {"bins": {"1": 1 << 62, "2": 1 << 62, "3": 1 << 62}},
+        {"percentile": {"inf": 1, "nan": 1, "101.0": 1, "99.0": 2}},
+    ],
+)
+def test_figures_that_cannot_be(latency: dict[str, Any]) -> None:
+    report = document(job(read=direction(10, **latency)))
+    try:
+        import_results(
+            Source("r.json", json.dumps(report)), None, None, None, Findings()
+        )
+    except ImportFault as fault:
+        assert "no test has so many I/Os" in fault.diagnostic.render()
+
+
+def test_half_a_character_is_no_name() -> None:
+    text = json.dumps(document(job(jobname="\ud800")))
+    with pytest.raises(ImportFault, match="half a character"):
+        import_results(Source("r.json", text), None, None, None, Findings())

@@ -59,5 +59,5 @@ def kind_of(source: Source) -> str:
 def _has(text: str, key: str) -> bool:
     try:
         return key in json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import permutations, product, takewhile
+from itertools import islice, permutations, product, takewhile
+from math import prod
 
 from ioplan.core.value import replace
 from ioplan.importer.outline import (
@@ -24,6 +25,7 @@ DEFAULTS = {"qd": "qd 1"}
 LEAST_CELLS = 3
 """So many neighbours make a matrix where others stand beside them."""
 RUN_TIME = "run_time"
+Cell = tuple[tuple[str, str], ...]
 
 
 def shortened(plan: PlanOutline) -> PlanOutline:
@@ -48,14 +50,38 @@ def with_matrices(tests: tuple[TestOutline, ...]) -> Iterator[TestOutline]:
     at = 0
     while at < len(tests):
         best, count = tests[at], 1
-        for end in range(len(tests), at + 1, -1):
-            whole = end - at == len(tests)
-            made = _matrix(tests[at:end]) if whole or end - at >= LEAST_CELLS else None
+        for many in _counts(islice(tests, at, None)):
+            whole = many == len(tests)
+            part = tests[at : at + many]
+            made = _matrix(part) if whole or many >= LEAST_CELLS else None
             if made:
-                best, count = made, end - at
+                best, count = made, many
                 break
         yield best
         at += count
+
+
+def _counts(tests: Iterator[TestOutline]) -> list[int]:
+    """How many from the first on may be a matrix, by their number; the most first.
+
+    Thousands of jobs are quickly told to be none: a matrix has no cell twice.
+    """
+    found, seen, values = list[int](), set[Cell](), dict[str, set[str]]()
+    first = None
+    for count, test in enumerate(tests, 1):
+        first = first or test
+        if not _alike(first, test):
+            break
+        clauses = {**DEFAULTS, **test.streams[0].clauses}
+        cell = tuple(sorted(clauses.items()))
+        if cell in seen or (values and clauses.keys() != values.keys()):
+            break
+        seen.add(cell)
+        for slot, text in cell:
+            values.setdefault(slot, set()).add(text)
+        if prod(map(len, values.values())) == count > 1:
+            found.append(count)
+    return found[::-1]
 
 
 def _matrix(tests: tuple[TestOutline, ...]) -> TestOutline | None:

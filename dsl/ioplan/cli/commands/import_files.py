@@ -204,17 +204,16 @@ def _session(
         _tell([fault.diagnostic])
         return USAGE
     _tell(in_order(findings.found))
-    session, is_new = (
-        made.session,
-        all(one.id != made.session.id for one in store.sessions()),
-    )
-    if is_new:
+    session = made.session
+    there = store.count(session.id) if session.id in store.ids() else 0
+    before = there >= len(made.records)
+    if not before:  # also where an import was killed in the middle
         store.begin(session)
         for record, detail in made.records:
             store.add(record, detail)
         store.finish(session.id, session.status, session.ended_at or "")
     what = counted(len(made.records), "run")
-    said = "" if is_new else ", imported before"
+    said = ", imported before" if before else ""
     print_line(f"{source.name}: {what}{said}; session {session.id}")
     return LOSSES if findings.losses else HELD
 

@@ -22,7 +22,9 @@ VARIABLE = re.compile(r"\$\{([^}]*)\}")
 PAGE_BYTES = configured("SC_PAGESIZE", 4096)
 KEYWORDS = {"$pagesize": str(PAGE_BYTES), "$ncpus": "", "$mb_memory": ""}
 HERE_ONLY = "the machine that the plan runs on may have others: write the number"
-INCLUDES_DEEP = 16
+INCLUDES_DEEP, MOST_INCLUDES = 16, 1000
+MOST_JOBS = 4096
+"""fio's own limit."""
 
 
 class Option(Value):
@@ -53,6 +55,7 @@ class JobFileReader:
     def __init__(self, variables: Mapping[str, str], findings: Findings) -> None:
         self.variables, self.findings = variables, findings
         self.unset: dict[str, Span] = {}
+        self.included = 0
 
     def read(self, source: Source) -> list[Section]:
         """The sections. Raises ImportFault where fio would give up."""
@@ -60,6 +63,8 @@ class JobFileReader:
         for text, span in _lines(source):
             if text.startswith("["):
                 sections.append((_section_name(text, span), span, []))
+                if len(sections) > MOST_JOBS:
+                    raise ImportFault(f"fio takes at most {MOST_JOBS} jobs", span)
             elif not sections:
                 raise ImportFault(
                     f"{text[:40]!r} stands outside of any [job] section",
@@ -98,7 +103,8 @@ class JobFileReader:
                 "bring the file along, beside the job file",
             )
             return
-        if depth == INCLUDES_DEEP:
+        self.included += 1
+        if depth == INCLUDES_DEEP or self.included > MOST_INCLUDES:
             raise ImportFault("files include each other without end", span)
         for text, inner in _lines(source):
             if text.startswith("["):
@@ -161,7 +167,7 @@ def _of_machine(word: str) -> int:
 
 def _product(text: str) -> str:
     """fio hands what had such a word to `bc`; a product is what people write."""
-    if not re.fullmatch(r"\s*\d+(\s*[*]\s*\d+)+\s*", text):
+    if not re.fullmatch(r"\s*\d{1,19}(\s*[*]\s*\d{1,19}){1,9}\s*", text):
         return text
     result = 1
     for factor in text.split("*"):

@@ -18,6 +18,7 @@ HEX = re.compile(r"\s*([+-]?0[xX][0-9a-fA-F]+)")
 POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 PLAIN_SIZE = re.compile(r"\d+(%|[kmgtp]?b?|[kmgtp]ib?)?", re.IGNORECASE)
 PLAIN_TIME = re.compile(r"\d+(us|usec|ms|msec|s|m|h|d)?", re.IGNORECASE)
+MOST_DIGITS = 24
 TIME_UNITS = {"s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
 Parsed = TypeVar("Parsed")
@@ -42,6 +43,8 @@ def whole(text: str) -> int:
     found = HEX.match(text) or NUMBER.match(text)
     if not found:
         raise NumberFault(f"{text!r} is no number")
+    if len(found[1]) > MOST_DIGITS:
+        raise NumberFault(f"{text[:MOST_DIGITS]!r}… is no number of 64 bits")
     return int(found[1], 16 if "x" in found[1].lower() else 10)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ioplan.importer.findings import Findings, ImportFault
 from ioplan.language.syntax.source import Source, Span
 
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
 START = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -25,6 +26,7 @@ def documents(source: Source, findings: Findings) -> list[dict[str, Any]]:
             at = start.end()
             continue
         if isinstance(document, dict) and "jobs" in document:
+            _check_text(document, source, start.start())
             found.append(document)
     if broken and not found:
         raise broken
@@ -38,6 +40,19 @@ def documents(source: Source, findings: Findings) -> list[dict[str, Any]]:
             "run fio with --output-format=json or json+",
         )
     return found
+
+
+def _check_text(document: dict[str, Any], source: Source, start: int) -> None:
+    """JSON can write halves of characters, which no database takes."""
+    if HALF.search(source.text, start):
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ImportFault(
+                "it has half a character, as \\ud800",
+                Span(source, start, start + 1),
+                "was the file edited? fio writes names as they are",
+            ) from None
 
 
 def _broken(source: Source, start: int, where: int, text: str) -> ImportFault:

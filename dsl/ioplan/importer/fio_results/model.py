@@ -20,6 +20,7 @@ class _Part(BaseModel):
 
 Count = Annotated[int, Field(ge=0, le=1 << 62)]
 Number = Annotated[float, Field(ge=0, le=2.0**62, allow_inf_nan=False)]
+MOST_IOS = 1 << 53
 MOST_S = 253_402_300_799
 """The last second that has a date, of the year 9999."""
 
@@ -43,13 +44,20 @@ class Latency(_Part):
             return bins
         return {key: count for key, count in bins.items() if str(key).isdigit()}
 
+    @field_validator("bins")
+    @classmethod
+    def _countable(cls, bins: dict[int, int]) -> dict[int, int]:
+        if sum(bins.values()) > MOST_IOS:
+            raise ValueError("no test has so many I/Os")
+        return bins
+
     @field_validator("percentile", mode="before")
     @classmethod
     def _percents(cls, found: Any) -> Any:
         """Where there are none, 3.1 writes zeros in their place."""
         if not isinstance(found, dict):
             return found
-        return {key: value for key, value in found.items() if float(key) > 0}
+        return {key: value for key, value in found.items() if 0 < float(key) <= 100}
 
 
 class DirectionReport(_Part):
