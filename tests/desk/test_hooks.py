@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from ioplan.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
 from ioplan.desk.queue.entry import Wanted
 from ioplan.desk.queue.queue import Queue
 from ioplan.desk.tables import TABLES
+from ioplan.desk.work import repeat
 
 METADATA = "http://169.254.169.254/latest/meta-data"
 
@@ -59,6 +60,26 @@ def test_where_a_hook_may_go(address: str, why: str) -> None:
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(DeskError):
         parts_of(url)
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'x' * 64}.example"])
+def test_what_is_no_name_of_a_host(host: str) -> None:
+    with pytest.raises(DeskError, match="no name of a host"):
+        checked_address(parts_of(f"https://{host}/"), inside=False)
+
+
+def test_a_turn_that_fails_is_told_once_and_the_next_one_is_taken() -> None:
+    """Or nothing would be started any more, while all pages look well."""
+    ended, told, turns = Event(), list[str](), list[int]()
+
+    def turn() -> None:
+        turns.append(1)
+        if len(turns) == 3:
+            ended.set()
+        raise IndexError("x")
+
+    repeat(turn, ended, told.append, look_s=0)
+    assert told == ["ioplan itself failed, please report it: IndexError: x"]
 
 
 @pytest.mark.parametrize(

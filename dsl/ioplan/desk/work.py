@@ -24,11 +24,19 @@ def repeat(turn: Turn, ended: Event, said: Said, look_s: float = LOOK_S) -> None
         try:
             turn()
             trouble = ""
-        except ExplainedError as error:
-            if str(error) != trouble:
-                said(str(error))
-            trouble = str(error)
+        except Exception as error:  # whatever it is, the next turn may do
+            text = _told(error)
+            if text != trouble:
+                said(text)
+            trouble = text
         ended.wait(look_s)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ExplainedError):
+        return str(error)
+    kind = type(error).__name__
+    return f"ioplan itself failed, please report it: {kind}: {error}"
 
 
 @contextmanager

@@ -65,7 +65,10 @@ def checked_address(url: HookUrl, inside: bool) -> str:
     All that the name stands for must be allowed: who answers with two addresses does
     not get one through.
     """
-    found = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty, or too long
+        raise DeskError(f"{url.host!r} is no name of a host: {error}") from None
     addresses = [str(one[4][0]) for one in found]
     for one in addresses:
         if why := refusal(one, inside):

@@ -101,6 +101,7 @@ class Hooks:
     def remove(self, number: int) -> None:
         """With what it has yet to deliver. Raises Missing."""
         with self.database.writing() as connection:
+            locked(connection, "hooks", waits=True)  # nobody adds deliveries meanwhile
             values = {"number": number}
             statement = "DELETE FROM desk_hook WHERE number = :number"
             if not connection.change(statement, values):
@@ -167,13 +168,13 @@ def wait_after(attempts: int) -> timedelta:
 def announce(connection: Connection, entry: Entry, message: str) -> None:
     """Make the deliveries of a job that ends, in the transaction that ends it."""
     event, hooks = event_of(message), []
+    locked(connection, "hooks", waits=True)
     for row in connection.rows("SELECT * FROM desk_hook"):
         hook = _hook(row)
         if event in hook.events or "ended" in hook.events:
             hooks.append(hook)
     if not hooks:
         return
-    locked(connection, "hooks", waits=True)
     body = json.dumps(_body(entry, event, message))
     for hook in hooks:
         row = {
