@@ -261,8 +261,8 @@ def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
         local.begin(made)
         assert len(list(push(local, there))) == 1
         assert there.sessions() == [made]
-        there.set_words(made.id, ("here", "there"), "second")
-        local.set_words(made.id, ("here", "later"), "")
+        there.change_words(made.id, ["there"], note="second")
+        local.change_words(made.id, ["later"], note="")
         local.add_event(made.id, told)
         assert len(list(push(local, there))) == 1
         words = {"tags": ("here", "later", "there"), "note": "second"}

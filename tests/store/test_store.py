@@ -211,6 +211,20 @@ def test_a_session_is_finished_resumed_and_copied(store: Store) -> None:
         store.begin(session(plan_text="test other"))
 
 
+def test_words_that_are_given_at_once_are_all_kept(store: Store, path: Path) -> None:
+    def give(word: str) -> None:
+        with Store.open(path, busy_s=20) as own:
+            own.session(ID)  # as `ioplan tag` does, for what it says
+            own.change_words(ID, [word], note=word)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(give, "abcdef"))
+    assert store.session(ID).tags == tuple("abcdef")
+    before, after = store.change_words(ID, "g", "abc")
+    assert (before.tags, after.tags) == (tuple("abcdef"), tuple("defg"))
+    assert store.session(ID) == after
+
+
 def test_sessions_are_found_by_last_id_and_prefix(store: Store) -> None:
     for day in ("20261122-000000-aaaa", "20261122-000000-abbb"):
         store.begin(session(day, started_at="2026-11-22T00:00:00Z"))
@@ -375,6 +389,23 @@ def test_what_is_refused_is_left_as_it_was(
         Store.open(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["other.db"]
+
+
+@pytest.mark.parametrize("column", ["id", "plan", "tags", "started_at"])
+def test_a_text_that_is_none_is_refused(store: Store, path: Path, column: str) -> None:
+    """SQLite keeps in any column what it is given, and a list would be made of it."""
+    change(path, f"update session set {column} = x'00ff'")
+    for reads in (store.overview, store.sessions, lambda: store.session(ID)):
+        with refused(StoreFault.RECORD_DAMAGED, "in it is no text"):
+            reads()
+
+
+@pytest.mark.parametrize("tags", ["x", "{}x", "[1]", "[[]]", "[" * 9999])
+def test_tags_that_are_none_are_refused(store: Store, path: Path, tags: str) -> None:
+    change(path, f"update session set tags = '{tags}'")
+    for reads in (store.overview, store.sessions):
+        with refused(StoreFault.RECORD_DAMAGED, "is not as ioplan writes it"):
+            reads()
 
 
 def test_a_store_of_an_earlier_day_gets_what_is_missing(

@@ -15,6 +15,7 @@ from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.connection import Row
 from ioplan.store.layout.views import SESSIONS
+from ioplan.store.rows import validated
 
 SessionVerdict = Literal["held", "failed", "undecided", "none"]
 """Of all expectations of a session, the gravest."""
@@ -154,8 +155,28 @@ PLAIN = [
 ]
 
 
+TEXT_FIELDS = [
+    one.name
+    for one in fields(SessionOverview)
+    if one.type in ("str", "SessionStatus", "SessionVerdict")
+]
+
+
 def overview_of(row: Row) -> SessionOverview:
-    """From the row of a query."""
+    """From the row of a query. Raises StoreError for what is not as it was written."""
+    with validated(f"session {row['session']!r}"):
+        return _checked(_overview_of(row))
+
+
+def _checked(found: SessionOverview) -> SessionOverview:
+    texts = [(name, getattr(found, name)) for name in TEXT_FIELDS]
+    for name, value in (*texts, *(("tag", one) for one in found.tags)):
+        if not isinstance(value, str):
+            raise TypeError(f"its {name} is no text")
+    return found
+
+
+def _overview_of(row: Row) -> SessionOverview:
     drive = {name: row[name] for name in DRIVE_COLUMNS}
     known = drive["serial"] or drive["model"] or drive["wwid"] or drive["lab_name"]
     return SessionOverview(

@@ -70,7 +70,7 @@ def session_of(row: Row) -> Session:
     """A session from its columns, its `facts` and its drive. Raises StoreError."""
     fields = dict(row)
     fields.pop("env")
-    with _validated(f"session {fields['id']!r}"):
+    with validated(f"session {fields['id']!r}"):
         fields["host"] = json.loads(fields.pop("facts"))
         fields["args"] = json.loads(fields["args"])
         fields["tags"] = json.loads(fields["tags"])
@@ -101,14 +101,14 @@ def record_of(row: Row, verdicts: list[str]) -> RunRecord:
 
     Raises StoreError, also for new versions.
     """
-    with _validated(f"run {row['seq']} of session {row['session']!r}"):
+    with validated(f"run {row['seq']} of session {row['session']!r}"):
         apart = f'"host":{row["facts"]},"verdicts":[{",".join(verdicts)}]'
         return RunRecord.model_validate_json(_todays(row["record"], apart))
 
 
 def outline_of(row: Row) -> Outline:
     """The small part of a record, from `record`. Raises StoreError."""
-    with _validated(f"run {row['seq']} of session {row['session']!r}"):
+    with validated(f"run {row['seq']} of session {row['session']!r}"):
         return Outline.model_validate_json(_todays(row["record"]))
 
 
@@ -124,7 +124,7 @@ def _todays(record: str, apart: str = "") -> str:
 
 def event_of(row: Row, session: str) -> SessionEvent:
     """An event from its columns. Raises StoreError."""
-    with _validated(f"event of session {session!r}"):
+    with validated(f"event of session {session!r}"):
         return SessionEvent.model_validate(row)
 
 
@@ -136,13 +136,13 @@ def state_row(state: KnownState) -> Row:
 
 def state_of(row: Row) -> KnownState:
     """A state from its columns. Raises StoreError."""
-    with _validated(f"state of {row['target']!r}"):
+    with validated(f"state of {row['target']!r}"):
         loaded = {name: json.loads(row[name]) for name in ("path", "evidence")}
         return KnownState.model_validate(row | loaded)
 
 
 @contextmanager
-def _validated(what: str) -> Iterator[None]:
+def validated(what: str) -> Iterator[None]:
     """Stores are passed on, and anything may be in one."""
     try:
         yield

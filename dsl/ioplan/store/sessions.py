@@ -76,12 +76,31 @@ class SessionStore(Database):
         with self.writing() as connection:
             connection.change(change, row)
 
-    def set_words(self, session_id: str, tags: Iterable[str], note: str) -> None:
-        """Store the tags and the note of a session."""
-        row = {"id": session_id, "tags": tags_text(tags), "note": note}
+    def change_words(
+        self,
+        session_id: str,
+        added: Iterable[str],
+        removed: Iterable[str] = (),
+        note: str | None = None,
+    ) -> tuple[Session, Session]:
+        """Add tags, take some away, set the note; the session before and after.
+
+        Others may do the same at this moment, and nothing of theirs is lost.
+        """
         with self.writing() as connection:
-            if not connection.change(SET_WORDS, row):
+            query = f"SELECT id FROM session WHERE id = :id{connection.for_update}"
+            if not connection.rows(query, id=session_id):
                 raise self._no_session(session_id)
+            exact = all_sessions("session.id = :id")
+            before = session_of(connection.rows(exact, id=session_id)[0])
+            words = {
+                "tags": tuple(sorted({*before.tags, *added} - {*removed})),
+                "note": before.note if note is None else note,
+            }
+            after = before.model_copy(update=words)
+            row = {"id": session_id, "tags": tags_text(after.tags), "note": after.note}
+            connection.change(SET_WORDS, row)
+        return before, after
 
     def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
         """Store how a session ended; `ended_at` is UTC, ISO 8601."""

@@ -14,6 +14,7 @@ from typing import Any
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError, sqlite_errors
+from ioplan.store.layout.tables import TEXTS
 from ioplan.store.lost_file import OpenFile, copied, lost
 
 LOGS = ("-wal", "-journal")
@@ -126,8 +127,17 @@ class SqliteConnection:
 
 
 def _row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
+    """A column of SQLite takes values of any type. Raises StoreError."""
     names = (column[0] for column in cursor.description)
-    return dict(zip(names, values, strict=True))
+    row = dict(zip(names, values, strict=True))
+    for name in TEXTS & row.keys():
+        if not isinstance(row[name], str | None):
+            raise StoreError(
+                f"the store is not as ioplan writes it: a {name!r} in it is no text; "
+                f"it is damaged or made by another program; use another store",
+                StoreFault.RECORD_DAMAGED,
+            )
+    return row
 
 
 def check_regular(path: Path) -> None:

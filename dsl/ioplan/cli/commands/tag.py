@@ -33,40 +33,38 @@ def tag_session(
     place = place_of_results(store)
     with Store.at(place) as found:
         known = found.session(session)
-        changed = _changed(known, added, removed, text)
-        _keep(found, known, changed)
+        _check_there(known, removed)
+        changed = _keep(found, known.id, added, removed, text)
     if is_address(str(place)):
         with suppress(StoreError), Store.open(default_path()) as own:
-            _keep(own, own.session(known.id), changed)
+            _keep(own, known.id, changed.tags, removed, changed.note)
     print_line(f"{known.id}: {' '.join(changed.tags) or 'no tags'}")
     if changed.note:
         print_line(changed.note)
 
 
-def _changed(
-    session: Session,
-    added: tuple[str, ...],
-    removed: tuple[str, ...],
-    note: str | None,
-) -> Session:
+def _check_there(session: Session, removed: tuple[str, ...]) -> None:
     if missing := sorted({*removed} - {*session.tags}):
         known = ", ".join(session.tags) or "none"
         raise UsageError(
             f"session {session.id} has no tag {missing[0]!r}; it has: {known}"
         )
-    tags = tuple(sorted({*session.tags, *added} - {*removed}))
-    text = session.note if note is None else note
-    return session.model_copy(update={"tags": tags, "note": text})
 
 
-def _keep(store: Store, before: Session, after: Session) -> None:
-    """The event has a push see that something is new."""
+def _keep(
+    store: Store,
+    id: str,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    note: str | None,
+) -> Session:
+    """The session as it is then. The event has a push see that something is new."""
+    before, after = store.change_words(id, added, removed, note)
     if (before.tags, before.note) == (after.tags, after.note):
-        return
-    store.set_words(before.id, after.tags, after.note)
+        return after
     said = [f"+{tag}" for tag in after.tags if tag not in before.tags]
     said += [f"-{tag}" for tag in before.tags if tag not in after.tags]
     said += ["note"] if before.note != after.note else []
-    store.add_event(
-        before.id, SessionEvent(at=now(), kind="tagged", text=" ".join(said))
-    )
+    event = SessionEvent(at=now(), kind="tagged", text=" ".join(said))
+    store.add_event(id, event)
+    return after

@@ -153,6 +153,12 @@ COLUMNS = {
     for table, text in TABLES.items()
 }
 """Those that are written."""
+TEXTS = {
+    name
+    for text in TABLES.values()
+    for name in re.findall(r"^  ([a-z_]+) (?:VARCHAR|TEXT)", text, re.MULTILINE)
+}
+"""Columns that have texts, in whichever table they are."""
 ALL = TABLES.keys()
 ADDED = {"target_state", "run_telemetry", "drive"}
 """Added to the first layout later, so that a store may be without them."""
