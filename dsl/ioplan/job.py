@@ -7,9 +7,10 @@ come from another program; within this one their types are checked by mypy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from ioplan.core.lazy_model import LazyModel, Limits
+from ioplan.core.lazy_model import LazyModel, Limits, ReadAsTuple
 from ioplan.core.value import fresh
 from ioplan.workload import Direction, Stream, Workload
 
@@ -98,7 +99,7 @@ class Counts(LazyModel):
     max_ns: int = 0
     sum_ns: int = 0
     sum_sq_ns2: float = 0.0
-    bins: tuple[int, ...] = ()
+    bins: Annotated[Sequence[int], ReadAsTuple(int)] = ()
 
 
 class StreamCounts(LazyModel):

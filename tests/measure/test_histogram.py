@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import flat
 
+from ioplan.job import Counts
 from ioplan.measure.histogram import (
     Histogram,
     bucket_count,
@@ -105,3 +107,15 @@ def test_nothing_has_no_percentile_and_no_second_resolution() -> None:
         Histogram.of([]).percentile_ns(50)
     with pytest.raises(ValueError, match="resolution"):
         Histogram.of([1, 1]) + Histogram.of([1, 1], bits=6)
+
+
+def test_pairs_are_made_when_they_are_read() -> None:
+    made = Histogram.of_values([1, 1, 3])
+    bins = made.bins()
+    counts = Counts(ios=3, bins=bins)
+    assert Histogram.of(bins) is made
+    assert len(bins) == 4
+    assert "flat" not in vars(bins)
+    assert Counts.model_validate_json(counts.model_dump_json()) == counts
+    assert (bins, bins[1], bins[::2]) == ((1, 2, 3, 1), 2, (1, 3))
+    assert pickle.loads(pickle.dumps(counts)) == counts

@@ -59,6 +59,24 @@ def described(text: str, **more: Any) -> Any:
     return Described(description=text, **more)
 
 
+class ReadAsTuple:
+    """Stands in `Annotated` for a sequence of any type that is read as a tuple."""
+
+    def __init__(self, item: type) -> None:
+        self.item = item
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415
+
+        read = handler.generate_schema(tuple[self.item, ...])  # type: ignore[name-defined]
+        printed = core_schema.plain_serializer_function_ser_schema(
+            tuple, return_schema=read
+        )
+        return {**read, "serialization": printed}
+
+
 _adapters: dict[type, TypeAdapter[Any]] = {}
 _making = RLock()
 """Held while pydantic learns of a class: a thread does it during the first run."""

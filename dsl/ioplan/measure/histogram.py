@@ -11,9 +11,9 @@ that its middle is within 2^-(b+1) of every value in it: 0.4 % for b = 7.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from ioplan.core.late import Late
 
@@ -92,22 +92,36 @@ class Histogram:
 
     @classmethod
     def merged(cls, parts: Iterable[Histogram], bits: int = BITS) -> Histogram:
-        """The sum of histograms of one layout. Raises ValueError for two."""
+        """The sum of histograms of one layout. Raises ValueError for two.
+
+        They are added up in an array of all buckets: sorting takes three times as long.
+        """
         parts = list(parts)
         if any(part.bits != bits for part in parts):
             raise ValueError("histograms of different resolution do not add up")
         if len(parts) == 1:
             return parts[0]
-        empty = np.empty(0, dtype=np.int64)
-        index = np.concatenate([empty, *(part.index for part in parts)])
-        count = np.concatenate([empty, *(part.count for part in parts)])
-        return cls.of_arrays(index, count, bits)
+        ends = [int(part.index[-1]) + 1 for part in parts if len(part.index)]
+        whole = np.zeros(max(ends, default=0), dtype=np.int64)
+        for part in parts:
+            whole[part.index] += part.count
+        return cls.of_dense(whole, bits)
 
-    def bins(self) -> tuple[int, ...]:
+    @classmethod
+    def of_dense(cls, counts: Counts, bits: int = BITS) -> Histogram:
+        """From the counts of all buckets, or of the first ones."""
+        index = (counts != 0).nonzero()[0]  # four times as fast as of int64
+        return cls(index, counts[index], bits)
+
+    def bins(self) -> Bins:
         """Flat pairs, as `of` takes them."""
+        return Bins(self)
+
+    def flat(self) -> tuple[int, ...]:
+        """The same as a tuple."""
         flat = np.empty(2 * len(self.index), dtype=np.int64)
         flat[0::2], flat[1::2] = self.index, self.count
-        return Bins(self, flat.tolist())
+        return tuple(flat.tolist())
 
     @property
     def total(self) -> int:
@@ -143,20 +157,37 @@ class Histogram:
         return float(bucket_middles(self.bits)[self.index] @ self.count / self.total)
 
 
-class Bins(tuple[int, ...]):
-    """Flat pairs that were made of a histogram, so that it need not be made of them
-    again in this process."""
+class Bins(Sequence[int]):
+    """The flat pairs of a histogram, made when they are read: of most events nobody
+    in the process wants more than the histogram."""
 
-    histogram: Histogram
+    def __init__(self, histogram: Histogram) -> None:
+        self.histogram = histogram
 
-    def __new__(cls, histogram: Histogram, flat: list[int]) -> Self:
-        made = super().__new__(cls, flat)
-        made.histogram = histogram
-        return made
+    @cached_property
+    def flat(self) -> tuple[int, ...]:
+        """The pairs themselves."""
+        return self.histogram.flat()
 
-    def __reduce__(self) -> tuple[type[tuple[int, ...]], tuple[list[int]]]:
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+        return self.flat[place]
+
+    def __len__(self) -> int:
+        return 2 * len(self.histogram.index)
+
+    def __eq__(self, other: object) -> bool:
+        return self.flat == (other.flat if isinstance(other, Bins) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.flat)
+
+    def __reduce__(self) -> tuple[type[tuple[int, ...]], tuple[tuple[int, ...]]]:
         """Elsewhere, plain pairs."""
-        return tuple, (list(self),)
+        return tuple, (self.flat,)
 
 
 def bucket_middle(index: int, bits: int = BITS) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -97,7 +98,7 @@ class Measurement:
             for direction, part in stream.directions.items()
         }
 
-    def _histogram(self, where: str, bins: tuple[int, ...]) -> Histogram:
+    def _histogram(self, where: str, bins: Sequence[int]) -> Histogram:
         """Bins that make no sense are reported, and do not end the run."""
         try:
             return Histogram.of(bins)
@@ -199,6 +200,5 @@ class Measurement:
 
 
 def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:
-    return StoredHistogram(
-        stream=stream, direction=direction, bits=part.bits, bins=part.bins()
-    )
+    fields = {"stream": stream, "direction": direction, "bits": part.bits}
+    return StoredHistogram.complete({**fields, "bins": part.flat()})

@@ -92,8 +92,7 @@ class CountsBuilder:
 
     def histogram(self) -> Histogram:
         """The histogram, sparse."""
-        index = (self.bins != 0).nonzero()[0]  # four times as fast as of int64
-        return Histogram(index, self.bins[index])
+        return Histogram.of_dense(self.bins)
 
     def counts(self) -> Counts:
         """As events carry it."""

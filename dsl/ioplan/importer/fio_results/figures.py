@@ -161,7 +161,7 @@ def run_ns_of(jobs: Sequence[JobReport]) -> int:
 def histograms(name: str, parts: Parts) -> list[StoredHistogram]:
     """Those that fio gave."""
     return [
-        StoredHistogram(stream=name, direction=d, bits=found.bits, bins=found.bins())
+        StoredHistogram(stream=name, direction=d, bits=found.bits, bins=found.flat())
         for d, part in parts.items()
         if part.has_histogram
         for found in [part.counts.histogram()]
