@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
@@ -99,18 +100,17 @@ class Flash:
 
     def facts(self) -> dict[str, float | str]:
         """The state in figures; equal states have equal digests."""
-        shape = self.geometry
+        shape, stored = self.geometry, self.where >= 0
         closed = np.sort(self.valid[self.barred == CLOSED])
-        quarters = np.quantile(closed, (0.25, 0.5, 0.75)) if len(closed) else closed
         return {
-            "mapped_share": round(float((self.where >= 0).mean()), 4),
+            "mapped_share": round(np.count_nonzero(stored) / shape.pages, 4),
             "free_blocks_share": round(len(self.free) / shape.blocks, 4),
             "cache_fill": round(self.cache_pages / max(1, shape.cache_pages), 4),
             "valid_quartiles": "/".join(
-                f"{q / shape.block_pages:.2f}" for q in quarters
+                f"{q / shape.block_pages:.2f}" for q in _quarters(closed)
             ),
-            "valid_digest": f"{crc32(closed.tobytes()):08x}",
-            "stored_digest": f"{crc32((self.where >= 0).tobytes()):08x}",
+            "valid_digest": f"{crc32(closed.data):08x}",
+            "stored_digest": f"{crc32(stored.data):08x}",
         }
 
     # writing
@@ -260,3 +260,11 @@ class Flash:
                 return 0.0
             copies -= max(1.0, self.programmed_pages - before)
         return copies
+
+
+def _quarters(ordered: Pages) -> Sequence[float]:
+    """The quartiles, as `np.quantile` has them, at a tenth of its price."""
+    if not len(ordered):
+        return ()
+    places = np.array((0.25, 0.5, 0.75)) * (len(ordered) - 1)
+    return [*map(float, np.interp(places, np.arange(len(ordered)), ordered))]

@@ -82,7 +82,8 @@ class IoSource:
         ends = np.cumsum(self.load.shares)
         points = (np.arange(DRAWS) + rng.random()) / DRAWS * ends[-1]
         found = rng.permutation(np.searchsorted(ends, points))
-        return [int(one) for one in np.minimum(found, len(self.kinds) - 1)]
+        made: list[int] = np.minimum(found, len(self.kinds) - 1).tolist()
+        return made
 
     def _first_pages(self, spec: DriveSpec, rng: np.random.Generator) -> list[int]:
         """Pages of the dies where the I/Os begin."""
@@ -96,7 +97,8 @@ class IoSource:
         if stream.goes_on:  # the others begin where the last one ended
             last = np.maximum(0, last_drawn(self._drawn_percents(), DRAWS, rng))
             found = found[last] + ((np.arange(DRAWS) - last) * pages).astype(np.int64)
-        return [int(one) for one in found]
+        made: list[int] = found.tolist()
+        return made
 
     def _drawn_percents(self) -> Floats:
         """Of each of the next I/Os, how likely it is random."""
@@ -110,11 +112,13 @@ class IoSource:
         times = rng.permutation(times)
         times[:retries] *= RETRY_TIMES
         mean = times.mean()
-        return [float(t) for t in rng.permutation(times) * spec.flash.read / mean]
+        made: list[float] = (rng.permutation(times) * spec.flash.read / mean).tolist()
+        return made
 
     def _gaps(self, rng: np.random.Generator) -> list[float]:
         gap_ns, rate = 1 / self.load.rate_per_ns, self.load.stream.rate
         if rate and rate.arrivals == "poisson":
             drawn = rng.exponential(1.0, DRAWS)
-            return [float(one) for one in drawn / drawn.mean() * gap_ns]
+            made: list[float] = (drawn / drawn.mean() * gap_ns).tolist()
+            return made
         return [gap_ns] * DRAWS

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.core.value import Value
-from ioplan.measure.histogram import BITS, bucket_range
+from ioplan.measure.histogram import BITS, bucket_index, bucket_range
 from ioplan.measure.tally import CountsBuilder
 
 Floats = npt.NDArray[np.float64]
@@ -89,11 +89,12 @@ def spread(
     passes. The total is exact, each bucket within one of its expectation.
     """
     points_ns = min(wait_ns, LONGEST_WAIT_NS) + curve.points_ns * factor
-    first, last = np.searchsorted(EDGES, (points_ns[0], points_ns[-1]), "right")
-    edges = EDGES[first - 1 : last + 1]
-    below = np.interp(edges, points_ns, curve.below, left=0.0, right=1.0)
-    ranks: Ints = np.floor(ios * below + offset).astype(np.int64)
-    return int(first), ranks[1:] - ranks[:-1]
+    first, last = (bucket_index(int(points_ns[at])) for at in (0, -1))
+    below = np.interp(EDGES[first - 1 : last + 1], points_ns, curve.below)
+    below *= ios
+    below += offset
+    ranks: Ints = below.astype(np.int64)  # rounds down, as none is below 0
+    return first, ranks[1:] - ranks[:-1]
 
 
 def count_drawn(
@@ -102,7 +103,7 @@ def count_drawn(
     """Count I/Os of a size, with latencies from bucket `first` on; each is taken to
     be the middle of its bucket."""
     buckets = slice(first, first + len(count))
-    used = count.nonzero()[0]
+    used = (count != 0).nonzero()[0]  # four times as fast as of int64
     low_ns, high_ns = MIDDLES[first + used[0]], MIDDLES[first + used[-1]]
     counts.min_ns = min(counts.min_ns, int(low_ns)) if counts.ios else int(low_ns)
     counts.max_ns = max(counts.max_ns, int(high_ns))
