@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from ioplan_sim.load import StreamLoad
+from ioplan_sim.load import IoKind, StreamLoad
 from ioplan_sim.placement import Floats, last_drawn, quantiles, scattered
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
@@ -45,7 +45,9 @@ class IoSource:
         self.samples: Samples = [array("d") for _ in load.kinds]
         self.number = self.writes = 0
         self.last_page, self.ready_ns = -1, 0.0
-        self.piece = max(1.0, min(stored[1], spec.page_pages))
+        piece = max(1.0, min(stored[1], spec.page_pages))
+        self.reads = [_read_size(kind, piece) for kind in load.kinds]
+        self.sync_every = stream.sync_every
         self.draw()
 
     def draw(self) -> None:
@@ -122,3 +124,9 @@ class IoSource:
             made: list[float] = (drawn / drawn.mean() * gap_ns).tolist()
             return made
         return [gap_ns] * DRAWS
+
+
+def _read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
+    """Of a read in bytes, in pages of the dies, and of what each of these gives."""
+    count = max(1, round(kind.pages / piece))
+    return kind.size_bytes, count, max(kind.size_bytes, MAP_BYTES) / count

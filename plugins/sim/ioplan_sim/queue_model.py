@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,14 +34,10 @@ class Condition(NamedTuple):
     stored: tuple[tuple[float, float], ...]
 
 
-class Write(NamedTuple):
-    """A write on its way to the buffer."""
-
-    source: IoSource
-    kind: IoKind
-    sample: array[float]
-    intended_ns: float
-    die: int
+Event = tuple[float, int, int, object]
+"""When, a serial number that keeps the order of equal times, what, and about what."""
+Write = tuple[IoSource, IoKind, "array[float]", float, int]
+"""On its way to the buffer: its source, kind and sample, when it was due, its die."""
 
 
 class QueueModel:
@@ -64,15 +60,17 @@ class QueueModel:
         self.link_ns, self.wire_ns = 1e9 / host.bandwidth, 1e9 / flash.channel_bandwidth
         self.unit = spec.unit_pages
         self.program_ns = spec.cache.program if condition.cached else flash.program
+        self.erase_ns = flash.erase
         self.copy_ns = flash.program + self.unit / spec.page_pages * flash.read
         self.copies = condition.copies
         block_pages = flash.erase_block / MAP_BYTES / flash.dies
-        self.erase_share = 0.0 if flash.in_place else self.unit / block_pages
+        erase_share = 0.0 if flash.in_place else self.unit / block_pages
+        self.unit_erases = (1 + self.copies) * erase_share
         self.copy_debt, self.erase_debt = rng.random(2).tolist()
         self.erases = 0.0
-        self.events: list[tuple[float, int, int, object]] = []
+        self.events: list[Event] = []
         self.serial = self.finished = self.measured = self.page_ops = 0
-        self.handlers: tuple[Callable[[float, Any], None], ...] = (
+        self.handlers: tuple[Callable[[float, Any], Event | None], ...] = (
             *(self._arrived, self._freed, self._admitted, self._programmed),
             self._resumed,
         )
@@ -96,7 +94,7 @@ class QueueModel:
             starts = (rng.random(self.dies) * self.program_ns).tolist()
             while self.idle and self.loose_pages >= self.unit:
                 self.loose_pages -= self.unit
-                self._occupy(self.idle.pop(), starts.pop())
+                heappush(self.events, self._occupy(self.idle.pop(), starts.pop()))
 
     def _push(self, time_ns: float, what: int, about: object) -> None:
         self.serial += 1
@@ -104,15 +102,23 @@ class QueueModel:
 
     def next_event(self) -> None:
         """Let the next event happen."""
-        time_ns, _, what, about = heappop(self.events)
-        self.handlers[what](time_ns, about)
+        self.next_events(1)
 
     def next_events(self, count: int) -> None:
-        """Let so many happen: most of a batch's time goes here."""
+        """Let so many happen: most of a batch's time goes here.
+
+        Each causes another one, as a rule, which its handler returns: to exchange
+        that for the next one takes half as long as to push and to pop.
+        """
         events, handlers = self.events, self.handlers
+        caused: Event | None = None
         for _ in range(count):
-            time_ns, _, what, about = heappop(events)
-            handlers[what](time_ns, about)
+            time_ns, _, what, about = (
+                heappushpop(events, caused) if caused else heappop(events)
+            )
+            caused = handlers[what](time_ns, about)
+        if caused:
+            heappush(events, caused)
 
     def begin(self, source: IoSource) -> None:
         """Let it issue its first I/Os, or wait for its first arrival."""
@@ -126,42 +132,43 @@ class QueueModel:
             self._push(slot * 50.0, FREED, source)
         source.free = 0
 
-    # events
+    # events: each handler returns the last one that it causes
 
-    def _arrived(self, now_ns: float, source: IoSource) -> None:
+    def _arrived(self, now_ns: float, source: IoSource) -> Event | None:
         """A rated I/O is due."""
         assert source.gaps_ns
         gap_ns = source.gaps_ns[(source.number + len(source.waiting)) % DRAWS]
         self._push(now_ns + gap_ns, ARRIVED, source)
         if source.free:
             source.free -= 1
-            self._issue(now_ns, source, now_ns)
-        else:
-            source.waiting.append(now_ns)
+            return self._issue(now_ns, source, now_ns)
+        source.waiting.append(now_ns)
+        return None
 
-    def _freed(self, now_ns: float, source: IoSource) -> None:
+    def _freed(self, now_ns: float, source: IoSource) -> Event | None:
         """An I/O is complete: the next one, if it is due."""
         self.finished += 1
         if isinstance(source, PausingSource):
-            self._continue_burst(now_ns, source)
-        elif source.gaps_ns is None:
-            self._issue(now_ns, source, now_ns)
-        elif source.waiting:
-            self._issue(now_ns, source, source.waiting.popleft())
-        else:
-            source.free += 1
+            return self._continue_burst(now_ns, source)
+        if source.gaps_ns is None:
+            return self._issue(now_ns, source, now_ns)
+        if source.waiting:
+            return self._issue(now_ns, source, source.waiting.popleft())
+        source.free += 1
+        return None
 
-    def _continue_burst(self, now_ns: float, source: PausingSource) -> None:
+    def _continue_burst(self, now_ns: float, source: PausingSource) -> Event | None:
         source.in_flight -= 1
         if source.issued < source.ios:
-            self._issue_of_burst(now_ns, source)
-        elif not source.in_flight:
+            return self._issue_of_burst(now_ns, source)
+        if not source.in_flight:
             source.end_burst(now_ns)
             self._push(source.resume_ns, RESUMED, source)
+        return None
 
-    def _issue_of_burst(self, now_ns: float, source: PausingSource) -> None:
+    def _issue_of_burst(self, now_ns: float, source: PausingSource) -> Event:
         source.count_issue(now_ns)
-        self._issue(now_ns, source, now_ns)
+        return self._issue(now_ns, source, now_ns)
 
     def _resumed(self, now_ns: float, source: PausingSource) -> None:
         """A pause is over, unless it was cut short before."""
@@ -169,7 +176,7 @@ class QueueModel:
             return
         source.begin_burst(now_ns)
         for _ in range(source.outstanding):
-            self._issue_of_burst(now_ns, source)
+            heappush(self.events, self._issue_of_burst(now_ns, source))
 
     def cut_pause(self, source: PausingSource) -> None:
         """End a pause now, if it is one."""
@@ -177,7 +184,7 @@ class QueueModel:
         source.resume_ns = min(source.resume_ns, now_ns)
         self._resumed(now_ns, source)
 
-    def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> None:
+    def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> Event:
         number = source.number % DRAWS
         if not number and source.number:
             source.draw()
@@ -189,16 +196,17 @@ class QueueModel:
         self.command_ns = command_ns + self.each_command_ns
         start_ns = self.command_ns - self.each_command_ns + source.delays_ns[number]
         if kind.direction == "read":
-            done_ns = self._read(start_ns, source, kind, number)
-            self._done(done_ns, source, sample, intended_ns)
-        elif kind.direction == "write":
-            free_ns = self.in_ns if self.in_ns > start_ns else start_ns
-            self.in_ns = free_ns + kind.size_bytes * self.link_ns
-            die = source.first_pages[number] % self.dies
-            write = Write(source, kind, sample, intended_ns, die)
-            self._push(self.in_ns, ADMITTED, write)
-        else:
-            self._done(start_ns + self.spec.host.trim, source, sample, intended_ns)
+            done_ns = self._read(start_ns, source, choice, number)
+            return self._done(done_ns, source, sample, intended_ns)
+        if kind.direction == "trim":
+            done_ns = start_ns + self.spec.host.trim
+            return self._done(done_ns, source, sample, intended_ns)
+        free_ns = self.in_ns if self.in_ns > start_ns else start_ns
+        self.in_ns = free_ns + kind.size_bytes * self.link_ns
+        die = source.first_pages[number] % self.dies
+        self.serial += 1
+        write: Write = (source, kind, sample, intended_ns, die)
+        return self.in_ns, self.serial, ADMITTED, write
 
     def _done(
         self,
@@ -207,31 +215,32 @@ class QueueModel:
         sample: array[float],
         intended_ns: float,
         rest_ns: float = 0,
-    ) -> None:
+    ) -> Event:
         sample.append(done_ns - intended_ns)
         self.measured += 1
         self.serial += 1
-        heappush(self.events, (done_ns + rest_ns, self.serial, FREED, source))
+        return done_ns + rest_ns, self.serial, FREED, source
 
     def _read(
-        self, start_ns: float, source: IoSource, kind: IoKind, number: int
+        self, start_ns: float, source: IoSource, choice: int, number: int
     ) -> float:
         """When a read is complete. Pages of a die that are read twice in a row, in
         order, are read once; what is not stored is not read at all."""
-        size = kind.size_bytes
-        self.out_ns = max(self.out_ns, start_ns) + size * self.link_ns
+        size, count, part_bytes = source.reads[choice]
+        link_ns = size * self.link_ns
+        out_ns = (self.out_ns if self.out_ns > start_ns else start_ns) + link_ns
+        self.out_ns = out_ns
         if not source.is_stored[number]:
-            return max(self.out_ns, start_ns + size * self.link_ns)
+            return max(out_ns, start_ns + link_ns)
         first = source.first_pages[number]
-        count = max(1, round(kind.pages / source.piece))
         if source.goes_on and count == 1:
             if first == source.last_page:
-                return max(self.out_ns, source.ready_ns, start_ns + size * self.link_ns)
+                return max(out_ns, source.ready_ns, start_ns + link_ns)
             source.last_page = first
-        part_ns = max(size, MAP_BYTES) / count * self.wire_ns
+        part_ns = part_bytes * self.wire_ns
         last_ns = self._pages(start_ns, source, first, count, number, part_ns)
         source.ready_ns = last_ns + min(size, self.spec.flash.page) * self.link_ns
-        return max(self.out_ns, source.ready_ns)
+        return out_ns if out_ns > source.ready_ns else source.ready_ns
 
     def _pages(
         self,
@@ -258,69 +267,73 @@ class QueueModel:
             )
             busy_ns += part_ns
             channel_ns[channel] = busy_ns
-            last_ns = max(last_ns, free_ns + part_ns, busy_ns)
+            free_ns += part_ns
+            ready_ns = busy_ns if busy_ns > free_ns else free_ns
+            last_ns = ready_ns if ready_ns > last_ns else last_ns
         self.page_ops += count
         return last_ns
 
     # writes
 
-    def _admitted(self, now_ns: float, write: Write) -> None:
+    def _admitted(self, now_ns: float, write: Write) -> Event | None:
         """A write has come over the link; it waits while the buffer is full."""
         if self.blocked or self.held_pages >= self.max_pages:
             self.blocked.append(write)
-        else:
-            self._accept(now_ns, write)
+            return None
+        return self._accept(now_ns, write)
 
-    def _accept(self, now_ns: float, write: Write) -> None:
-        source, kind = write.source, write.kind
+    def _accept(self, now_ns: float, write: Write) -> Event:
+        source, kind, sample, intended_ns, die = write
         self.held_pages += kind.pages
         self.loose_pages += kind.pages
         self.page_ops += 1 + int(kind.pages) // self.unit
         if kind.partial:
-            merged_ns = max(self.die_ns[write.die], now_ns) + self.spec.flash.read
-            self.die_ns[write.die] = merged_ns
+            merged_ns = max(self.die_ns[die], now_ns) + self.spec.flash.read
+            self.die_ns[die] = merged_ns
         source.writes += 1
-        every = source.load.stream.sync_every
+        every = source.sync_every
         flush_ns = self.spec.buffer.flush if every and source.writes % every == 0 else 0
-        self._done(now_ns, source, write.sample, write.intended_ns, flush_ns)
+        done = self._done(now_ns, source, sample, intended_ns, flush_ns)
         while self.idle and self.loose_pages >= self.unit:
             self.loose_pages -= self.unit
-            self._occupy(self.idle.pop(), now_ns)
+            heappush(self.events, self._occupy(self.idle.pop(), now_ns))
+        return done
 
-    def _occupy(self, die: int, now_ns: float) -> None:
+    def _occupy(self, die: int, now_ns: float) -> Event:
         """Let a die program a unit."""
-        free_ns = self.die_ns[die]
-        self.die_ns[die] = (free_ns if free_ns > now_ns else now_ns) + self.program_ns
         self.copy_debt += self.copies
-        erases = (1 + self.copies) * self.erase_share
-        self.erase_debt += erases
-        self.erases += erases
-        self._push(self.die_ns[die], PROGRAMMED, (die, self.unit))
+        self.erase_debt += self.unit_erases
+        self.erases += self.unit_erases
+        return self._work_of(die, now_ns, self.program_ns, self.unit)
 
-    def _programmed(self, now_ns: float, about: tuple[int, int]) -> None:
+    def _programmed(self, now_ns: float, about: tuple[int, int]) -> Event | None:
         """A die has done its work: room in the buffer, and what it does next."""
         die, pages = about
-        self.held_pages -= pages
-        self.initial_pages -= pages
-        while self.blocked and self.held_pages < self.max_pages:
-            self._accept(now_ns, self.blocked.popleft())
+        if pages:
+            self.held_pages -= pages
+            self.initial_pages -= pages
+            while self.blocked and self.held_pages < self.max_pages:
+                heappush(self.events, self._accept(now_ns, self.blocked.popleft()))
         if self.erase_debt >= 1:
             self.erase_debt -= 1
-            self._background(die, now_ns, self.spec.flash.erase)
-        elif self.copy_debt >= 1:
+            return self._work_of(die, now_ns, self.erase_ns)
+        if self.copy_debt >= 1:
             self.copy_debt -= 1
-            self._background(die, now_ns, self.copy_ns)
-        elif self.loose_pages >= self.unit:
+            return self._work_of(die, now_ns, self.copy_ns)
+        if self.loose_pages >= self.unit:
             self.loose_pages -= self.unit
-            self._occupy(die, now_ns)
-        else:
-            self.idle.append(die)
+            return self._occupy(die, now_ns)
+        self.idle.append(die)
+        return None
 
-    def _background(self, die: int, now_ns: float, work_ns: float) -> None:
+    def _work_of(
+        self, die: int, now_ns: float, work_ns: float, pages: int = 0
+    ) -> Event:
+        """Let a die do what makes so many pages of the buffer free."""
         free_ns = self.die_ns[die]
         self.die_ns[die] = end_ns = (free_ns if free_ns > now_ns else now_ns) + work_ns
-        self.serial += 1  # as `_push` does: one event in four is one of these
-        heappush(self.events, (end_ns, self.serial, PROGRAMMED, (die, 0)))
+        self.serial += 1
+        return end_ns, self.serial, PROGRAMMED, (die, pages)
 
 
 ARRIVED, FREED, ADMITTED, PROGRAMMED, RESUMED = range(5)
