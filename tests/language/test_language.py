@@ -193,6 +193,14 @@ def test_no_metric(text: str) -> None:
         parse_metric(text, ("reader", "a"))
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"), [("bw", "bandwidth"), ("avg", "mean"), ("read.lat", "mean")]
+)
+def test_metrics_of_other_tools_are_known(word: str, meant: str) -> None:
+    with pytest.raises(MetricError, match=f"did you mean {meant!r}"):
+        parse_metric(word)
+
+
 @given(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
 def test_any_text_is_a_metric_or_an_error(text: str, streams: list[str]) -> None:
     try:

@@ -36,6 +36,13 @@ METRICS: dict[str, tuple[str, Kind]] = {
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
+FOREIGN = {
+    **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
+    **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),
+    **{"median": "p50", "tail": "p99", "stdev": "stddev"},
+    **{"maximum": "max", "minimum": "min", "temp": "temperature", "power": "watts"},
+}
+"""Words of other tools for a metric."""
 PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 
 
@@ -87,6 +94,12 @@ class Metric(LazyModel):
         return ".".join(part for part in parts if part)
 
 
+def _hint(word: str, meant: str, known: Collection[str]) -> str:
+    if meant == word:
+        return did_you_mean(word, known)
+    return f", did you mean {meant!r}?"
+
+
 @cache
 def _percent(name: str) -> float | None:
     found = PERCENTILE.fullmatch(name)
@@ -120,7 +133,8 @@ def parse_metric(
             )
     if rest not in METRICS and not PERCENTILE.fullmatch(rest):
         known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
-        raise MetricError(f"unknown metric {rest!r}{did_you_mean(rest, known)}")
+        meant = FOREIGN.get(rest.lower(), rest)
+        raise MetricError(f"unknown metric {rest!r}{_hint(rest, meant, known)}")
     if rest in HOST and rest != text:
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
