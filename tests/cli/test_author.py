@@ -92,6 +92,27 @@ class TestSelection:
         assert titles(store_path) == ["Random writes"]
         assert "Random reads" not in ioplan("show").out
 
+    @pytest.mark.parametrize(
+        ("glob", "kept"),
+        [
+            ("random*", "Random reads, Random writes"),
+            ("Random writes", "Random writes"),
+            ("odd [TITLE]*", "Odd [title]*"),
+        ],
+    )
+    def test_those_of_a_session_are_shown_by_the_same_globs(
+        self, plan: Path, rough_sim: None, glob: str, kept: str
+    ) -> None:
+        assert run(plan, "--quiet").code == 0
+        headings = re.findall(
+            r"^(\w.*?) ─{8}", ioplan("show", "--test", glob).out, re.M
+        )
+        assert ", ".join(headings) == f"{kept}, Headlines"
+
+    def test_an_export_is_of_all_tests(self, plan: Path, rough_sim: None) -> None:
+        done = ioplan("show", "--test", "x", "--format", "csv")
+        assert done.code == 2 and "--format writes the whole session" in done.err
+
     def test_some_tests_of_a_session_go_on(
         self, plan: Path, store_path: Path, rough_sim: None
     ) -> None:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, did_you_mean
-from ioplan.language.plan import CheckedPlan, Test
+from ioplan.language.plan import CheckedPlan
 
 WILD = frozenset("*?[")
 
@@ -20,22 +20,23 @@ def only_tests(plan: CheckedPlan, globs: Sequence[str]) -> CheckedPlan:
     for a glob that fits none.
     """
     for glob in globs:
-        if not any(_fits(test, glob) for test in plan.tests):
+        if not any(fits(test.title, glob) for test in plan.tests):
             raise _no_test(plan, glob)
     if not globs:
         return plan
     from ioplan.language.bind.counterparts import needed_by  # noqa: PLC0415
 
-    fit = [one for one in plan.tests if any(_fits(one, glob) for glob in globs)]
+    fit = [one for one in plan.tests if any(fits(one.title, glob) for glob in globs)]
     wanted = {title for one in fit for title in (one.title, *needed_by(one))}
     kept = tuple(one for one in plan.tests if one.title in wanted)
     return plan.model_copy(update={"tests": kept})
 
 
-def _fits(test: Test, glob: str) -> bool:
-    """A title that is written out fits itself, whatever is in it."""
-    title = test.title.casefold()
-    return glob.casefold() == title or fnmatchcase(title, glob.casefold())
+def fits(title: str, glob: str) -> bool:
+    """Whether a test is meant; a title that is written out fits itself, whatever is
+    in it."""
+    title, glob = title.casefold(), glob.casefold()
+    return glob == title or fnmatchcase(title, glob)
 
 
 def _no_test(plan: CheckedPlan, glob: str) -> UsageError:

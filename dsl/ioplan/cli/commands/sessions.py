@@ -14,12 +14,13 @@ from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.selection import only_tests
+from ioplan.cli.selection import fits, only_tests
 from ioplan.cli.stores import opened
-from ioplan.core.text import did_you_mean
+from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.build import document
@@ -50,6 +51,11 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it; of a job, print its lanes."""
+    if test and (plan or format):
+        raise UsageError(
+            f"--test is of what is shown, and {'--plan' if plan else '--format'} "
+            f"writes the whole session: leave one of them out"
+        )
     single = bool(plan or format or test) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
@@ -105,16 +111,17 @@ def _unfinished(store: Store, key: str) -> CheckedPlan | None:
 def _print_session(console: Console, store: Store, key: str, test: str | None) -> None:
     """What ran on what, then each test."""
     session = store.session(key)
-    records, plan = list(store.records(session.id, test)), plan_of(session)
+    plan = plan_of(session)
     if test:
-        plan = _only(test, plan)
-        if not records and not (plan and plan.tests):
-            raise _no_test(store, session, test)
+        plan, records = _only(test, plan, store, session)
+    else:
+        records = list(store.records(session.id))
     done = [record for record in records if not record.found]
     spent_s = sum(record.run_s for record in done)
     console.print(
         f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
-        f"{len(done)} runs, {time_text(spent_s)} measured; session {session.id}",
+        f"{counted(len(done), 'run')}, {time_text(spent_s)} measured; "
+        f"session {session.id}",
         markup=False,
         soft_wrap=True,
     )
@@ -132,12 +139,22 @@ def words_text(session: Session) -> str:
     return "; ".join((*by, *said))
 
 
-def _only(title: str, plan: CheckedPlan | None) -> CheckedPlan | None:
-    """The plan with one of its tests."""
-    if plan is None:
-        return None
-    tests = tuple(test for test in plan.tests if test.title == title)
-    return plan.model_copy(update={"tests": tests})
+def _only(
+    glob: str, plan: CheckedPlan | None, store: Store, session: Session
+) -> tuple[CheckedPlan | None, list[RunRecord]]:
+    """The plan with the tests whose titles fit, and their runs, in order.
+
+    Of a title that is written out, only its runs are read: a session may have many.
+    """
+    tests = tuple(one for one in plan.tests if fits(one.title, glob)) if plan else ()
+    if len(tests) == 1 and tests[0].title == glob:
+        records = list(store.records(session.id, glob))
+    else:
+        every = store.records(session.id)
+        records = [one for one in every if fits(one.asked.test, glob)]
+    if not records and not tests:
+        raise _no_test(store, session, glob)
+    return plan and plan.model_copy(update={"tests": tests}), records
 
 
 def _no_test(store: Store, session: Session, title: str) -> UsageError:

@@ -67,7 +67,7 @@ RESULT_COMMANDS = (
                 default="last",
                 values="sessions",
             ),
-            option("--test", "Only this test.", "TITLE"),
+            option("--test", "Only tests with a matching title.", "GLOB"),
             flag("--plan", "Print the plan as it was run."),
             use.FORMAT,
             use.OUTPUT,
