@@ -79,7 +79,7 @@ def test_a_plugin_that_is_not_here_is_named_with_what_to_type(
 def test_without_bdevperf_the_plugin_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
     here(monkeypatch, False, True)
     found = driver_of(job(), SpdkOptions())
-    assert (found.name, found.reason) == ("fio", "there is no bdevperf here")
+    assert (found.name, found.reason) == ("fio", "bdevperf is not installed")
 
 
 def test_what_neither_does_names_both(monkeypatch: pytest.MonkeyPatch) -> None:

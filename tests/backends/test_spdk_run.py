@@ -197,7 +197,7 @@ def test_a_histogram_that_was_switched_late_keeps_the_exact_mean() -> None:
     own = mixed.own(above, counted)
     assert int(own.sum()) == 1000 and mixed.foreign_ios == 1000
     assert mean_ns(own) == pytest.approx(10_000, rel=0.01)
-    assert "told late" in mixed.warning(1000) and mixed.warning(100_000) == ""
+    assert "started late" in mixed.warning(1000) and mixed.warning(100_000) == ""
 
 
 REFUSED = {

@@ -177,7 +177,7 @@ def test_success_that_is_none() -> None:
     with pytest.raises(UnsoundTest, match="finished, but after"):
         checked_outcome(short, {"time_in_sec": 8}, ended=False)
     (ended,) = results("H_SIGTERM", "perform_tests")
-    with pytest.raises(UnsoundTest, match="something else"):
+    with pytest.raises(UnsoundTest, match="terminated from outside"):
         checked_outcome(ended, {"time_in_sec": 2}, ended=False)
     assert checked_outcome(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
     with pytest.raises(NotBegun):  # seen where it is told to end while it starts

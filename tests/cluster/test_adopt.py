@@ -79,7 +79,7 @@ def test_what_stands_in_a_lab_file_stays_and_twice_is_once(tmp_path: Path) -> No
     text = with_entries(TEXT, "hosts", host_entries(lab, {name: host}))
     entries, notes = drive_entries(lab, found)
     text = with_entries(text, "targets", entries)
-    assert notes == ["h2: /dev/sda is in use: left out"]
+    assert notes == ["h2: /dev/sda is in use: skipped"]
     kept = text.splitlines()
     assert all(line in kept for line in TEXT.splitlines())
     after = lab_at(tmp_path, text)

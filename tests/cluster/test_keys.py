@@ -253,7 +253,7 @@ def test_a_lab_with_one_key_for_all_is_moved(host: LabHost) -> None:
     for name in ("lab.pem", "lab.key"):
         (keys_folder() / name).write_text(old.key)
     made = enrol("old", host, PROGRAMS)
-    assert made.outcome == "moved" and "the one that all hosts shared" in made.text
+    assert made.outcome == "moved" and "instead of the shared one" in made.text
     assert not (keys_folder() / "lab.key").exists()
 
 

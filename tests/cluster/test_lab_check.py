@@ -260,7 +260,7 @@ def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     away = host("away", "sh", "-c", "echo no route >&2; exit 255", "--")
     text = 'scheduler = "tls://10.0.0.1:8786"\n' + away
     done = ioplan("lab", "up", "--lab", lab_file(tmp_path, text))
-    assert "the host away does not answer: no route; try it by hand: sh" in done.err
+    assert "the host away does not answer: no route; test it with: sh" in done.err
 
 
 def test_a_unit_for_a_standing_lab(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_the_target_is_one_and_the_same_on_all_hosts() -> None:
     same = opened("/dev/sdb", wwid="naa.1", model="X")
     assert common_facts({"a": one, "b": same}).path == "/dev/sda on a, b"
     other = opened("/dev/sda", wwid="naa.2", model="X")
-    text = r"a and b: wwid naa\.1 and naa\.2; name it"
+    text = r"a and b: wwid naa\.1 and naa\.2; identify it"
     with refused(TargetFault.HOSTS_DISAGREE, text):
         common_facts({"a": one, "b": other})
 

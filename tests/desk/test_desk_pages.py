@@ -119,7 +119,7 @@ def test_a_schedule_takes_a_plan_of_the_lab(desk: Desk) -> None:
     (made,) = Schedules(desk.database).all()
     assert (made.wanted.drives, made.wanted.person) == (("d1", "d2"), "operator")
     wrong = {"cron": "x", "name": "other"}
-    assert "no cron expression" in sent(
+    assert "not a valid cron expression" in sent(
         operator, "/schedules", plan=plan[0], **form | wrong
     )
     assert "There is no schedule" in sent(operator, "/schedules/nightly/remove")

@@ -38,7 +38,7 @@ METADATA = "http://169.254.169.254/latest/meta-data"
         *((one, "link-local") for one in ("169.254.1.1", "fe80::1", "fe80::1%eth0")),
         *((one, "metadata") for one in ("169.254.169.254", "fd00:ec2::254")),
         *((one, "metadata") for one in ("::ffff:a9fe:a9fe", "100.100.100.200")),
-        *((one, "no host") for one in ("0.0.0.0", "::", "224.0.0.1", "ff02::1")),
+        *((one, "not a host") for one in ("0.0.0.0", "::", "224.0.0.1", "ff02::1")),
         ("240.0.0.1", "reserved"),
         *((one, "") for one in ("10.0.0.7", "192.168.1.1", "8.8.8.8", "2600::1")),
     ],
@@ -46,7 +46,7 @@ METADATA = "http://169.254.169.254/latest/meta-data"
 def test_where_a_hook_may_go(address: str, why: str) -> None:
     found = refusal(address, inside=False)
     assert why in found and bool(found) == bool(why)
-    assert bool(refusal(address, inside=True)) == (why == "no host")
+    assert bool(refusal(address, inside=True)) == (why == "not a host")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_is_no_address(url: str) -> None:
 
 @pytest.mark.parametrize("host", ["a..b", f"{'x' * 64}.example"])
 def test_what_is_no_name_of_a_host(host: str) -> None:
-    with pytest.raises(DeskError, match="no name of a host"):
+    with pytest.raises(DeskError, match="not a host name"):
         checked_address(parts_of(f"https://{host}/"), inside=False)
 
 
@@ -235,7 +235,7 @@ def test_a_delivery_survives_a_desk_that_dies_with_it(database: DeskDatabase) ->
     assert not hooks.deliveries()
     with pytest.raises(Missing):
         hooks.remove(1)
-    with pytest.raises(DeskError, match="is told of"):
+    with pytest.raises(DeskError, match="events of a hook"):
         hooks.add("http://127.0.0.1:9/", ["begun"], True, "ada")
 
 

@@ -47,8 +47,8 @@ def test_how_often_it_was_due() -> None:
 @pytest.mark.parametrize(
     ("cron", "zone", "text"),
     [
-        ("0 2 * *", "UTC", "no cron expression"),
-        ("0 0 31 2 *", "UTC", "that comes to pass"),
+        ("0 2 * *", "UTC", "not a valid cron expression"),
+        ("0 0 31 2 *", "UTC", "not a valid cron"),
         ("0 2 * * *", "Moon/Base", "no time zone"),
         ("0 2 * * *", "../../etc/passwd", "no time zone"),
     ],

@@ -104,7 +104,7 @@ def test_another_user_is_refused_once(device: Path, tmp_path: Path) -> None:
     os.close(reader)
     os.close(writer)
     assert kind == "host-permission"
-    assert "run ioplan as root, or leave [prepare] out" in text
+    assert "run ioplan as root, or remove [prepare]" in text
     assert now(device) == BEFORE
 
 

@@ -122,7 +122,7 @@ def test_what_others_changed_meanwhile_stays(tree: Tree) -> None:
     assert now(tree)[governor] == "ondemand"
     assert now(tree)[f"{QUEUE}/nomerges"] == "0"
     (note,) = notes
-    assert governor in note and "ondemand, which somebody else has set since" in note
+    assert governor in note and "ondemand, which was set by someone else" in note
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
@@ -144,7 +144,7 @@ def opened_settings() -> dict[str, Any]:
 
 def test_two_sessions_that_want_different_things(tree: Tree) -> None:
     with prepared(tree, HostSettings(nomerges=1), session="one"):
-        said = r"prepare.nomerges: session one has set .* to 1, and this one wants 2"
+        said = r"prepare.nomerges: session one has set .* to 1, and this session requires 2"
         with refused(HostFault.HOST_CONFLICT, said), prepared(tree):
             pytest.fail("not reached")
         assert now(tree)[f"{CPU}/cpufreq/policy0/scaling_governor"] == "powersave"
@@ -164,9 +164,7 @@ def test_what_a_killed_session_left_is_put_back(tree: Tree) -> None:
     restore(notes.append, tree)
     assert now(tree)[f"{CPU}/cpu0/cpuidle/state1/disable"] == "0"
     assert now(tree)[f"{QUEUE}/scheduler"] == "none"
-    assert (
-        f"/{QUEUE}/nomerges is 0 again; a session that was killed had left 2" in notes
-    )
+    assert f"/{QUEUE}/nomerges is 0 again; left by a killed session: 2" in notes
     restore(pytest.fail, tree)
 
 
@@ -196,16 +194,16 @@ def test_a_restart_of_the_machine_has_forgotten_all(tree: Tree) -> None:
 def test_a_damaged_ledger_is_no_guess(tree: Tree) -> None:
     killed(tree)
     ledger_path().write_text("{")
-    with refused(HostFault.HOST_LEDGER, "by hand, and remove it"):
+    with refused(HostFault.HOST_LEDGER, "manually, and remove it"):
         restore(pytest.fail, tree)
 
 
 REFUSED = {
-    "governor": (f"{CPU}/cpufreq", "cpufreq is not there"),
+    "governor": (f"{CPU}/cpufreq", "there is no cpufreq"),
     "turbo": (f"{CPU}/intel_pstate", "the CPU driver has no switch"),
     "idle_latency_us": (f"{CPU}/cpu0/cpuidle", "no cpuidle"),
     "scheduler": (f"{QUEUE}/scheduler", "has no /sys/block"),
-    "irq_affinity": (f"{DISK}/../../../msi_irqs", "no interrupts"),
+    "irq_affinity": (f"{DISK}/../../../msi_irqs", "no separate interrupts"),
 }
 
 
@@ -215,7 +213,7 @@ def test_a_host_without_it_is_refused_before_anything_is_set(
 ) -> None:
     gone, said = REFUSED[key]
     tree.path(gone).resolve().rename(tree.path("gone"))
-    with refused(HostFault.HOST_SETTING, f"prepare.{key}: .*{said}.*leave it out"):
+    with refused(HostFault.HOST_SETTING, f"prepare.{key}: .*{said}.*remove it"):
         prepared(tree).__enter__()
     left = {name: text for name, text in now(tree).items() if text}
     assert left == {name: BEFORE[name] for name in left}
@@ -241,7 +239,7 @@ def test_a_file_as_the_target_has_no_queue(tree: Tree) -> None:
         with prepared(
             tree, HostSettings(scheduler="none", nomerges=2), disk=disk
         ) as it:
-            why = {"not_set": "the target is no block device of the kernel"}
+            why = {"not_set": "the target is not a block device of the kernel"}
             assert it == {"scheduler": why, "nomerges": why}
     assert now(tree) == BEFORE
 
@@ -262,7 +260,7 @@ def test_a_file_as_the_target_has_no_queue(tree: Tree) -> None:
 def test_no_other_file_is_ever_written(name: str, tree: Tree) -> None:
     """Not even where the ledger says so."""
     assert not KNOWN.fullmatch(name)
-    with pytest.raises(HostError, match="left alone"):
+    with pytest.raises(HostError, match="not restored"):
         write(tree, name, "x")
     killed(tree)
     put(tree.root, victim="kept")
@@ -272,7 +270,7 @@ def test_no_other_file_is_ever_written(name: str, tree: Tree) -> None:
         ledger.save()
     notes: list[str] = []
     restore(notes.append, tree)
-    assert tree.text("victim") == "kept" and "left alone" in notes[0]
+    assert tree.text("victim") == "kept" and "not restored" in notes[0]
 
 
 def test_a_link_is_not_followed(tree: Tree, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
 def test_a_project_file_is_changed_only_where_it_is_understood(before: str) -> None:
     """Else the next call would find a file that is wrong."""
     address = GitAddress("https", "https://h/x", "v2", "")
-    with pytest.raises(SuiteError, match="by hand"):
+    with pytest.raises(SuiteError, match="cannot be edited automatically"):
         with_wanted(before, "acme", address)
 
 

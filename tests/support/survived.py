@@ -35,7 +35,7 @@ SAME = (
 # Nor does it belong to the fault what else the machine did meanwhile.
 BUSY = (
     *("latencies include it", "the generator, not the drive", "frequency changed"),
-    *("the hypervisor took away", "CPUs slowed down", "timers are only as fine"),
+    *("the hypervisor stole", "CPUs throttled", "timers are only as fine"),
 )
 
 

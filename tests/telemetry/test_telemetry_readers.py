@@ -280,7 +280,7 @@ def _telemetry(**more: object) -> Telemetry:
         ({}, ""),
         ({"temperature_max_celsius": 69.0}, ""),
         ({"temperature_max_celsius": 70.0}, "reached 70 °C"),
-        ({"steal_percent": 30.0}, "hypervisor took away 30 %"),
+        ({"steal_percent": 30.0}, "hypervisor stole 30 %"),
         ({"cpu_throttles": 3}, "3 times"),
         ({"smart_after": {"critical_warning": 4}}, "critical warning"),
         (

@@ -84,8 +84,8 @@ class LedgerFile:
             return {}
         except (OSError, ValueError) as error:
             raise HostError(
-                f"what sessions have set on this host cannot be read from {self.path}: "
-                f"put the settings that it has back by hand, and remove it",
+                "what sessions have set on this host cannot be read from "
+                f"{self.path}: restore the settings in it manually, and remove it",
                 HostFault.HOST_LEDGER,
             ) from error
         return dict(ledger.settings) if ledger.boot == _boot() else {}
@@ -106,7 +106,7 @@ def _boot() -> str:
 def _not_kept(path: Path, error: Exception) -> HostError:
     return HostError(
         f"what the host is set to now cannot be written to {path} ({error}), so it "
-        f"could not be put back; nothing more is changed",
+        "could not be restored; nothing else was changed",
         HostFault.HOST_LEDGER,
     )
 

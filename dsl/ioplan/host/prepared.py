@@ -90,7 +90,8 @@ def _check(ledger: LedgerFile, wanted: Iterable[Wanted], tree: Tree) -> None:
         if kept and kept.set != one.text and (others := kept.left_by(None)):
             raise HostError(
                 f"prepare.{one.key}: session {others[0].session} has set /{one.name} "
-                f"to {kept.set}, and this one wants {one.text}; wait until it ends",
+                f"to {kept.set}, and this session requires {one.text}; wait until it "
+                "ends",
                 HostFault.HOST_CONFLICT,
             )
         if current(tree, one.name) != one.text:
@@ -101,7 +102,7 @@ def _check_permission(one: Wanted, tree: Tree) -> None:
     if not os.access(tree.path(one.name), os.W_OK):
         raise HostError(
             f"prepare.{one.key}: this user may not write /{one.name}: run ioplan as "
-            f"root, or leave [prepare] out of the lab",
+            "root, or remove [prepare] from the lab file",
             HostFault.HOST_PERMISSION,
         )
 
@@ -155,7 +156,7 @@ def _refused(one: Wanted, why: str, tree: Tree) -> HostError:
         instead = f"it has: {tree.text(known)}"
     return HostError(
         f"prepare.{one.key}: the kernel refuses {one.text!r} for /{one.name}: {why}; "
-        f"{instead}; correct the lab, or leave it out"
+        f"{instead}; correct the lab file, or remove it"
     )
 
 

@@ -43,8 +43,9 @@ def _one(
     """Sentences on what was not put back, and on what another's session left."""
     if now not in (kept.set, kept.before, None):
         yield (
-            f"/{name} is {now}, which somebody else has set since; it stays so (it was "
-            f"{kept.before} before the session, which set {kept.set})"
+            f"/{name} is {now}, which was set by someone else in the meantime; it is "
+            f"not restored (it was {kept.before} before the session, which set "
+            f"{kept.set})"
         )
     elif now == kept.set and now != kept.before:
         try:
@@ -53,7 +54,7 @@ def _one(
             yield _not_put_back(name, kept.before, error)
             return  # `ioplan lab restore` may do it later
         if not all(one.is_alive for one in kept.holders):
-            was = f"a session that was killed had left {now}"
+            was = f"left by a killed session: {now}"
             yield f"/{name} is {kept.before} again; {was}"
         yield from _forgotten(kept.lost, tree)
     del ledger.settings[name]

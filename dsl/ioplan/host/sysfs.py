@@ -46,7 +46,9 @@ def canonical(name: str, text: str) -> str:
 def write(tree: Tree, name: str, text: str) -> None:
     """Set a known file, which is there. Raises OSError, and HostError for another."""
     if not KNOWN.fullmatch(name):
-        raise HostError(f"/{name} is no setting that ioplan changes; it is left alone")
+        raise HostError(
+            f"/{name} is not a setting that ioplan changes; it is not restored"
+        )
     flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(tree.path(name), flags)
     try:

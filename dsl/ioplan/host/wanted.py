@@ -58,7 +58,7 @@ def _each(key: str, names: list[str], text: str) -> Iterator[Wanted]:
 
 def _known(key: str, files: list[Path]) -> list[str]:
     if not files:
-        raise _missing(key, "cpufreq is not there, as in most virtual machines")
+        raise _missing(key, "there is no cpufreq, as in most virtual machines")
     return [_name(file) for file in files]
 
 
@@ -71,8 +71,8 @@ def _name(file: Path) -> str:
 
 def _missing(key: str, why: str) -> HostError:
     return HostError(
-        f"prepare.{key}: this host cannot set it: {why}; leave it out of the lab, or "
-        f"say it for other hosts only, in [hosts.NAME.prepare]"
+        f"prepare.{key}: this host cannot set it: {why}; remove it from the lab file, "
+        "or set it only for other hosts, in [hosts.NAME.prepare]"
     )
 
 
@@ -93,7 +93,7 @@ def _idle_states(at_most_us: int, tree: Tree) -> Found:
         raise _missing("idle_latency_us", "the kernel has no cpuidle here")
     slow = [one for one in states if (tree.number(one / "latency") or 0) > at_most_us]
     if not slow:
-        yield NotSet("idle_latency_us", "no idle state takes longer to leave")
+        yield NotSet("idle_latency_us", "no idle state has a longer exit latency")
     for state in slow:
         name = _name(state / "disable")
         yield Wanted("idle_latency_us", name, "1", tree.text(state / "name"))
@@ -111,7 +111,7 @@ def _of_drive(settings: HostSettings, disk: Disk | None, tree: Tree) -> Found:
         asked["irq_affinity"] = lambda at: _irqs(at, settings.irq_affinity or "", tree)
     for key, found in asked.items():
         if disk is None or not disk.is_target:
-            yield NotSet(key, "the target is no block device of the kernel")
+            yield NotSet(key, "the target is not a block device of the kernel")
         else:
             yield from found(disk)
 
@@ -126,8 +126,6 @@ def _queue(disk: Disk, key: str, value: str | int | None, tree: Tree) -> Found:
 def _irqs(disk: Disk, cpus: str, tree: Tree) -> Found:
     numbers = interrupts(disk.whole)
     if not numbers:
-        raise _missing(
-            "irq_affinity", f"{disk.whole.name} has no interrupts of its own"
-        )
+        raise _missing("irq_affinity", f"{disk.whole.name} has no separate interrupts")
     names = [f"proc/irq/{number}/smp_affinity_list" for number in numbers]
     yield from _each("irq_affinity", names, cpus)

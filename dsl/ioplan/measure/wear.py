@@ -17,7 +17,7 @@ STEPS = 100
 """So many steps of the log must have been written: it is then right to 1 %."""
 NO_LOG = "not measured: the drive has no log of what is written"
 NO_MEDIA = "not measured: the drive's log does not count what goes to its flash"
-NO_CAPACITY = "not measured: the drive does not tell its capacity"
+NO_CAPACITY = "not measured: the drive does not report its capacity"
 NOT_WRITTEN = "nothing was written"
 
 Reason = str

@@ -73,7 +73,9 @@ def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
             raise BundleError("its sessions are not those of its manifest")
         made_at, made_by = str(about.get("made_at")), str(about.get("made_by"))
         if not (MADE_AT.fullmatch(made_at) and MADE_BY.fullmatch(made_by)):
-            raise BundleError("its manifest does not say when and by what it was made")
+            raise BundleError(
+                "its manifest does not state when and by which program it was created"
+            )
     except BundleError as error:
         raise BundleError(f"{path}: {error}") from error
     return Bundle(sessions, signer, made_at, made_by)

@@ -116,7 +116,7 @@ def _manifest(data: bytes) -> tuple[dict[str, Any], dict[str, tuple[str, int]]]:
 def _packed_members(data: bytes) -> list[Packed]:
     """The members as the directory of the archive lists them."""
     if len(data) > MOST_FILE_BYTES or data[:4] != MAGIC:
-        raise BundleError("it is no bundle of ioplan's")
+        raise BundleError("it is not an ioplan bundle")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -167,7 +167,7 @@ def _content(one: Packed) -> bytes:
     """A member unpacked, as large and with the checksum that the archive says."""
     content = one.data if one.method == STORED else _inflated(one)
     if len(content) != one.size or zlib.crc32(content) != one.crc:
-        raise BundleError(f"{one.name} in the bundle is not as large as it says")
+        raise BundleError(f"{one.name} in the bundle does not have the stated size")
     return content
 
 
@@ -179,7 +179,7 @@ def _inflated(one: Packed) -> bytes:
     except zlib.error as error:
         raise BundleError(f"{one.name} in the bundle is damaged: {error}") from error
     if not unpacker.eof or unpacker.unused_data:
-        raise BundleError(f"{one.name} in the bundle is not as large as it says")
+        raise BundleError(f"{one.name} in the bundle does not have the stated size")
     return content
 
 

@@ -49,4 +49,4 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number of a result")
+    raise ValueError(f"{text} is not a valid number in a result")

@@ -72,8 +72,8 @@ def redacted(
     for before, after in zip(found, hidden, strict=True):
         if run_ids(before.session) != run_ids(after.session):
             raise BundleError(
-                f"the plan of session {before.session.id} names a host, a drive or a "
-                f"user where that decides what is run: rename it in the plan"
+                f"the plan of session {before.session.id} has the name of a host, a "
+                "drive or a user in a part that affects runs: rename it in the plan"
             )
     return hidden
 

@@ -109,7 +109,7 @@ def faults(index: Index, collection: Collection) -> Iterator[str]:
             yield f"{place}: its id is {id}{was or ', which is not published'}"
     for place, id in then.keys() - now:
         if place not in {one for one, _ in now}:
-            yield f"{place}: published as {id}, and not there any more"
+            yield f"{place}: published as {id}, and missing now"
 
 
 def next_index(before: Index | None, collection: Collection) -> Index:
@@ -166,13 +166,13 @@ def index_of(text: str) -> Index:
         entries = tuple(map(_entry, raw["runs"]))
         return Index(_version(raw["suite"]), _version(raw["version"]), entries)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SuiteError(f"it is no index of a suite: {error}") from error
+        raise SuiteError(f"it is not an index of a suite: {error}") from error
 
 
 def _entry(row: Any) -> Entry:
     id, since, until, *place = map(_text, row)
     if not re.fullmatch(r"[0-9a-f]{12}", id):
-        raise ValueError(f"{id[:20]!r} is no id of a run")
+        raise ValueError(f"{id[:20]!r} is not a run id")
     return Entry(id, _version(since), until and _version(until), Place(*place))
 
 
@@ -184,5 +184,5 @@ def _text(value: Any) -> str:
 
 def _version(value: Any) -> str:
     if not VERSION.fullmatch(_text(value)):
-        raise ValueError(f"{value!r} is no version")
+        raise ValueError(f"{value!r} is not a version")
     return str(value)

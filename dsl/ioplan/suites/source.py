@@ -40,7 +40,7 @@ def source_of(folder: Path) -> Collection:
         if (plans := place.joinpath(*str(module).split("."))).is_dir():
             return Collection(name, version, f"source {folder}", plans)
     raise SuiteError(
-        f"{folder} has no folder for {module!r}, which its entry point says"
+        f"{folder} has no folder for {module!r}, which its entry point names"
     )
 
 

@@ -99,7 +99,7 @@ def distortions(host: dict[str, Any]) -> Iterator[str]:
 def _governor(host: dict[str, Any]) -> Iterator[str]:
     if POWERSAVE in (host.get("governor") or ""):
         yield (
-            "the CPU governor is powersave, which makes latencies longer, above all at "
+            "the CPU governor is powersave, which increases latencies, especially at "
             "low queue depth: `cpupower frequency-set -g performance`"
         )
 
@@ -109,18 +109,18 @@ def _node(host: dict[str, Any], target: dict[str, Any]) -> Iterator[str]:
     near = set(listed(nodes.get(str(node), "")))
     if len(nodes) > 1 and near and not near & set(host.get("cpus_allowed", ())):
         yield (
-            f"the drive is on NUMA node {node}, and ioplan has CPUs of others only: "
-            f"`numactl --cpunodebind={node} --membind={node} ioplan …`"
+            f"the drive is on NUMA node {node}, and ioplan may use only CPUs of other "
+            f"nodes: `numactl --cpunodebind={node} --membind={node} ioplan …`"
         )
 
 
 def _link(target: dict[str, Any]) -> Iterator[str]:
     width, most = target.get("current_link_width", ""), target.get("max_link_width", "")
     if width.isdigit() and most.isdigit() and int(width) < int(most):
-        yield f"the PCIe link has {width} lanes of {most}: look at the slot"
+        yield f"the PCIe link has {width} lanes of {most}: check the slot"
     speed, fastest = target.get("current_link_speed"), target.get("max_link_speed")
     if speed and fastest and _gt_per_s(speed) < _gt_per_s(fastest):
-        yield f"the PCIe link runs at {speed} of {fastest}: look at the slot"
+        yield f"the PCIe link runs at {speed} of {fastest}: check the slot"
 
 
 def _gt_per_s(text: str) -> float:

@@ -24,19 +24,22 @@ def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:
     )
     if limit and hottest is not None and hottest >= limit:
         yield (
-            f"the drive reached {hottest:.0f} °C, and slows down from {limit:.0f} °C "
-            f"on: cool it better"
+            f"the drive reached {hottest:.0f} °C, and slows down from {limit:.0f} °C: "
+            "improve its cooling"
         )
     if grown := [name for name in THROTTLED if _grown(run, name)]:
-        yield f"the drive slowed down for its heat ({', '.join(grown)} of SMART rose)"
+        yield (
+            f"the drive throttled because of its temperature ({', '.join(grown)} of "
+            "SMART rose)"
+        )
     if run.smart_after.get("critical_warning"):
         yield "the drive has a critical warning in SMART: see `nvme smart-log`"
     if run.cpu_throttles:
-        yield f"CPUs slowed down for their heat {run.cpu_throttles} times"
+        yield f"CPUs throttled because of their temperature {run.cpu_throttles} times"
     if (run.steal_percent or 0.0) > MAX_STEAL_PERCENT:
         yield (
-            f"the hypervisor took away {run.steal_percent:.0f} % of a CPU: latencies "
-            f"are not the drive's alone"
+            f"the hypervisor stole {run.steal_percent:.0f} % of a CPU: latencies "
+            "include this"
         )
 
 

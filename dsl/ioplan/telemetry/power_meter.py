@@ -86,7 +86,8 @@ class Meter:
             watts = -1.0
         if not isfinite(watts) or watts < 0:
             self._failed(
-                f"printed {stdout.strip()[:MAX_SHOWN]!r}, which is no number of watts"
+                f"printed {stdout.strip()[:MAX_SHOWN]!r}, which is not a number of "
+                "watts"
             )
             return None
         return watts

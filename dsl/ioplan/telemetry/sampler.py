@@ -51,7 +51,7 @@ class Sampler:
         self.marks.put(None)
         self.thread.join(END_S)
         if self.thread.is_alive():
-            self.problem = "reading it hangs: see which file of /sys does"
+            self.problem = "reading telemetry hangs: check which file of /sys blocks"
         if self.meter:
             self.meter.close()
 

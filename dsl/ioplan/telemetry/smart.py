@@ -91,14 +91,14 @@ class Smart:
     def problem(self) -> str:
         """Why there is no SMART log; empty if there is one."""
         if not self.program:
-            return "there is no program nvme: install nvme-cli"
+            return "the program nvme is not installed: install nvme-cli"
         return self.refused.get(SMART, "")
 
     def _json(self, words: tuple[str, ...]) -> dict[str, Any]:
         try:
             made = json.loads(self._output(words) or "{}")
         except ValueError:
-            self.refused[words] = "nvme printed what is no JSON"
+            self.refused[words] = "nvme printed invalid JSON"
             made = {}
         return made if isinstance(made, dict) else {}
 

@@ -113,7 +113,7 @@ def _program(settings: Settings) -> Program:
         asked = ".".join(map(str, named))
         raise BackendError(
             f"{program.path} is fio {program.version_text}, and option version says "
-            f"{asked}; leave it out, or name that program with option path"
+            f"{asked}; remove it, or set option path to that program"
         )
     return program
 

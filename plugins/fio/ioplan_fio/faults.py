@@ -30,8 +30,8 @@ CAUSES = {
 }
 HINTS = {
     errno.ENODATA: "; the target ended early, or could not read the place",
-    errno.ENOTTY: "; the target does not take this kind of I/O",
-    errno.EINVAL: "; the target does not take I/O of this size or place",
+    errno.ENOTTY: "; the target does not support this kind of I/O",
+    errno.EINVAL: "; the target does not support I/O of this size or offset",
 }
 MESSAGE_CAUSES = (
     ("file creation disallowed", "missing-target"),
@@ -158,7 +158,7 @@ def unreadable_output(program: str, reason: str) -> Failure:
     """Output that is not what this backend can read."""
     return Failure(
         cause="backend-garbage",
-        message=f"{program} printed what cannot be read: {reason}",
+        message=f"{program} printed invalid output: {reason}",
     )
 
 

@@ -148,10 +148,10 @@ def _size(context: GapContext, stream: JobStream) -> Found:
     if all(size_range(one) for one in shares):
         return None
     if any(len(one) > MAX_SIZES for one in shares):
-        return "size", f"fio takes at most {MAX_SIZES} sizes", ""
+        return "size", f"fio supports at most {MAX_SIZES} sizes", ""
     if all(_whole_shares(one) for one in shares):
         return None
-    reason = "fio takes shares of sizes in whole percents"
+    reason = "fio supports only whole percents for shares of sizes"
     return "size", reason, "the nearest ones", "whole percents"
 
 
@@ -171,7 +171,7 @@ def _align(context: GapContext, stream: JobStream) -> Found:
         instead = f"blockalign={size_text(align)} for all sizes"
         return "align", reason, instead, f"align {quantity_text(align)}"
     if stream.pattern == "sequential" and align and any(s % align for s in used):
-        reason = "fio's sequential I/O leaves no room between one and the next"
+        reason = "fio's sequential I/O has no gaps"
         return "align", reason, "each I/O begins where the last one ended"
     return None
 
@@ -185,7 +185,7 @@ def _common_start(context: GapContext, stream: JobStream) -> Found:
     reason = "fio's reads and writes begin at one place, a multiple of both sizes"
     edit = f"align {quantity_text(used_sizes(stream)[0])}"
     left_out = start - first
-    instead = f"the region's first {left_out} B left out"
+    instead = f"the region's first {left_out} B skipped"
     is_mild = left_out <= stream.region_bytes * MILD_SHARE
     return "align", reason, instead, edit, is_mild
 
@@ -244,7 +244,7 @@ def _random_share(context: GapContext, stream: JobStream) -> Found:
     if odd is None:
         return None
     near = random_shares(stream)
-    reason = f"fio takes whole percents of random I/O, not {odd:g} %"
+    reason = f"fio supports only whole percents of random I/O, not {odd:g} %"
     by_direction = stream.write_random_percent is not None
     if by_direction:
         return "read random", reason, f"percentage_random={near}", "whole percents"
@@ -270,7 +270,7 @@ def _distribution(context: GapContext, stream: JobStream) -> Found:
     instead = f"random_distribution={distribution_text(stream)}"
     match stream.distribution:
         case Zipf(theta=theta):
-            reason = _scattered("fio takes no theta of 1; and it " * (theta == 1))
+            reason = _scattered("fio does not support theta 1; and it " * (theta == 1))
             return "distribution", reason, instead, "", True
         case Pareto():
             return "distribution", _scattered(), instead, "", True
@@ -283,7 +283,7 @@ def _distribution(context: GapContext, stream: JobStream) -> Found:
         case Hotspots(spots=spots):
             parts = [p for s in spots for p in (s.io_percent, s.space_percent)]
             if not all(map(is_whole, parts)):
-                reason = "fio takes zones in whole percents"
+                reason = "fio supports only whole percents for zones"
                 return "distribution", reason, instead, "whole percents"
     return None
 
@@ -319,11 +319,11 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
     if context.engine == "io_uring_cmd":
         return "sync", "fio's io_uring_cmd does not flush", ""
     if context.engine == SPDK:  # seen: err=1 at the first fdatasync
-        return "sync", "SPDK's plugin for fio does not take flushes by fdatasync", ""
+        return "sync", "SPDK's fio plugin does not support flushes by fdatasync", ""
     if context.engine == "libaio" and stream.qd > 1 and _waits(stream):
         reason = (
-            "fio's libaio leaves out flushes (seen: 13 to 70 %) where it waits between "
-            "I/Os and several are under way"
+            "fio's libaio leaves out flushes (seen: 13 to 70 %) if it waits between "
+            "I/Os and several are in flight"
         )
         return "sync", reason, f"fdatasync={stream.sync_every}, flushing less often"
     deep = stream.qd > 1 and context.engine == "io_uring"
@@ -345,7 +345,7 @@ def _verify(context: GapContext, stream: JobStream) -> Found:
     if not stream.verify:
         return None
     reason = (
-        "fio checks in a phase of its own, and not that a read brings what was last "
+        "fio verifies in a separate phase, not that reads return the data last "
         "written in the same run"
     )
     return "verify", reason, ""
@@ -373,12 +373,10 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
     if not context.job.warmup_ns:
         return None
     if context.job.passes is not None or context.job.limit_bytes is not None:
-        reason = (
-            "fio counts what it moves while it warms up towards the bytes of the run"
-        )
+        reason = "fio counts the bytes of the warm-up towards those of the run"
         return "warmup", reason, ""
     if stream.pause_ns and context.version < PAUSE_AFTER_WARMUP:
-        reason = "before 3.35 fio leaves out as many pauses as it made in a warm-up"
+        reason = "before 3.35, fio skips as many pauses as it made in the warm-up"
         return "warmup", reason, "", "fio 3.35 or newer"
     if stream.starts_ns and context.version >= LATE_NO_WARMUP:
         reason = (

@@ -33,8 +33,8 @@ class StartGate:
         for program in NEEDED:
             if shutil.which(program) is None:
                 raise BackendError(
-                    f"fio is held at the start by {program}, which is not installed; "
-                    f"it is in util-linux or coreutils"
+                    f"fio is stopped at the start by {program}, which is not "
+                    "installed; it is in util-linux or coreutils"
                 )
         self.threads = threads
         # what fio itself writes of each command

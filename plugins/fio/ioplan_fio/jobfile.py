@@ -120,5 +120,7 @@ def file_name(path: str) -> str:
     fio would do the I/O on what is left of it, if there is such a file.
     """
     if re.search(r"[$\\\n\r;#]", path) or path != path.strip() or not Path(path).name:
-        raise BackendError(f"fio cannot be told the target {path!r}; rename it")
+        raise BackendError(
+            f"fio cannot open a target with the name {path!r}; rename it"
+        )
     return path.replace(":", "\\:")

@@ -64,7 +64,7 @@ def _probed(program: Path, path: str) -> dict[str, Any]:
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise BackendError(f"the engine {program} does not answer: {error}") from error
     if not isinstance(found, dict):
-        raise BackendError(f"the engine {program} does not answer as it should")
+        raise BackendError(f"the engine {program} sent an invalid answer")
     if reading := found.get("clock"):
         CLOCKS[program] = {"IOPLAN_CLOCK": str(reading)}
     return found

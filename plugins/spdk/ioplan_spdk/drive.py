@@ -130,8 +130,8 @@ def _unfit(facts: TargetFacts, writes: bool, options: SpdkOptions) -> str:
     uring, is_block = options.bdev == "uring", facts.kind == "block"
     if uring and not is_block:
         return (
-            f"SPDK's uring takes block devices only, and {facts.path} is a file; "
-            f"use --option bdev=aio"
+            f"SPDK's uring supports only block devices, and {facts.path} is a file; "
+            "use --option bdev=aio"
         )
     if is_block and not writes and (uring or options.driver == "fio"):
         opener = "uring" if uring else "fio plugin"

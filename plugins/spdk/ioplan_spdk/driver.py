@@ -53,7 +53,7 @@ def driver_of(job: Job, options: SpdkOptions) -> Driver:
     no_bdevperf = bdevperf_fault(options)
     if not (bdevperf.gaps or no_bdevperf):
         return bdevperf
-    why = bdevperf.gaps[0].reason if bdevperf.gaps else "there is no bdevperf here"
+    why = bdevperf.gaps[0].reason if bdevperf.gaps else "bdevperf is not installed"
     return _better(
         bdevperf, Driver("fio", plugin_gaps(job, options), why), job, options
     )

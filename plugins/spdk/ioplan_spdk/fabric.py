@@ -26,8 +26,8 @@ FAULTS: tuple[tuple[str, Cause, str], ...] = (
     (
         r"Connect command completed with error: sct 1, sc 132",
         Cause.PERMISSION,
-        "the NVMe target at {place} does not let this host use {nqn}; add it there "
-        "to the subsystem's hosts",
+        "the NVMe target at {place} does not permit this host to use {nqn}; add it "
+        "to the subsystem's hosts there",
     ),
     (
         r"getaddrinfo failed: (.*) \(",

@@ -78,7 +78,7 @@ def parse_options(texts: dict[str, Any]) -> SpdkOptions:
         raise BackendError(f"option {where} of 'spdk': {first['msg']}") from None
     if options.mask and options.driver == "fio":
         raise BackendError(
-            "option mask of 'spdk' is for bdevperf; with driver=fio leave it out"
+            "option mask of 'spdk' is for bdevperf; remove it with driver=fio"
         )
     return options
 

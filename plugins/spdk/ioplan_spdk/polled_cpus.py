@@ -65,7 +65,7 @@ def shared_warning(cpus: tuple[int, ...], polled: dict[int, str]) -> str:
         return ""
     return (
         f"another SPDK has a CPU of this run: {', '.join(shared)}; each gets half of "
-        f"it, so end the other one, or give both CPUs of their own (cpus in the lab)"
+        "it; stop the other one, or set different CPUs (cpus in the lab)"
     )
 
 

@@ -64,7 +64,8 @@ def _size_bytes(path: str, text: str) -> int:
         raise BackendError(f"the target {path!r}: {error}") from None
     if found.kind != "size" or not found.value or int(found.value) % 4096:
         raise BackendError(
-            f"the target {path!r} takes a size of whole 4 KiB, for example malloc:64MiB"
+            f"the target {path!r} needs a size that is a multiple of 4 KiB, for "
+            "example malloc:64MiB"
         )
     return int(found.value)
 
@@ -73,9 +74,9 @@ def _delay(path: str, text: str) -> TargetSpec:
     size, *rest = text.split(":")
     if len(rest) != len(LATENCIES) or not all(word.isdecimal() for word in rest):
         raise BackendError(
-            f"the target {path!r} takes a size and four latencies in microseconds, "
-            f"mean and 99th percentile of reads, then of writes: "
-            f"delay:128MiB:1000:5000:3000:9000"
+            f"the target {path!r} needs a size and four latencies in microseconds, "
+            "mean and 99th percentile of reads, then of writes: "
+            "delay:128MiB:1000:5000:3000:9000"
         )
     latencies_us = tuple(map(int, rest))
     if latencies_us[0] > latencies_us[1] or latencies_us[2] > latencies_us[3]:

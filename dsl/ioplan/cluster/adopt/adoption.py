@@ -50,7 +50,7 @@ def host_of(word: str, lab: Lab, folder: str) -> tuple[str, LabHost]:
         if address and address != lab.hosts[name].address:
             raise ClusterError(
                 f"the lab has the host {name} at {lab.hosts[name].address or name}; "
-                f"change that in its file, or take another name",
+                "change it in the lab file, or use another name",
                 ClusterFault.UNKNOWN_HOST,
             )
         return name, lab.hosts[name]

@@ -80,7 +80,7 @@ def drive_entries(
         drives = [one for one in all_here if _is_drive(one)]
         for one in drives:
             if one.kind in IN_USE:
-                notes.append(f"{host}: {one.path} is in use: left out")
+                notes.append(f"{host}: {one.path} is in use: skipped")
                 continue
             entry = _entry(host, one, drives)
             if not _has(lab, entry):

@@ -55,8 +55,8 @@ class Look(Model):
         if own not in self.pythons.values():
             there = ", ".join(sorted(set(self.pythons.values()))) or "none"
             return (
-                f"it has no Python {own} with venv (found: {there}), which this host "
-                f"has; make them the same, on Debian with apt install python3-venv"
+                f"it has no Python {own} with venv (found: {there}), as on this host; "
+                "install it, on Debian with apt install python3-venv"
             )
         if self.folder == "used":
             return f"{folder} has other files in it; name another folder with --folder"
@@ -89,6 +89,6 @@ def look(name: str, host: LabHost, programs: Programs) -> Look:
         return Look.model_validate_json(said)
     except ValidationError as error:
         raise ClusterError(
-            f"the host {name} does not tell what is on it: {said[:200]!r}",
+            f"the host {name} does not report its content: {said[:200]!r}",
             ClusterFault.HOST_UNREACHABLE,
         ) from error

@@ -75,7 +75,7 @@ class DaskClient:
                 ) from error
             raise ClusterError(
                 f"the lab's scheduler {self.address} cannot be reached ({reason}); "
-                f"start it with `ioplan lab up`; lanes that were begun go on",
+                "start it with `ioplan lab up`; running lanes continue",
                 ClusterFault.SCHEDULER_UNREACHABLE,
             ) from error
 

@@ -93,7 +93,7 @@ def down(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> None:
 
     def leave(name: str, host: LabHost) -> None:
         answer = call_host(name, host, programs, "leave", {"store": host.store})
-        lanes = f"; {answer['lanes']} lanes go on there" if answer["lanes"] else ""
+        lanes = f"; {answer['lanes']} lanes continue there" if answer["lanes"] else ""
         on_progress(f"{name}: {'ended' if answer['ended'] else 'was not up'}{lanes}")
 
     try:

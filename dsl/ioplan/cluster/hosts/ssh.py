@@ -93,7 +93,7 @@ def _failed(
     lines = (done.stderr or done.stdout).strip().splitlines()
     reason = lines[-1] if lines else f"exit code {done.returncode}"
     if done.returncode == 255:
-        help = f"try it by hand: {shlex.join(host.command(name))} true"
+        help = f"test it with: {shlex.join(host.command(name))} true"
     return ClusterError(
         "; ".join(filter(None, [f"the host {name} does not answer: {reason}", help])),
         ClusterFault.HOST_UNREACHABLE,

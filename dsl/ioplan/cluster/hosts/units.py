@@ -30,7 +30,7 @@ RestartSec=5
 WantedBy=multi-user.target
 """
 LANES = """\
-# a lane goes on when its worker is started anew; `ioplan cancel` ends lanes
+# lanes continue when their worker is restarted; `ioplan cancel` stops lanes
 KillMode=process
 """
 

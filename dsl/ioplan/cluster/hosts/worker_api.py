@@ -84,7 +84,7 @@ def check_versions(name: str, there: dict[str, str]) -> None:
     ]
     if wrong:
         raise ClusterError(
-            f"the host {name} has other versions: {'; '.join(wrong)}; make them the "
-            f"same, then call `ioplan lab up` again",
+            f"the host {name} has other versions: {'; '.join(wrong)}; install the "
+            "same versions, then run `ioplan lab up` again",
             ClusterFault.VERSION_MISMATCH,
         )

@@ -57,8 +57,8 @@ class Authority:
         """The one that is here. Raises ClusterError."""
         if not cls.exists():
             raise ClusterError(
-                f"there is no authority of a lab in {keys_folder()}: call `ioplan lab "
-                f"up` once, as this user",
+                f"there is no authority of a lab in {keys_folder()}: run `ioplan lab "
+                "up` once, as this user",
                 ClusterFault.NO_KEYS,
             )
         return cls()

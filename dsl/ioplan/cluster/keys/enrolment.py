@@ -27,7 +27,7 @@ Outcome = Literal["kept", "first", "moved", "renewed", "taken over"]
 SAID: dict[Outcome, str] = {
     "kept": "",
     "first": "has its keys",
-    "moved": "has keys of its own now, for the one that all hosts shared",
+    "moved": "has its own keys now, instead of the shared one",
     "renewed": "has new keys",
     "taken over": "has keys of this desk now",
 }
@@ -102,9 +102,10 @@ def _check_owner(name: str, authority: Authority, there: str, take_over: bool) -
         found = facts_of(there)
         raise ClusterError(
             f"{name} belongs to another desk: its keys are of authority "
-            f"{short(found.authority)}, made {found.made_at:%Y-%m-%d}"
-            f"{_by(found.name)}; this desk's is {short(authority.facts.authority)}. "
-            f"`ioplan lab keys take-over {name}` takes it away from there",
+            f"{short(found.authority)}, made "
+            f"{found.made_at:%Y-%m-%d}{_by(found.name)}; this desk's is "
+            f"{short(authority.facts.authority)}. `ioplan lab keys take-over {name}` "
+            "moves it to this desk",
             ClusterFault.OTHER_DESK,
         )
     return False

@@ -61,7 +61,7 @@ class MultiHostDrive:
         for host in hosts_of(job, self.leader):
             if host in self.channels.lost:
                 raise BackendError(
-                    f"{host} is lost; once it is back, go on with `ioplan resume`"
+                    f"{host} is lost; when it is back, continue with `ioplan resume`"
                 )
         names = {host: one.facts.path for host, one in self.opened.items()}
         machines = {host: one.machine for host, one in self.opened.items()}
@@ -194,8 +194,8 @@ def common_facts(opened: dict[str, HostTarget]) -> TargetFacts:
     for host in others:
         if wrong := _differences(first, opened[host].facts):
             raise TargetError(
-                f"the target is not the same on {leader} and {host}: {wrong}; name it "
-                f"in the lab by what both see, such as its wwid",
+                f"the target is not the same on {leader} and {host}: {wrong}; "
+                "identify it in the lab by a key that both see, such as its wwid",
                 TargetFault.HOSTS_DISAGREE,
             )
     change = {"path": f"{first.path} on {', '.join(opened)}"}

@@ -51,7 +51,7 @@ def parts_of(url: str) -> HookUrl:
         raise DeskError(f"{url!r} is no address: {error}") from None
     plain = url.isascii() and url.isprintable() and " " not in url
     if not plain or len(url) > MOST_URL or found.scheme not in PORTS:
-        raise DeskError(f"{url!r} is no address as https://host.example/path")
+        raise DeskError(f"{url!r} is not an address such as https://host.example/path")
     if not found.hostname or found.username is not None or found.fragment:
         raise DeskError("a hook's address has a host, and no password or fragment")
     path = (found.path or "/") + (f"?{found.query}" if found.query else "")
@@ -68,7 +68,7 @@ def checked_address(url: HookUrl, inside: bool) -> str:
     try:
         found = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty, or too long
-        raise DeskError(f"{url.host!r} is no name of a host: {error}") from None
+        raise DeskError(f"{url.host!r} is not a host name: {error}") from None
     addresses = [str(one[4][0]) for one in found]
     for one in addresses:
         if why := refusal(one, inside):
@@ -82,7 +82,7 @@ def refusal(address: str, inside: bool) -> str:
     """Why an address is not called; empty if it may be."""
     known = _innermost(ipaddress.ip_address(address.partition("%")[0]))
     if known.is_unspecified or known.is_multicast:
-        return "which is no host"
+        return "which is not a host"
     if inside:
         return ""
     if known in METADATA:

@@ -79,7 +79,7 @@ class Hooks:
         """The hook with its secret. Raises DeskError for where it may not go."""
         unknown = [one for one in events if one not in EVENTS]
         if unknown or not events:
-            raise DeskError(f"a hook is told of: {', '.join(EVENTS)}")
+            raise DeskError(f"events of a hook: {', '.join(EVENTS)}")
         try:
             checked_address(parts_of(url), inside)
         except OSError as error:

@@ -98,7 +98,7 @@ def _lanes(lanes: Sequence[LaneState]) -> Iterator[Metric]:
     """Lanes of jobs that go on; figures only of those that report them."""
     yield _counts(
         "ioplan_lanes",
-        "Lanes of jobs that go on, by status.",
+        "Lanes of running jobs, by status.",
         "status",
         get_args(LaneStatus),
         Counter(one.status for one in lanes),

@@ -80,8 +80,8 @@ class People:
         """Add a person; returns the token, which is kept nowhere. Raises DeskError."""
         if not NAME.fullmatch(name):
             raise DeskError(
-                f"{name!r} is no name of a person: it has letters, digits, '.', '_', "
-                f"'@' and '-', at most 64, and begins with a letter or a digit"
+                f"{name!r} is not a valid name: a name has letters, digits, '.', '_', "
+                "'@' and '-', at most 64, and begins with a letter or a digit"
             )
         row = {"name": name, "role": str(role), "at": stamp()}
         try:

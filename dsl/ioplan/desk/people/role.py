@@ -26,5 +26,5 @@ class Role(StrEnum):
 MEANINGS = {
     Role.VIEWER: "sees everything, changes nothing",
     Role.OPERATOR: "also starts and cancels plans",
-    Role.ADMIN: "also signs lists of what may be overwritten, and manages people",
+    Role.ADMIN: "also signs consent lists, and manages people",
 }

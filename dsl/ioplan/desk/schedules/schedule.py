@@ -75,7 +75,7 @@ class Schedules:
         if not NAME.fullmatch(name):
             raise DeskError("a schedule's name has letters, digits, and . _ - only")
         if missed not in ("once", "skip"):
-            raise DeskError(f"what was missed is run 'once', or 'skip', not {missed!r}")
+            raise DeskError(f"missed runs are 'once' or 'skip', not {missed!r}")
         due = next_time(cron, zone, stamp())
         made = Schedule(name, cron, zone, missed, wanted, due)
         with self.database.writing() as connection:

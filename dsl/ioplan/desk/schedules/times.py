@@ -41,8 +41,8 @@ def _times(cron: str, zone: str, after: str) -> Iterator[str]:
             yield f"{at.astimezone(UTC):{FORM}}"
     except CronSimError as error:
         raise DeskError(
-            f"{cron!r} is no cron expression that comes to pass: {error}; write for "
-            f"example '0 2 * * *' for each night at 2:00"
+            f"{cron!r} is not a valid cron expression: {error}; write for example '0 "
+            "2 * * *' for each night at 2:00"
         ) from error
     raise DeskError(f"{cron!r} does not come to pass")
 

@@ -8,7 +8,7 @@ from ioplan.desk.errors import DeskError
 from ioplan.guard.output import OutputError, output_file
 
 TEXT = """\
-# Made by `ioplan lab serve`, which found no lab file. Yours names your drives.
+# Made by `ioplan lab serve`, which found no lab file. Name your drives in your own.
 backend = "sim"
 
 [targets.simulated]

@@ -20,7 +20,7 @@ FAILURES = parse("10/minute")
 """Sign-ins of one address that fail; of all addresses ten times as many."""
 ALL_FAILURES = parse("100/minute")
 MOST_BYTES = 1 << 20
-TOO_LARGE = f"what was sent is larger than {MOST_BYTES} B"
+TOO_LARGE = f"the request is larger than {MOST_BYTES} B"
 BODY_S = 20.0
 """How long a body may take to come."""
 
@@ -82,7 +82,7 @@ async def body_of(request: Request) -> bytes:
                 if len(found) > MOST_BYTES:
                     raise TooLarge(TOO_LARGE)
     except TimeoutError:
-        raise TooSlow(f"what was sent did not come within {BODY_S:.0f} s") from None
+        raise TooSlow(f"the request was not received within {BODY_S:.0f} s") from None
     return bytes(found)
 
 

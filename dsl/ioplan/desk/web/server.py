@@ -184,7 +184,7 @@ def check(place: Place) -> None:
         raise DeskError("--certificate and --key belong together; give both")
     if not place.tls and not place.is_loopback:
         raise DeskError(
-            f"{place.host} is reached from other hosts, and without TLS everybody on "
-            f"the way could read tokens; add --tls, for a certificate of the lab's own "
-            f"authority, or --certificate FILE --key FILE"
+            f"{place.host} is reachable from other hosts, and without TLS tokens "
+            "could be read on the network; add --tls, for a certificate of the lab's "
+            "own authority, or --certificate FILE --key FILE"
         )

@@ -201,7 +201,7 @@ def _deed(visit: Visit) -> str:
 def _unknown(visit: Visit) -> Response:
     is_program = "authorization" in visit.request.headers
     if is_program or visit.request.method not in SAFE or _is_part(visit.request):
-        text = "sign in first, or send a token that holds: Authorization: Bearer TOKEN"
+        text = "sign in first, or send a valid token: Authorization: Bearer TOKEN"
         found = visit.page("error.html.j2", status=401, text=text)
         found.headers["WWW-Authenticate"] = "Bearer"
         return found
@@ -263,7 +263,7 @@ def _fields(body: bytes) -> dict[str, list[str]]:
             max_num_fields=MOST_FIELDS,
         )
     except ValueError as error:
-        raise DeskError("what was sent is no form in UTF-8") from error
+        raise DeskError("the request is not a form in UTF-8") from error
     found: dict[str, list[str]] = {}
     for name, value in pairs:
         found.setdefault(name, []).append(value.replace("\r\n", "\n"))

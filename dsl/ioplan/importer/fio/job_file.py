@@ -64,7 +64,7 @@ class JobFileReader:
             if text.startswith("["):
                 sections.append((_section_name(text, span), span, []))
                 if len(sections) > MOST_JOBS:
-                    raise ImportFault(f"fio takes at most {MOST_JOBS} jobs", span)
+                    raise ImportFault(f"fio supports at most {MOST_JOBS} jobs", span)
             elif not sections:
                 raise ImportFault(
                     f"{text[:40]!r} stands outside of any [job] section",

@@ -42,7 +42,7 @@ def git_address(text: str) -> GitAddress:
     if not found or found["scheme"] not in SCHEMES:
         known = ", ".join(f"git+{one}" for one in SCHEMES)
         raise SuiteError(
-            f"{_shown(text)!r} is no address such as {EXAMPLE}; there are {known}"
+            f"{_shown(text)!r} is not an address such as {EXAMPLE}; there are {known}"
         )
     where, _, folder = found["path"].partition("//")
     path, at, ref = where.rpartition("@")
@@ -63,12 +63,12 @@ def address_of(url: str, ref: str, folder: str) -> GitAddress:
     right = PATH.fullmatch(f"{slash}{path}") and "/../" not in f"/{path}/"
     if scheme not in SCHEMES or not right or not _is_host(scheme, host):
         raise SuiteError(
-            f"{_shown(url)!r} is no address of a repository; a user is for ssh only, a "
-            f"password or token does not belong into one, and http is for this host "
-            f"only: an example is {EXAMPLE}"
+            f"{_shown(url)!r} is not a repository address: a user is allowed only "
+            "with ssh, a password or token is not allowed, and http only for this "
+            f"host; example: {EXAMPLE}"
         )
     if folder and not (FOLDER.fullmatch(folder) and goes_down(folder)):
-        raise SuiteError(f"{folder!r} is no folder of a repository")
+        raise SuiteError(f"{folder!r} is not a folder of the repository")
     return GitAddress(scheme, url, checked_ref(ref), folder)
 
 
@@ -88,5 +88,5 @@ def _shown(text: str) -> str:
 def checked_ref(ref: str) -> str:
     """The name of a tag, branch or commit. Raises SuiteError."""
     if not REF.fullmatch(ref) or ".." in ref or ref.endswith((".lock", ".")):
-        raise SuiteError(f"{ref!r} is no tag, branch or commit")
+        raise SuiteError(f"{ref!r} is not a tag, branch or commit")
     return ref

@@ -99,7 +99,7 @@ def _commit(git: Git, name: str) -> str:
     found = git.call("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
     commit = found.decode().strip()
     if not COMMIT.fullmatch(commit):
-        raise SuiteError(f"git rev-parse: {commit!r} is no commit")
+        raise SuiteError(f"git rev-parse: {commit!r} is not a commit")
     return commit
 
 

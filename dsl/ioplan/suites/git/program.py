@@ -66,7 +66,7 @@ class Git(Value):
             errors.seek(0)
             last_words = _last_words(errors.read(MOST_SAID_BYTES))
         if len(said) > MOST_SAID_BYTES:
-            raise SuiteError(f"git {words[0]} says more than {MOST_SAID_BYTES} B")
+            raise SuiteError(f"git {words[0]} printed more than {MOST_SAID_BYTES} B")
         if not in_time:
             raise SuiteError(f"git {words[0]} did not end in {TIMEOUT_S:g} s")
         if code:

@@ -44,9 +44,7 @@ def wanted(project: Path) -> dict[str, GitAddress]:
     except (
         *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
     ) as error:
-        raise SuiteError(
-            f"{path} is wrong: {error}; ioplan add writes what a suite has"
-        ) from error
+        raise SuiteError(f"{path} is wrong: {error}; see ioplan add") from error
 
 
 def with_wanted(text: str, name: str, address: GitAddress) -> str:
@@ -85,8 +83,8 @@ def _with_table(text: str, name: str, table: str) -> str:
 
 def _by_hand(table: str) -> SuiteError:
     return SuiteError(
-        f"{PROJECT} is written in a way that is not changed by itself; have it say, by "
-        f"hand, and then call `ioplan update --take`:\n\n{table}"
+        f"{PROJECT} cannot be edited automatically; set in it, and then run `ioplan "
+        f"update --take`:\n\n{table}"
     )
 
 

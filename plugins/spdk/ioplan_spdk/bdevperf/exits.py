@@ -20,7 +20,7 @@ KNOWN_MESSAGES = (
     ),
     (
         r"Not enough memory available! Requested: (\d+)MB, available: (\d+)MB",
-        "{0} MB were asked for, {1} MB of hugepages are free; reserve more, or lower "
+        "{0} MB were requested, {1} MB of hugepages are free; reserve more, or lower "
         "--option memory_mib",
     ),
     (
@@ -34,12 +34,12 @@ KNOWN_MESSAGES = (
     ),
     (
         r"lcore (\d+) unavailable",
-        "there is no core {0} here; choose another by --option mask=",
+        "there is no core {0} on this host; choose another with --option mask=",
     ),
     (
         r"Unable to allocate requested \w+ iobuf pool|could not allocate spdk_bdev_io"
         r"|spdk_msg_mempool creation failed",
-        f"its memory is too small for its own pools; {MEMORY}",
+        f"it has too little memory for its pools; {MEMORY}",
     ),
     (r"Cannot allocate buf for task", f"its memory has no room for the I/O; {MEMORY}"),
     (
@@ -58,7 +58,7 @@ KNOWN_MESSAGES = (
     ),
     (
         r"Unable to open file /sys/block/(\S+)/queue/zoned",
-        "uring takes block devices only, and {0} is none; use --option bdev=aio",
+        "uring supports only block devices, and {0} is not one; use --option bdev=aio",
     ),
     (r"p99 latency is less than average", "a 99th percentile is below its mean"),
     (r"connect\(\) failed, errno = \d+", "the NVMe target does not answer"),
@@ -68,12 +68,12 @@ KNOWN_MESSAGES = (
 )
 CODES = {
     -signal.SIGFPE: "an I/O is larger than the device",
-    -signal.SIGSEGV: f"it crashed, as it does when its memory is too small; {MEMORY}",
+    -signal.SIGSEGV: f"it crashed, probably for lack of memory; {MEMORY}",
     161: "the I/O size is not a multiple of the device's block",
     234: "it refuses its configuration",
     244: f"its memory is too small; {MEMORY}",
     254: "this release of SPDK does not have a call that is needed",
-    255: "an I/O failed, or its device is not there",
+    255: "an I/O failed, or its device does not exist",
 }
 ERROR = re.compile(r"\*ERROR\*: (.*)")
 SHOWN = 200

@@ -77,7 +77,8 @@ def _size(context: GapContext) -> Found:
     size_bytes = size_of(context.stream)
     if size_bytes % context.job.block_bytes:
         reason = (
-            f"{size_bytes} B is no multiple of the block of {context.job.block_bytes} B"
+            f"{size_bytes} B is not a multiple of the block of "
+            f"{context.job.block_bytes} B"
         )
         yield "size", reason, ""
     if size_bytes > context.job.capacity_bytes:
@@ -106,7 +107,7 @@ def no_discards(target: TargetSpec) -> str:
             "(nvme:pcie:…), or use the backend io_uring or fio"
         )
     if target.kind in ("null", "delay"):
-        return f"SPDK's {target.kind} device takes no discards; use malloc:SIZE"
+        return f"SPDK's {target.kind} device does not support discards; use malloc:SIZE"
     return ""
 
 
@@ -119,7 +120,7 @@ def _mix(context: GapContext) -> Found:
         yield "trim", "bdevperf trims in sequence only", ""
     if len(directions_of(context.stream)) > 1 and context.stream.read_percent % 1:
         whole = min(99, max(1, round(context.stream.read_percent)))
-        yield "mix", "bdevperf takes whole percents", f"{whole}% reads"
+        yield "mix", "bdevperf supports only whole percents", f"{whole}% reads"
 
 
 def _is_part(job: Job, stream: JobStream, size_bytes: int) -> bool:
@@ -169,7 +170,7 @@ def _pace(context: GapContext) -> Found:
     yield (
         "rate",
         reason,
-        f"at most {limit}; the wait for them is left out of the latency",
+        f"at most {limit}; the wait for them is not included in the latency",
     )
 
 
@@ -207,7 +208,7 @@ def _promise(context: GapContext) -> Found:
     if context.stream.sync_every:
         yield "sync", "bdevperf does not flush between writes", ""
     if context.stream.verify:
-        reason = "bdevperf verifies what it has just written, not what was before"
+        reason = "bdevperf verifies only what it has just written"
         yield "verify", reason, ""
 
 

@@ -77,9 +77,9 @@ class MixedHistogram:
         if self.foreign_ios <= ios * FOREIGN_WARNING:
             return ""
         return (
-            f"bdevperf was told late to count one direction, as the machine was busy: "
+            "the machine was busy, and bdevperf started late to count one direction: "
             f"the latencies of {ios} I/Os are estimated from {ios + self.foreign_ios} "
-            f"of both"
+            "of both"
         )
 
     def without_foreign(self, bins: Bins) -> Bins:

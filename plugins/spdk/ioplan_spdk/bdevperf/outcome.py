@@ -81,14 +81,14 @@ def _check_time(job: dict[str, Any], request: dict[str, Any], ended: bool) -> No
     if ended:
         return
     if status == "terminated":
-        raise UnsoundTest("terminated", "something else told bdevperf to end")
+        raise UnsoundTest("terminated", "bdevperf was terminated from outside")
     if status != "finished":
-        raise UnsoundTest("device-error", f"bdevperf says that the test {status}")
+        raise UnsoundTest("device-error", f"bdevperf reports that the test {status}")
     if run_s < request["time_in_sec"] * MIN_RUN:
         raise UnsoundTest(
             "ended-early",
-            f"bdevperf says that it finished, but after {run_s:.2f} s of "
-            f"{request['time_in_sec']} s; the device went away under it",
+            f"bdevperf reports that it finished, but after {run_s:.2f} s of "
+            f"{request['time_in_sec']} s; the device disappeared",
         )
     if not number(job, "iops"):
         raise UnsoundTest("no-io", "no I/O completed; the target does not exist")

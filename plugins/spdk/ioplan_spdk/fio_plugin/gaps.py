@@ -39,11 +39,11 @@ def _sizes(job: Job, stream: JobStream) -> Iterator[Gap]:
     for size_bytes in used_sizes(stream):
         if size_bytes % job.block_bytes:
             reason = (
-                f"{size_bytes} B is no multiple of the block of {job.block_bytes} B"
+                f"{size_bytes} B is not a multiple of the block of {job.block_bytes} B"
             )
             yield Gap(stream=stream.name, field="size", reason=reason)
     if stream.align_bytes and stream.align_bytes % job.block_bytes:
-        reason = f"SPDK takes multiples of the block of {job.block_bytes} B"
+        reason = f"SPDK supports only multiples of the block of {job.block_bytes} B"
         yield Gap(stream=stream.name, field="align", reason=reason)
 
 

@@ -160,7 +160,7 @@ class Client(Closing):
 
 def _checked(method: str, reply: Any) -> dict[str, Any]:
     if not isinstance(reply, dict):
-        raise RpcClosed(f"{method}: the reply is no object: {reply!r:.80}")
+        raise RpcClosed(f"{method}: the reply is not an object: {reply!r:.80}")
     return reply
 
 

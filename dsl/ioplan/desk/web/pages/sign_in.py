@@ -11,7 +11,7 @@ from ioplan.desk.web.render import rendered
 from ioplan.desk.web.visit import Visit, allowed, cookie_name
 
 WAIT = "too many tokens that are none came from here; wait a minute"
-NONE = "this is no token, or it holds no more; an admin makes another one"
+NONE = "this token is invalid or has expired; ask an admin for another"
 
 
 @allowed(None)
