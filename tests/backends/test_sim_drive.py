@@ -14,6 +14,7 @@ from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, made_once, stream
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
 from ioplan_sim import SimBackend
+from ioplan_sim.latency import Curve, spread
 from ioplan_sim.spec import DriveSpec, FlashSpec, read_spec
 
 GIB = 1 << 30
@@ -296,3 +297,9 @@ def test_sim_chooses_backend_and_drive(tmp_path: Path, store_path: Path) -> None
     assert record["target"]["identity"]["model"] == "crosspoint"
     wrong = ioplan("run", plan, "--sim", sim, "--backend", "fio")
     assert wrong.code == 2 and "--sim is for the backend sim, not fio" in wrong.err
+
+
+def test_less_than_a_nanosecond_is_a_latency() -> None:
+    """Of a drive whose commands take no time, in the histogram's first bucket."""
+    first, count = spread(1000, Curve.of([0.4] * 10), 1.0, 0.0, 0.5)
+    assert (first, count.sum()) == (0, 1000)

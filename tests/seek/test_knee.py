@@ -42,6 +42,13 @@ def test_the_smallest_depth_that_reaches_the_share(
     assert len(few.probes) <= at_most
 
 
+def test_where_nothing_completes_there_is_no_knee() -> None:
+    found = run(lambda depth: 0.0).finding
+    assert (found.value, found.confirmed) == (None, False)
+    assert {one.answer for one in found.probes} == {"no"}
+    assert {one.probe.phase for one in found.probes} == {"bracket"}
+
+
 def test_a_fall_beyond_the_knee_is_told() -> None:
     assert run(lambda depth: min(depth, 32)).finding.monotone
     assert not run(lambda depth: min(depth, 32, 2_000 / depth)).finding.monotone

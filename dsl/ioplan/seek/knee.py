@@ -66,10 +66,11 @@ class KneeSearch:
 
     def finding(self) -> Knee:
         """What is known so far: `lower` is the nearest depth that falls short. Not
-        `monotone` means that throughput falls short again at a greater depth."""
+        `monotone` means that throughput falls short again at a greater depth. Where
+        nothing completed at any depth, none is a knee."""
         needed = self._needed()
         low, high = self._edge()
-        value = self.values[high] if high in self.throughputs else None
+        value = self.values[high] if self.throughputs.get(high) else None
         reached = {k: one >= needed for k, one in self.throughputs.items()}
         last = {probe.value: probe.phase for probe, _ in self.seen}
         found = Finding(
@@ -79,7 +80,7 @@ class KneeSearch:
             confirmed=value is not None and last[value] == "confirm",
             monotone=all(one for k, one in reached.items() if k > high),
             probes=tuple(
-                Answered(probe, "yes" if one >= needed else "no")
+                Answered(probe, "yes" if one and one >= needed else "no")
                 for probe, one in self.seen
             ),
         )
@@ -111,6 +112,8 @@ class KneeSearch:
 
     def _confirm(self) -> Steps:
         """If it falls short in the long run, one step up, and again."""
+        if not self._needed():
+            return
         self._phase = "confirm"
         index = self._edge()[1]
         for _ in range(self.bounds.confirmations):

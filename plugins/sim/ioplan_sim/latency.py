@@ -90,7 +90,8 @@ def spread(
     """
     points_ns = min(wait_ns, LONGEST_WAIT_NS) + curve.points_ns * factor
     first, last = (bucket_index(int(points_ns[at])) for at in (0, -1))
-    below = np.interp(EDGES[first - 1 : last + 1], points_ns, curve.below)
+    edges = np.append(LOWER[first], EDGES[first : last + 1])
+    below = np.interp(edges, points_ns, curve.below)
     below *= ios
     below += offset
     ranks: Ints = below.astype(np.int64)  # rounds down, as none is below 0
