@@ -58,6 +58,15 @@ def test_a_loss_is_a_difference(option: str, differing: str) -> None:
     assert f"{differing} differs" in str(found)
 
 
+@pytest.mark.usefixtures("_no_fio")
+def test_what_the_plan_does_not_have_is_no_equality() -> None:
+    text = "[j]\nrw=read\ndirect=1\nfilename=/dev/sdb\n{}runtime=9\ntime_based\n"
+    (whole,) = proofs(text.format(""))
+    (lossy,) = proofs(text.format("zonemode=strided\nzonesize=1m\n"))
+    assert whole.holds and not lossy.holds
+    assert "left out: zonemode, zonesize" in str(lossy)
+
+
 @pytest.mark.slow
 @NEEDS_FIO
 def test_fio_makes_the_same_ios_of_both() -> None:

@@ -8,7 +8,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
 from ioplan.cli.run_options import Options
-from ioplan.core.text import line
+from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import places_of
 from ioplan.records.assessed import unsteady
@@ -79,7 +79,7 @@ def _conclude(
     more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"
     kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(
-        f"{tally.runs} runs{kept} kept in {options.store}\n"
+        f"{counted(tally.runs, 'run')}{kept} kept in {options.store}\n"
         f"session {session.id}: ioplan show {session.id}{more}",
         soft_wrap=True,
         highlight=False,

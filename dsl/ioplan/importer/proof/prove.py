@@ -11,6 +11,7 @@ from ioplan.importer.findings import Findings
 from ioplan.importer.fio.job_file import JobFileReader
 from ioplan.importer.fio.jobs import FioJob, jobs_of
 from ioplan.importer.fio.translate import imported_groups
+from ioplan.importer.fio.vocabulary import LOST
 from ioplan.importer.proof.effective import effective
 from ioplan.importer.proof.traces import trace_of
 from ioplan.language.plan import CheckedPlan
@@ -30,6 +31,7 @@ class Proof(Value):
     """One job: how many of its options are equal, which differ, and its I/Os.
 
     `ios` is how many I/Os fio made alike of both; None where there is no fio to ask.
+    What is `left_out` of the plan is left out of that, too.
     """
 
     job: str
@@ -37,16 +39,19 @@ class Proof(Value):
     differing: dict[str, tuple[object, object]]
     ios: int | None
     same_ios: bool = True
+    left_out: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether the plan asks what the job asks."""
-        return not self.differing and self.same_ios
+        return not self.differing and self.same_ios and not self.left_out
 
     def __str__(self) -> str:
         told = f"{self.job}: {self.equal} options equal"
         for name, (before, after) in self.differing.items():
             told += f"; {name} differs: {before} in the job, {after} of the plan"
+        if self.left_out:
+            told += f"; left out: {', '.join(self.left_out)}"
         if self.ios is not None:
             what = "the same I/Os" if self.same_ios else "other I/Os"
             told += f"; fio makes {what} of both ({self.ios})"
@@ -94,4 +99,5 @@ def _proof(before: FioJob, after: FioJob, fio: str | None) -> Proof:
         differing=differing,
         ios=min(map(len, known)) if len(known) == 2 else None,
         same_ios=len(known) < 2 or known[0] == known[1],
+        left_out=tuple(name for name in before.options if name in LOST),
     )
