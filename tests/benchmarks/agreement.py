@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -26,6 +25,7 @@ from ioplan.cli.choose import make_target, usable_backend
 from ioplan.cli.commands.crosscheck import Options, Side
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.units import metric_text
+from ioplan.core.value import replace
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.check import check_file
 from ioplan.planner.steps import Run

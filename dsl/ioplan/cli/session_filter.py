@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, fresh
+from ioplan.core.value import Value, fresh, replace
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.layout.tables import LAYOUT

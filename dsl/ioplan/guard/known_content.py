@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -35,14 +34,18 @@ class Sampled(LazyModel):
     structured: dict[int, str]
 
 
-@dataclass
 class KnownContent:
     """What is known of a target's content; `facts` name the target."""
 
-    facts: TargetFacts
-    seed: int = field(default_factory=lambda: secrets.randbits(SEED_BITS))
-    structured: dict[int, str] = field(default_factory=dict)
-    seen: Content = NOTHING
+    def __init__(
+        self,
+        facts: TargetFacts,
+        seed: int | None = None,
+        structured: dict[int, str] | None = None,
+    ) -> None:
+        self.facts, self.structured = facts, structured or {}
+        self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
+        self.seen = NOTHING
 
     def foreign(self, fd: int) -> Content:
         """What is there now and is not known. Raises TargetError."""

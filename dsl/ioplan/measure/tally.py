@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -45,7 +44,6 @@ def no_bins() -> Bins:
     return np.zeros(bucket_count(), dtype=np.int64)
 
 
-@dataclass
 class CountsBuilder:
     """What `ioplan.job.Counts` has, while it grows: exact sums and a histogram.
 
@@ -53,14 +51,21 @@ class CountsBuilder:
     ones.
     """
 
-    ios: int = 0
-    bytes: int = 0
-    errors: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    sum_ns: int = 0
-    sum_sq_ns2: float = 0.0
-    bins: Bins = field(default_factory=no_bins, repr=False)
+    def __init__(
+        self,
+        ios: int = 0,
+        bytes: int = 0,
+        errors: int = 0,
+        min_ns: int = 0,
+        max_ns: int = 0,
+        sum_ns: int = 0,
+        sum_sq_ns2: float = 0.0,
+        bins: Bins | None = None,
+    ) -> None:
+        self.ios, self.bytes, self.errors = ios, bytes, errors
+        self.min_ns, self.max_ns = min_ns, max_ns
+        self.sum_ns, self.sum_sq_ns2 = sum_ns, sum_sq_ns2
+        self.bins = no_bins() if bins is None else bins
 
     @classmethod
     def merged(cls, parts: Iterable[CountsBuilder]) -> Self:
@@ -69,6 +74,10 @@ class CountsBuilder:
         for part in parts:
             whole.merge(part)
         return whole
+
+    def changed(self, **figures: Any) -> CountsBuilder:
+        """A copy with other figures."""
+        return CountsBuilder(**{**vars(self), **figures})
 
     def merge(self, other: CountsBuilder) -> None:
         """Add another one."""
@@ -159,17 +168,16 @@ class CountsBuilder:
         )
 
 
-@dataclass
 class StreamCountsBuilder:
     """What `ioplan.job.StreamCounts` has, while it grows."""
 
-    name: str
-    run_ns: int | None = None
-    directions: dict[Direction, CountsBuilder] = field(default_factory=dict)
-    sync_ios: int = 0
-    backlog_ios: int = 0
-    verified_bytes: int = 0
-    verify_errors: int = 0
+    def __init__(
+        self, name: str, directions: dict[Direction, CountsBuilder] | None = None
+    ) -> None:
+        self.name, self.directions = name, directions or {}
+        self.run_ns: int | None = None
+        self.sync_ios = self.backlog_ios = 0
+        self.verified_bytes = self.verify_errors = 0
 
     def add(self, counts: StreamCounts, bins: dict[Direction, Histogram]) -> None:
         """Add an interval or a whole run."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
 from math import isclose
 from typing import Protocol
 
+from ioplan.core.value import replace
 from ioplan.language.bind.bind import Cell, scaled_ns
 from ioplan.language.bind.sought import CONFIRM_RUNS, sought_value, step_of
 from ioplan.language.plan import RunTemplate, Seek, Test

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ioplan.core.memo import ByIdentity
 from ioplan.core.sparse_json import sparse_json
+from ioplan.core.value import Value
 from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, ShareOf, Test
 from ioplan.planner.run_id import canonical, digest, set_fields
@@ -17,8 +17,7 @@ from ioplan.seek.search import Probe
 from ioplan.workload import Workload
 
 
-@dataclass(frozen=True)
-class Prepare:
+class Prepare(Value):
     """One step of a precondition."""
 
     test: Test
@@ -70,8 +69,7 @@ class Needed(NamedTuple):
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Value):
     """One run of one cell.
 
     `index` is its place among the runs and rests of the test, `context` a digest
@@ -138,8 +136,7 @@ class Run:
         return " ".join([*cell, *named]) or self.template.text
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(Value):
     """A rest inside a test."""
 
     test: Test
@@ -151,8 +148,7 @@ class Idle:
         return self.text
 
 
-@dataclass(frozen=True)
-class RoundsOf:
+class RoundsOf(Value):
     """The matrix of a test, repeated until steady.
 
     `round(n)` unfolds the round of that number, from 1, as often as it is asked.
@@ -166,8 +162,7 @@ class RoundsOf:
         return self.rounds.text
 
 
-@dataclass(frozen=True)
-class SeekOf:
+class SeekOf(Value):
     """The runs of one cell that seek one value of an axis.
 
     `probe` unfolds what is done for one probe. `finding` is the run that stands for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ioplan.core.error_kinds import Cause, ExplainedError
@@ -39,15 +38,14 @@ class SessionFailure(NamedTuple):
     text: str
 
 
-@dataclass
 class SessionOutcome:
     """How the session went; `verdicts` counts by their outcome."""
 
-    runs: int = 0
-    reused: int = 0
-    failures: list[SessionFailure] = field(default_factory=list)
-    verdicts: Counter[str] = field(default_factory=Counter)
-    interrupted: bool = False
+    def __init__(self) -> None:
+        self.runs = self.reused = 0
+        self.failures: list[SessionFailure] = []
+        self.verdicts: Counter[str] = Counter()
+        self.interrupted = False
 
     def count(self, verdicts: Iterable[Verdict]) -> None:
         """Add verdicts."""

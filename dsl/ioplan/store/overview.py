@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
+from ioplan.core.value import Value
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.connection import Row
@@ -21,8 +21,7 @@ SessionVerdict = Literal["held", "failed", "undecided", "none"]
 """Of all expectations of a session, the gravest."""
 
 
-@dataclass(frozen=True)
-class SessionFilter:
+class SessionFilter(Value):
     """Which sessions; what is empty asks for nothing.
 
     Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
@@ -47,8 +46,7 @@ class SessionFilter:
 ALL = SessionFilter()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOverview:
+class SessionOverview(Value):
     """A session without what is large; times are UTC, ISO 8601."""
 
     id: str
@@ -149,16 +147,16 @@ def _pattern(word: str) -> str:
 
 DRIVE_COLUMNS = tuple(Drive.fields_)
 PLAIN = [
-    one.name
-    for one in fields(SessionOverview)
-    if one.name not in ("id", "host_name", "drive", "tags")
+    one
+    for one in SessionOverview.fields_
+    if one not in ("id", "host_name", "drive", "tags")
 ]
 
 
 TEXT_FIELDS = [
-    one.name
-    for one in fields(SessionOverview)
-    if one.type in ("str", "SessionStatus", "SessionVerdict")
+    name
+    for name, kind in SessionOverview.__annotations__.items()
+    if kind in ("str", "SessionStatus", "SessionVerdict")
 ]
 
 

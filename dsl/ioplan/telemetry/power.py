@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean
 
+from ioplan.core.mean import fmean
 from ioplan.core.value import Value
 from ioplan.telemetry.energy import Domain, non_overlapping
 from ioplan.telemetry.hwmon import WHOLE_MACHINE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import fmean
 
+from ioplan.core.mean import fmean
 from ioplan.core.value import Value, fresh
 from ioplan.telemetry.cpu_times import MachineTimes, ProgramTimes
 from ioplan.telemetry.disk import DiskCounts

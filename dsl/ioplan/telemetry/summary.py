@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean
 from typing import Any
 
+from ioplan.core.mean import fmean
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.energy import Domain
 from ioplan.telemetry.power import Power, power

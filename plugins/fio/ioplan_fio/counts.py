@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 from ioplan.measure.tally import CountsBuilder
 from ioplan.workload import Direction
@@ -12,7 +12,6 @@ from ioplan_fio.bins import edges_ns, to_bins
 from ioplan_fio.document import JobReport, Latency
 
 
-@dataclass
 class Cumulative(CountsBuilder):
     """One direction of one stream since the start, over its threads.
 
@@ -21,7 +20,9 @@ class Cumulative(CountsBuilder):
     the sum of what the intervals have in fio's buckets, `fio_bins`.
     """
 
-    fio_bins: Counter[int] = field(default_factory=Counter)
+    def __init__(self, fio_bins: Counter[int] | None = None, **counts: Any) -> None:
+        super().__init__(**counts)
+        self.fio_bins: Counter[int] = Counter() if fio_bins is None else fio_bins
 
 
 def summed(

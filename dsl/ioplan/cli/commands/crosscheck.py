@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import checked_plan, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
-from ioplan.core.value import Value, fresh
+from ioplan.core.value import Value, fresh, replace
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep

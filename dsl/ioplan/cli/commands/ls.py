@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.session_filter import Words, check_known, filter_of
 from ioplan.cli.stores import opened, results_at
+from ioplan.core.value import replace
 from ioplan.export.sessions import export_sessions
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.store.errors import StoreError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
+from ioplan.core.value import replace
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.plan import CellValue
 from ioplan.language.quantity import Quantity, make

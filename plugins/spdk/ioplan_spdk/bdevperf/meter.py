@@ -18,7 +18,6 @@ and the text of the test know the total. So:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def snapshot(counters: CountsBuilder, bins: Bins | None) -> CountsBuilder:
         return counters
     count = int(bins.sum())
     sum_ns = round(counters.sum_ns * count / counters.ios)
-    return replace(counters, ios=count, sum_ns=sum_ns, bins=bins)
+    return counters.changed(ios=count, sum_ns=sum_ns, bins=bins)
 
 
 def between(before: CountsBuilder, after: CountsBuilder) -> CountsBuilder:
@@ -160,7 +159,7 @@ class Meter:
         if int(printed.sum()) != end.ios:
             self.warnings.append("bdevperf printed no histogram that fits its count")
             return self._completed(before, end)
-        return replace(end, bins=within(printed, end.min_ns, end.max_ns))
+        return end.changed(bins=within(printed, end.min_ns, end.max_ns))
 
     def _ends(
         self,
@@ -198,12 +197,12 @@ class Meter:
     ) -> CountsBuilder:
         """The end, with the histogram so far and its shape for what is missing."""
         if printed is not None and end.ios == int(printed.sum()):
-            return replace(end, bins=within(printed, end.min_ns, end.max_ns))
+            return end.changed(bins=within(printed, end.min_ns, end.max_ns))
         if not before.bins.any():
             return end
         tail = end.ios - int(before.bins.sum())
         if tail < 0:
-            return replace(end, bins=apportioned(before.bins, end.ios))
+            return end.changed(bins=apportioned(before.bins, end.ios))
         self.tail_ios += tail
         if tail > end.ios * TAIL_WARNING:
             self.warnings.append(
@@ -211,7 +210,7 @@ class Meter:
                 f"direction; their latencies are estimated from the others"
             )
         bins = _lengthened(before, tail, end)
-        return replace(end, bins=within(bins, end.min_ns, end.max_ns))
+        return end.changed(bins=within(bins, end.min_ns, end.max_ns))
 
     def _counts(self, parts: Mapping[Direction, CountsBuilder]) -> StreamCounts:
         done = {d: self._complete(p).counts() for d, p in parts.items() if p.ios}
@@ -221,7 +220,7 @@ class Meter:
         """With what bdevperf does not tell: bytes, as its I/Os have one size, and the
         squares."""
         squares = squares_ns2(part.bins, part.ios, part.sum_ns)
-        return replace(part, bytes=part.ios * self.size_bytes, sum_sq_ns2=squares)
+        return part.changed(bytes=part.ios * self.size_bytes, sum_sq_ns2=squares)
 
 
 def _lengthened(before: CountsBuilder, tail: int, end: CountsBuilder) -> Bins:
