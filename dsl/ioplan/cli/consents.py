@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ioplan.cli.run_options import Options
 from ioplan.core.value import replace
-from ioplan.guard.consent_list.drives import ConsentedDrive
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
+
+if TYPE_CHECKING:
+    from ioplan.guard.consent_list.drives import ConsentedDrive
 
 
 def with_listed(options: Options, plan: CheckedPlan) -> Options:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.cli.errors import UsageError
+from ioplan.core.late import Late
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.check import check, check_file
 from ioplan.language.check.modules import library_roots
@@ -17,7 +18,11 @@ from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
-from ioplan.suites.suite import suite_file, suite_names
+
+if TYPE_CHECKING:
+    from ioplan.suites import suite
+else:
+    suite = Late("ioplan.suites.suite")
 
 NO_TARGET = "TARGET"
 """What a plan is shown for where no target is named."""
@@ -62,7 +67,7 @@ def checked_plan(
 def _suite_names() -> list[str]:
     """None where a suite cannot be used: it is another error that is told."""
     with suppress(SuiteError):
-        return suite_names()
+        return suite.suite_names()
     return []
 
 
@@ -113,7 +118,7 @@ def plan_path(path: Path) -> Path:
     if path.exists():
         return path
     try:
-        return suite_file(str(path)) or path
+        return suite.suite_file(str(path)) or path
     except SuiteError as error:
         raise UsageError(str(error)) from error
 

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
@@ -21,7 +22,6 @@ from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
 from ioplan.devices.usage import Host, Obstacle
-from ioplan.guard.data_check import check_device_data, check_file_data
 from ioplan.guard.errors import ConsentError, TargetError, missing, os_reason
 from ioplan.guard.guard import (
     IN_USE,
@@ -32,7 +32,6 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
-from ioplan.guard.known_content import KnownContent
 from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
     make_scratch,
@@ -47,6 +46,9 @@ from ioplan.guard.shared_lock import (
 )
 from ioplan.guard.size import check_size
 from ioplan.target_entry import LabTarget
+
+if TYPE_CHECKING:
+    from ioplan.guard.known_content import KnownContent
 
 __all__ = [
     "ConsentError",
@@ -165,6 +167,8 @@ def _check_file(
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
+    from ioplan.guard.data_check import check_file_data  # noqa: PLC0415  to write only
+
     return check_file_data(path, fd, facts, request)
 
 
@@ -182,6 +186,8 @@ def _open_device(
         facts = device_facts(path, fd, identity, firmware_of(device))
         known = None
         if request.writes:
+            from ioplan.guard.data_check import check_device_data  # noqa: PLC0415
+
             known = check_device_data(device, fd, facts, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)

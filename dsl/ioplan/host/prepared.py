@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import HostFault
+from ioplan.core.late import Late
 from ioplan.host.ledger import (
     Holder,
     Kept,
@@ -16,12 +17,16 @@ from ioplan.host.ledger import (
     opened_ledger,
     this_process,
 )
-from ioplan.host.put_back import put_back
 from ioplan.host.sysfs import SCHEDULER, HostError, current, write
 from ioplan.host.wanted import NotSet, Wanted, wanted_settings
 from ioplan.lab.host_settings import HostSettings
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.procfs import Tree
+
+if TYPE_CHECKING:
+    from ioplan.host import put_back as putting
+else:  # of hosts that something was set on
+    putting = Late("ioplan.host.put_back")
 
 OnNote = Callable[[str], None]
 """Called with a sentence for the user."""
@@ -65,20 +70,20 @@ def restore(on_note: OnNote, tree: Tree | None = None) -> None:
 
 def _release(holder: Holder | None, tree: Tree, on_note: OnNote) -> None:
     with opened_ledger() as ledger:
-        put_back(ledger, tree, on_note, gone=holder)
+        putting.put_back(ledger, tree, on_note, gone=holder)
 
 
 def _take(
     holder: Holder, wanted: list[Wanted], tree: Tree, on_note: OnNote
 ) -> dict[str, Kept]:
     with opened_ledger() as ledger:
-        put_back(ledger, tree, on_note, but={one.name for one in wanted})
+        putting.put_back(ledger, tree, on_note, but={one.name for one in wanted})
         try:
             _check(ledger, wanted, tree)
             _enter(ledger, holder, wanted, tree)
             _set(wanted, tree)
         except BaseException:
-            put_back(ledger, tree, on_note, gone=holder)
+            putting.put_back(ledger, tree, on_note, gone=holder)
             raise
         return {one.name: ledger.settings[one.name] for one in wanted}
 

@@ -22,7 +22,6 @@ from ioplan.planner.steps import (
     SingleStep,
     Step,
 )
-from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
@@ -46,6 +45,8 @@ def _in_seek(step: SeekOf) -> Iterator[tuple[SingleStep, int]]:
 
     What is at the lowest value is there to be checked, and not done.
     """
+    from ioplan.seek.search import Probe, most_probes  # noqa: PLC0415  few plans seek
+
     most, highest = most_probes(step.bounds), float(step.seek.highest.key)
     confirmations = min(step.bounds.confirmations, most)
     first = list(step.probe(Probe(highest, "bracket", 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioplan.core.memo import ByIdentity
 from ioplan.core.sparse_json import sparse_json
@@ -12,9 +12,11 @@ from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, ShareOf, Test
 from ioplan.planner.run_id import canonical, digest, set_fields
 from ioplan.records.record import Preparation
-from ioplan.seek.grid import Bounds
-from ioplan.seek.search import Probe
 from ioplan.workload import Workload
+
+if TYPE_CHECKING:
+    from ioplan.seek.grid import Bounds
+    from ioplan.seek.search import Probe
 
 
 class Prepare(Value):

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from ioplan.core.late import Late
 from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
-from ioplan.measure.metrics import Figure, Sample, figure
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.store.store import Store
+
+if TYPE_CHECKING:
+    from ioplan.measure import metrics
+    from ioplan.measure.metrics import Figure, Sample
+else:
+    metrics = Late("ioplan.measure.metrics")
 
 
 class BaselineSession:
@@ -31,24 +38,24 @@ class BaselineSession:
         records = self.runs.get(run_id, [])
         last = max((record.asked.round for record in records), default=0)
         samples = [
-            Sample(record, self.store.detail(self.session, record.seq))
+            metrics.Sample(record, self.store.detail(self.session, record.seq))
             for record in records
             if record.asked.round > last - rounds
         ]
         if not samples:
-            return Figure(None, "the baseline does not contain this run")
-        return figure(metric, samples)
+            return metrics.Figure(None, "the baseline does not contain this run")
+        return metrics.figure(metric, samples)
 
 
-NO_BASELINE = Figure(None, "no baseline; add --baseline")
+NO_BASELINE = "no baseline; add --baseline"
 
 
 def judge(
-    expectation: Expectation, samples: Sequence[Sample], baseline: Figure = NO_BASELINE
+    expectation: Expectation, samples: Sequence[Sample], baseline: Figure | None = None
 ) -> Verdict:
     """One expectation on the runs of one cell; `baseline` is its earlier figure."""
-    actual = figure(expectation.metric, samples)
-    limit = _limit(expectation, baseline)
+    actual = metrics.figure(expectation.metric, samples)
+    limit = _limit(expectation, baseline or metrics.Figure(None, NO_BASELINE))
     return Verdict.model_validate(
         {
             "expectation": expectation.text,
@@ -63,10 +70,10 @@ def judge(
 
 def _limit(expectation: Expectation, baseline: Figure) -> Figure:
     if not expectation.of_baseline and not expectation.of_metric:
-        return Figure(expectation.limit)
+        return metrics.Figure(expectation.limit)
     if baseline.value is None:
         return baseline
-    return Figure(baseline.value * expectation.limit / 100)
+    return metrics.Figure(baseline.value * expectation.limit / 100)
 
 
 def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
@@ -103,7 +110,7 @@ class ExpectationTracker:
         """Add a run; returns the verdicts that are possible now."""
         if not any(self._concerning(run)):
             return ()
-        sample = Sample(record, detail)
+        sample = metrics.Sample(record, detail)
         if not self.at_end:
             return tuple(self._judged(run, [sample]))
         key = (tuple(sorted(run.cell_text.items())), run.index)
@@ -144,12 +151,14 @@ class ExpectationTracker:
         if other is None:
             return self._baseline_figure(expectation, run)
         if other.step is None:
-            return figure(other, samples)
+            return metrics.figure(other, samples)
         cell = tuple(sorted(run.cell_text.items()))
         found = (rows for (at, _), rows in self.samples.items() if at == cell)
-        return figure(other, [sample for rows in found for _, _, sample in rows])
+        return metrics.figure(
+            other, [sample for rows in found for _, _, sample in rows]
+        )
 
     def _baseline_figure(self, expectation: Expectation, run: Run) -> Figure:
         if self.baseline is None or not expectation.of_baseline:
-            return NO_BASELINE
+            return metrics.Figure(None, NO_BASELINE)
         return self.baseline.figure(expectation.metric, run.run_id, self.rounds)

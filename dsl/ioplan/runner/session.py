@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from ioplan.core.late import Late
 from ioplan.language.plan import RestStep, Test
-from ioplan.measure.metrics import Sample
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.steps import (
     Idle,
@@ -35,12 +36,19 @@ from ioplan.runner.outcome import (
     StuckRun,
 )
 from ioplan.runner.preparation import PreparationQueue
-from ioplan.runner.rounds import RoundTracker
-from ioplan.runner.seek.cell_seek import NO_DETAIL, CellSeek, Neighbours, probed
 from ioplan.runner.seek.found_values import FoundValues
 from ioplan.runner.state_ledger import StateLedger
 from ioplan.runner.step_runner import StepRunner
 from ioplan.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from ioplan.measure import metrics
+    from ioplan.runner import rounds
+    from ioplan.runner.seek import cell_seek
+else:
+    metrics = Late("ioplan.measure.metrics")
+    rounds = Late("ioplan.runner.rounds")
+    cell_seek = Late("ioplan.runner.seek.cell_seek")
 
 
 class SessionRunner:
@@ -53,11 +61,11 @@ class SessionRunner:
         self.estimator = Estimator(context.drive.facts.capacity_bytes)
         self.step_number = 0
         self.left_s = 0.0
-        self.rounds: RoundTracker | None = None
+        self.rounds: rounds.RoundTracker | None = None
         self.expectations: ExpectationTracker | None = None
         self.preparation = PreparationQueue()
         self.abandoned: Test | None = None
-        self.neighbours = Neighbours()
+        self.neighbours: cell_seek.Neighbours | None = None
         self.found = FoundValues()
 
     @cached_property
@@ -178,7 +186,7 @@ class SessionRunner:
             self.preparation.enqueue(step)
 
     def _run_rounds(self, step: RoundsOf) -> None:
-        self.rounds = RoundTracker(step.rounds)
+        self.rounds = rounds.RoundTracker(step.rounds)
         at_most = step.rounds.at_most
         for number in range(1, at_most + 1):
             for inner in step.round(number):
@@ -195,14 +203,14 @@ class SessionRunner:
         self.rounds = None
 
     def _run_seek(self, step: SeekOf) -> None:
-        if self.neighbours.test is not step.test:
-            self.neighbours = Neighbours(step.test)
-        seek = CellSeek(step, self.neighbours.start(step))
+        if self.neighbours is None or self.neighbours.test is not step.test:
+            self.neighbours = cell_seek.Neighbours(step.test)
+        seek = cell_seek.CellSeek(step, self.neighbours.start(step))
         left_s = self.left_s - self.estimator.cost(step).run_s
         while probe := seek.next_probe():
             for inner in step.probe(probe):
                 if isinstance(inner, Run):
-                    seek.add(self._probe(inner, probed(step, probe)))
+                    seek.add(self._probe(inner, cell_seek.probed(step, probe)))
                 else:
                     self.preparation.enqueue(inner)
         self.neighbours.add(step, seek.value)
@@ -223,13 +231,16 @@ class SessionRunner:
             self.step_runner.store(record, outcome.detail)
         return record
 
-    def _store_found(self, step: SeekOf, seek: CellSeek) -> None:
+    def _store_found(self, step: SeekOf, seek: cell_seek.CellSeek) -> None:
         """What the probes of a cell tell, judged, as a record of its own."""
         run = step.finding
         if record := self.context.finished_runs.take(run):
             self._reuse(run, record)
             return
-        record, detail = seek.record(self.step_runner.recorder.next_seq()), NO_DETAIL
+        record, detail = (
+            seek.record(self.step_runner.recorder.next_seq()),
+            cell_seek.NO_DETAIL,
+        )
         if confirming := seek.confirming:
             session = self.context.session.id
             detail = self.context.store.detail(session, confirming.seq)
@@ -293,7 +304,7 @@ class SessionRunner:
     def _judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
         """The record with its place in the rounds and its verdicts."""
         assert self.expectations
-        sample = Sample(record, detail)
+        sample = metrics.Sample(record, detail)
         steady = self.rounds.add(run, sample) if self.rounds else record.steady
         verdicts = self.expectations.add(run, record, detail)
         return record.model_copy(update={"steady": steady, "verdicts": verdicts})

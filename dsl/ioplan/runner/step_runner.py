@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ioplan.core.error_kinds import Cause
 from ioplan.core.value import replace
 from ioplan.job import Job
-from ioplan.language.plan import PurgeStep, RestStep, WriteStep
-from ioplan.measure.steady_state import SteadyWatch, steady_watch
+from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
@@ -22,10 +21,12 @@ from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
 from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
 from ioplan.runner.recorder import Recorder
-from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
+
+if TYPE_CHECKING:
+    from ioplan.measure.steady_state import SteadyWatch
 
 Result = TypeVar("Result")
 
@@ -65,7 +66,7 @@ class StepRunner:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only)
-        watch = steady_watch(run.template.rule, run.every_ns, job, self.observer.steady)
+        watch = self._steady_watch(run.template.rule, run.every_ns, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
         return self._with_steady(record, watch, run.test.title), outcome
@@ -74,6 +75,10 @@ class StepRunner:
         """A run of a seek, which ends once it is decided, and its record."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only)
+        from ioplan.runner.seek.decision_watch import (  # noqa: PLC0415  few plans seek
+            DecisionWatch,
+        )
+
         watch = DecisionWatch(run, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
@@ -96,6 +101,16 @@ class StepRunner:
                 self.drive, placed, self.interrupt, reporter, limits, instruments
             )
         return placed, replace(outcome, warnings=(*outcome.warnings, *warnings))
+
+    def _steady_watch(
+        self, rule: SteadyRule | None, every_ns: int | None, job: Job
+    ) -> SteadyWatch | None:
+        """None for a run that goes on for its time, as most do."""
+        if rule is None:
+            return None
+        from ioplan.measure.steady_state import steady_watch  # noqa: PLC0415
+
+        return steady_watch(rule, every_ns, job, self.observer.steady)
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -127,7 +142,7 @@ class StepRunner:
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts)
-        watch = steady_watch(step.rule, step.every_ns, job, self.observer.steady)
+        watch = self._steady_watch(step.rule, step.every_ns, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
         judged = self._with_steady(record, watch, prepare.state.name)

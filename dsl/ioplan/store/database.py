@@ -6,17 +6,22 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.late import Late
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
-from ioplan.store.layout.migration import bring_up
-from ioplan.store.layout.old_layout import AsToday, tables_of_today
 from ioplan.store.layout.tables import ALL, LAYOUT, layout_of
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
+
+if TYPE_CHECKING:
+    from ioplan.store.layout import migration, old_layout
+else:  # of stores that are new, or older than this ioplan
+    migration = Late("ioplan.store.layout.migration")
+    old_layout = Late("ioplan.store.layout.old_layout")
 
 BUSY_S = 30.0
 LANE_BUSY_S = 600.0
@@ -98,7 +103,7 @@ class Database(Closing):
         """A transaction that reads."""
         with self._source.transaction(writes=False) as connection:
             old = self._old_tables
-            yield AsToday(connection, old) if old else connection
+            yield old_layout.AsToday(connection, old) if old else connection
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that writes; durable when it ends."""
@@ -110,12 +115,13 @@ class Database(Closing):
             layout = layout_of(connection, self.where)
             complete = connection.table_names() >= ALL
             if layout is not None and not migrates and layout < LAYOUT:
-                self.layout, self._old_tables = layout, tables_of_today(connection)
+                self.layout = layout
+                self._old_tables = old_layout.tables_of_today(connection)
                 return
         if layout != LAYOUT or not complete:
             with self._told(layout), self.writing() as connection:
                 connection.lock_schema()
-                bring_up(connection, self.where)
+                migration.bring_up(connection, self.where)
 
     @contextmanager
     def _told(self, layout: int | None) -> Iterator[None]:

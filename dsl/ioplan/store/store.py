@@ -14,21 +14,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.late import Late
 from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session
-from ioplan.store.codec import (
-    CodecError,
-    decode_histograms,
-    decode_series,
-    decode_telemetry,
-    encode_histograms,
-    encode_series,
-    encode_telemetry,
-)
 from ioplan.store.connection import Row, scalar
 from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.layout.tables import insert
@@ -53,6 +45,11 @@ from ioplan.store.rows import (
 )
 from ioplan.store.sessions import SessionStore
 
+if TYPE_CHECKING:
+    from ioplan.store import codec
+else:
+    codec = Late("ioplan.store.codec")
+
 
 def default_path() -> Path:
     """$IOPLAN_STORE, else ioplan/results.db in the user's data folder."""
@@ -75,15 +72,15 @@ class Store(SessionStore):
         env = self._add_env(record.host)
         key: Row = {"session": record.session, "seq": record.seq}
         blob = {
-            "histograms": encode_histograms(detail.histograms),
-            "series": encode_series(detail.series),
+            "histograms": codec.encode_histograms(detail.histograms),
+            "series": codec.encode_series(detail.series),
         }
         try:
             with self.writing() as connection:
                 insert(connection, "run", run_row(record, env))
                 insert(connection, "run_blob", key | blob)
                 if detail.telemetry:
-                    points = {"points": encode_telemetry(detail.telemetry)}
+                    points = {"points": codec.encode_telemetry(detail.telemetry)}
                     insert(connection, "run_telemetry", key | points)
                 append_verdicts(connection, record.session, record.seq, record.verdicts)
         except KeyViolation:
@@ -156,11 +153,11 @@ class Store(SessionStore):
         points = rows[0]["points"]
         try:
             return RunDetail(
-                histograms=decode_histograms(rows[0]["histograms"]),
-                series=decode_series(rows[0]["series"]),
-                telemetry=decode_telemetry(points) if points else (),
+                histograms=codec.decode_histograms(rows[0]["histograms"]),
+                series=codec.decode_series(rows[0]["series"]),
+                telemetry=codec.decode_telemetry(points) if points else (),
             )
-        except CodecError as error:
+        except codec.CodecError as error:
             where = f"run {seq} of session {session_id} in {self.where}"
             raise StoreError(f"{where}: {error}", StoreFault.RECORD_DAMAGED) from error
 

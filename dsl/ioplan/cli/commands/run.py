@@ -17,7 +17,6 @@ from ioplan.cli.choose import (
     resolved_request,
 )
 from ioplan.cli.consents import with_listed
-from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
@@ -56,7 +55,6 @@ from ioplan.runner.seal import sign
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
-from ioplan.store.delivery.outbox import Outbox
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import (
     remove_unused,
@@ -225,6 +223,8 @@ def run_session(
             clock=_clock(options),
         )
         if choice.lab.results:
+            from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415
+
             Outbox(options.store).add(start.id, choice.lab.results)
         code = _run_in(context, options)
     if choice.lab.results and not options.lane:
@@ -413,6 +413,8 @@ def _observer(options: Options, out: LineOutput) -> SessionObserver:
 
         return LaneObserver(options.lane)
     if options.json:
+        from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
+
         return JsonLines()
     if options.quiet:
         return SessionObserver()

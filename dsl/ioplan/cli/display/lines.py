@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ioplan.cli.display.plain import LineOutput
+from ioplan.core.late import Late
 from ioplan.core.units import bandwidth_text, iops_text, time_text
 from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
-from ioplan.records.scopes import labels_of, results_of
 from ioplan.records.session import Session
-from ioplan.report.found import found_at, probe_words
-from ioplan.report.judgements import verdict_line
-from ioplan.report.sentences import (
-    latencies,
-    main_result,
-    prepare_line,
-    steady_line,
-    verified_line,
-)
 from ioplan.runner.observer import SessionObserver
+
+if TYPE_CHECKING:
+    from ioplan.records import scopes
+    from ioplan.report import found, judgements, sentences
+else:  # of what a run has found: none waits for it
+    scopes = Late("ioplan.records.scopes")
+    found = Late("ioplan.report.found")
+    judgements = Late("ioplan.report.judgements")
+    sentences = Late("ioplan.report.sentences")
 
 
 class Lines(SessionObserver):
@@ -64,18 +66,18 @@ class Lines(SessionObserver):
     def record(self, record: RunRecord) -> None:
         self._tell_mode(record)
         if record.asked.kind == "prepare":
-            self.say(f"       {prepare_line(record)}", "dim")
+            self.say(f"       {sentences.prepare_line(record)}", "dim")
             return
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
         cell = f"{cell} {record.asked.name}".strip()
         if record.found:
-            self.say(f"       {found_at(record)}")
+            self.say(f"       {found.found_at(record)}")
             return
-        shown, what = main_result(record)
-        how = f"  {probe_words(record)}" if record.asked.seek else ""
+        shown, what = sentences.main_result(record)
+        how = f"  {found.probe_words(record)}" if record.asked.seek else ""
         self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}{how}")
         self._tell_streams(record)
-        if verified := verified_line(record):
+        if verified := sentences.verified_line(record):
             self.say(f"       {verified}", "dim")
         for warning in record.warnings:
             if warning not in self.warnings:
@@ -83,9 +85,11 @@ class Lines(SessionObserver):
 
     def _tell_streams(self, record: RunRecord) -> None:
         """Of several streams a line on each, by direction."""
-        found = results_of(record)
+        results = scopes.results_of(record)
         if len(record.streams) > 1:
-            for label, result in zip(labels_of(found), found.values(), strict=True):
+            for label, result in zip(
+                scopes.labels_of(results), results.values(), strict=True
+            ):
                 self.say(f"       {_figures(label, result)}", "dim")
 
     def _tell_mode(self, record: RunRecord) -> None:
@@ -105,13 +109,15 @@ class Lines(SessionObserver):
             self.kept_runs = 0
 
     def steady(self, steady: Steady, round: int) -> None:
-        self.say(f"       round {round}: {steady_line(steady)}", "dim")
+        self.say(f"       round {round}: {sentences.steady_line(steady)}", "dim")
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         """What held is said once, at the end."""
         if verdict.outcome != "held":
             style = "red" if verdict.outcome == "failed" else "yellow"
-            self.say(f"       {verdict_line(record.asked.cell, verdict)}", style)
+            self.say(
+                f"       {judgements.verdict_line(record.asked.cell, verdict)}", style
+            )
 
     def eta(self, left_s: float) -> None:
         self.left_s = left_s
@@ -122,7 +128,7 @@ class Lines(SessionObserver):
 
 def _figures(what: str, result: DirectionResult) -> str:
     """One line, in columns."""
-    mean, p99, *_ = latencies(result)
+    mean, p99, *_ = sentences.latencies(result)
     return (
         f"{what:<22} {iops_text(result.iops):>6} IOPS"
         f" {bandwidth_text(result.bandwidth_bytes_per_s):>6} MB/s"

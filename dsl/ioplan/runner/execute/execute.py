@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import cached_property
 from time import monotonic_ns
+from typing import TYPE_CHECKING
 
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause
 from ioplan.core.value import Value, fresh
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.event_reader import never_waits
 from ioplan.runner.execute.first_result import prepare_first_result, prepare_first_run
@@ -21,6 +22,9 @@ from ioplan.runner.execute.progress import ClockPair, fraction_done
 from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments, RunTelemetry
+
+if TYPE_CHECKING:
+    from ioplan.measure.measurement import Measurement
 
 EVENTS = (Started, Progress, Result, Failure)
 COMPLETE_FRACTION = 0.95
@@ -103,9 +107,13 @@ class _Run:
 
     def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
         self.job, self.interrupt, self.limits = job, interrupt, limits
-        self.measurement = Measurement()
         self.enough, self.errors, self.waits = False, 0, True
         self.started_ns = self.lasted_ns = 0
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """Of nothing, until the first event comes."""
+        return _nothing_measured()
 
     def events(
         self, drive: Drive
@@ -178,10 +186,16 @@ def _sanitized(measurement: Measurement) -> Measurement:
         measurement.inconsistencies()
         return measurement
     except (ArithmeticError, TypeError, ValueError) as error:
-        empty = Measurement()
+        empty = _nothing_measured()
         message = f"the backend's results are invalid: {error}"
         empty.add(Failure(cause=Cause.BACKEND_GARBAGE, message=message))
         return empty
+
+
+def _nothing_measured() -> Measurement:
+    from ioplan.measure.measurement import Measurement  # noqa: PLC0415  no run waits
+
+    return Measurement()
 
 
 def _is_conditional(failure: Failure) -> bool:

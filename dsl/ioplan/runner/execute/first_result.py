@@ -18,6 +18,13 @@ from ioplan.core.model import Model
 from ioplan.job import Job
 from ioplan.records import record, telemetry
 
+AFTER_A_RUN = (
+    *("numpy", "ioplan.measure.metrics", "ioplan.measure.measurement"),
+    *("ioplan.store.codec", "ioplan.telemetry.drive_temperature"),
+    *("ioplan.telemetry.summary", "ioplan.telemetry.wear", "ioplan.records.scopes"),
+)
+"""What the record of a run is made and stored with, and nothing before it needs."""
+
 
 def prepare_first_run(job: Job) -> None:
     """Where the run leaves no CPU, what reads its events does not disturb it."""
@@ -44,7 +51,8 @@ def _begin() -> Thread:
 
 def _prepare() -> None:
     with suppress(Exception):  # who needs it will tell better what is wrong
-        import_module("numpy")
+        for name in AFTER_A_RUN:
+            import_module(name)
         for kind in (*vars(record).values(), *vars(telemetry).values()):
             if isinstance(kind, type) and issubclass(kind, Model):
                 adapter(kind)

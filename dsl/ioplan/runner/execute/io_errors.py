@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Progress
-from ioplan.measure.measurement import Measurement
+
+if TYPE_CHECKING:
+    from ioplan.measure.measurement import Measurement
 
 KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's own words"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Job
-from ioplan.measure.measurement import Measurement
+
+if TYPE_CHECKING:
+    from ioplan.measure.measurement import Measurement
 
 FAULTS = {
     "no_stamp": "carry no stamp",
