@@ -48,7 +48,7 @@ class _Part(LazyModel):
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore"}
 
 
-class Place(_Part):
+class AskedOutline(_Part):
     """Of `Asked`, without the workload and the job, which are most of it."""
 
     test: str
@@ -66,5 +66,5 @@ class Outline(_Part):
     seq: int
     run_id: str
     status: Status
-    asked: Place
+    asked: AskedOutline
     steady: Steady | None = None

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from ioplan.records.outline import Outlined
 
-Place = tuple[object, ...]
+RunSlot = tuple[object, ...]
+"""The step, round, repeat and cell of a session that a run is of."""
 One = TypeVar("One", bound=Outlined)
 
 
@@ -17,14 +18,14 @@ def current_records(records: Sequence[One]) -> list[One]:
     Of the run that was last asked for there (the plan may have been edited since) it
     is the last finished record, or else the last.
     """
-    by_place: dict[Place, list[One]] = {}
+    by_slot: dict[RunSlot, list[One]] = {}
     for record in records:
-        by_place.setdefault(_place(record), []).append(record)
-    kept = {id(_last(found)) for found in by_place.values()}
+        by_slot.setdefault(_slot(record), []).append(record)
+    kept = {id(_last(found)) for found in by_slot.values()}
     return [record for record in records if id(record) in kept]
 
 
-def _place(record: Outlined) -> Place:
+def _slot(record: Outlined) -> RunSlot:
     asked = record.asked
     if asked.kind != "run":
         return record.session, record.seq
