@@ -8,8 +8,10 @@ from typing import Any
 from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
-from ioplan.language.check.stream_rules import alternatives, check_placed, check_streams
-from ioplan.language.check.stream_times import check_times
+from ioplan.language.check.streams.hosts import check_placed
+from ioplan.language.check.streams.rules import check_streams
+from ioplan.language.check.streams.times import check_times
+from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload

@@ -19,7 +19,7 @@ from ioplan.language.check.axes.names import (
 )
 from ioplan.language.check.conditions import condition
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.stream_rules import stream_names
+from ioplan.language.check.streams.varied import stream_names
 from ioplan.language.check.timing import metric_of
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import Metric

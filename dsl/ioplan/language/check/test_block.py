@@ -14,8 +14,8 @@ from ioplan.language.check.scope import AxisNames, Scope
 from ioplan.language.check.seek.counterparts import check_counterparts
 from ioplan.language.check.seek.seek_clause import at_highest, axis_node, seek_of
 from ioplan.language.check.steady_clause import rounds_of
-from ioplan.language.check.stream_draft import overridden_by
-from ioplan.language.check.stream_rules import alternatives
+from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
 from ioplan.language.check.workloads import workload

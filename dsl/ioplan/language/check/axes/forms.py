@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from ioplan.language.check.axes.names import Dimension
 from ioplan.language.check.axes.ranges import range_of
 from ioplan.language.check.clause_values import compressible_text, data_from
-from ioplan.language.check.clauses import spots_of
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.streams.distributions import spots_of
 from ioplan.language.clause_table import CONVERTED
 from ioplan.language.fields import Attributes, data_of, percent
 from ioplan.language.plan import CellValue

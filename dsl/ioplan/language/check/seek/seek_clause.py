@@ -9,9 +9,9 @@ from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
-from ioplan.language.check.stream_draft import overridden_by
-from ioplan.language.check.stream_rules import alternatives
-from ioplan.language.check.stream_times import check_untimed
+from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.times import check_untimed
+from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.fields import count, of_kind, percent

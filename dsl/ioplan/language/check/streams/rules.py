@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
-from itertools import product
 from typing import Any
 
-from ioplan.language.bind.bind import amount_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.stream_draft import overridden_by
-from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, slot
+from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.queue_depth import check_depth
+from ioplan.language.check.streams.varied import alternatives, given_by, values_of
+from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.plan import (
     Axis,
-    CellValue,
-    RunTemplate,
     StreamTemplate,
     WorkloadTemplate,
-    axes_of,
 )
-from ioplan.language.quantity import QuantityError
 from ioplan.language.syntax.source import Span
 
 WRITES_ONLY = tuple(clause.word for clause in CLAUSES if clause.writes_only)
@@ -36,49 +30,16 @@ def check_streams(
     for template in alternatives(base, axes):
         for stream in template.streams:
             whole = overridden_by(stream, override)
-            given = _given(stream.name, axes)
+            given = given_by(stream.name, axes)
             _check_complete(whole, given, template, where, scope)
             _check_decided_once(whole, given, where, scope)
             _check_pattern(whole, axes, given, where, scope)
             _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
-            _check_depth(whole, axes, where, scope)
+            check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
             _check_repeats(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
-
-
-def alternatives(
-    base: WorkloadTemplate, axes: tuple[Axis, ...]
-) -> Iterator[WorkloadTemplate]:
-    """The workloads that a `workload` axis takes, or the step's own."""
-    varied = [v.workload for v in _values("workload", "", axes) if v.workload]
-    yield from varied or [base]
-
-
-def stream_names(base: WorkloadTemplate, axes: tuple[Axis, ...]) -> set[str]:
-    """All stream names that may occur."""
-    return {s.name for w in alternatives(base, axes) for s in w.streams}
-
-
-def _given(stream: str, axes: tuple[Axis, ...]) -> set[str]:
-    """The fields that axes decide for a stream."""
-    names = (name.rpartition(".") for axis in axes for name in axis.names)
-    return {
-        field
-        for prefix, _, field in names
-        if prefix in ("", stream) and field in AXIS_FIELDS
-    }
-
-
-def _values(field: str, stream: str, axes: tuple[Axis, ...]) -> list[CellValue]:
-    """The values that axes give to a field of a stream."""
-    found: list[CellValue] = []
-    for axis in axes:
-        for position, name in enumerate(axis.names):
-            if name in (field, f"{stream}.{field}"):
-                found += [row[position] for row in axis.values]
-    return found
 
 
 def _check_complete(
@@ -154,7 +115,7 @@ def _check_pattern(
     scope: Scope,
 ) -> None:
     """A distribution of random I/O needs random I/O."""
-    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
     sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
     if sequential and _is_skewed(stream, given):
         span = stream.spans.get("distribution", where)
@@ -182,13 +143,13 @@ def _check_permuted(
     if not stream.attributes.get("permuted"):
         return
     has, span = stream.attributes, stream.spans.get("permuted", where)
-    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
     if "sequential" in (patterns or [has.get("pattern")]):
         scope.findings.error("only random I/O can be permuted", span, "make it random")
     if _is_skewed(stream, given):
         scope.findings.error("permuted I/O is uniform", span, "remove one of them")
     sizes = (*has.get("read_sizes", ()), *has.get("write_sizes", ()))
-    if "size" not in _given(stream.name, axes) and len({*sizes}) > 1:
+    if "size" not in given_by(stream.name, axes) and len({*sizes}) > 1:
         scope.findings.error(
             "only I/O of one size can be permuted", span, "write one size"
         )
@@ -202,7 +163,7 @@ def _check_random_share(
     if not said:
         return
     has, span = stream.attributes, said[0]
-    patterns: list[object] = [v.key for v in _values("pattern", stream.name, axes)]
+    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
     why = ""
     if "sequential" in (patterns or [has.get("pattern")]):
         why = "sequential I/O has no random part"
@@ -210,7 +171,7 @@ def _check_random_share(
         why = "permuted I/O visits each block once"
     elif has.get("verify"):
         why = "'verify' redraws offsets that are in flight"
-    elif not _any_drawn(stream, _given(stream.name, axes)):
+    elif not _any_drawn(stream, given_by(stream.name, axes)):
         why = "none of its I/O would be random; write sequential"
     if why:
         scope.findings.error(
@@ -231,82 +192,6 @@ def _any_drawn(stream: StreamTemplate, given: set[str]) -> bool:
     if {"read", "mix"} & {*given, *stream.refs}:
         return all(shares)
     return any(shares)
-
-
-WHOSE = (("qd", "queue depth"), ("rate", "rate"))
-
-
-def _check_depth(
-    stream: StreamTemplate, axes: tuple[Axis, ...], where: Span, scope: Scope
-) -> None:
-    """With several threads the plan says whose queue depth and rate it means."""
-    if not any(threads > 1 for threads, _ in _depths(stream, axes)):
-        return
-    for what, name in WHOSE:
-        span, varied = stream.spans.get(what), _values(what, stream.name, axes)
-        given = what in stream.spans or varied
-        if given and stream.attributes.get(f"{what}_scope") is None:
-            first = varied[0].text if varied else ""
-            said = span.text.removesuffix(" poisson") if span else f"{what} {first}"
-            scope.findings.error(
-                f"with more than one thread, {name} needs each or total",
-                span or where,
-                f"{said} each (per thread), or: {said} total; an axis changes only "
-                "the number",
-            )
-    whose = stream.attributes.get("qd_scope")
-    if whose != "total":
-        return
-    for threads, qd in _depths(stream, axes):
-        if qd % threads:
-            scope.findings.error(
-                f"a total queue depth of {qd} does not divide by {threads} threads",
-                stream.spans.get("qd", where),
-            )
-            return
-
-
-def _depths(
-    stream: StreamTemplate, axes: tuple[Axis, ...]
-) -> Iterator[tuple[int, int]]:
-    """All pairs of threads and queue depth that may meet."""
-    concerned = [a for a in axes if _concerns(a, stream)]
-    for rows in product(*(axis.values for axis in concerned)):
-        cell = {
-            name: value
-            for axis, row in zip(concerned, rows, strict=True)
-            for name, value in zip(axis.names, row, strict=True)
-        }
-        fields: dict[str, Any] = dict(stream.attributes)
-        for name, value in cell.items():
-            fields.update(_decided(name, value, stream))
-        fields.update(_reckoned(stream, cell))
-        yield fields.get("threads", 1), fields.get("qd", 1)
-
-
-def _decided(name: str, value: CellValue, stream: StreamTemplate) -> dict[str, Any]:
-    if value.attributes is None or name.rpartition(".")[0] not in ("", stream.name):
-        return {}
-    return value.attributes
-
-
-def _reckoned(stream: StreamTemplate, cell: dict[str, CellValue]) -> dict[str, Any]:
-    """Threads and depth that names decide; other rules judge them."""
-    found: dict[str, Any] = {}
-    for field in (field for field in DEPTH if field in stream.refs):
-        amount = stream.refs[field]
-        with suppress(QuantityError):
-            known = all(name in cell for name in axes_of(amount))
-            found[field] = (amount_of(amount, cell).whole if known else None) or 1
-    return found
-
-
-DEPTH = ("qd", "threads")
-
-
-def _concerns(axis: Axis, stream: StreamTemplate) -> bool:
-    refs = {name for field in DEPTH for name in axes_of(stream.refs.get(field))}
-    return any(n in refs or n.rpartition(".")[2] in DEPTH for n in axis.names)
 
 
 def _check_loop(
@@ -360,79 +245,3 @@ def _check_effect(
                 stream.spans[field],
                 "remove it, or add writes to the mix",
             )
-
-
-HOSTS = "hosts"
-
-
-def check_placed(run: RunTemplate, templates: list[WorkloadTemplate], s: Scope) -> None:
-    """A run on hosts: all streams say theirs, and time ends it."""
-    for template in templates:
-        streams = [overridden_by(stream, run.override) for stream in template.streams]
-        placed = [stream for stream in streams if _hosts(stream)]
-        if not placed:
-            continue
-        _check_all(streams, run.span, s)
-        _check_length(run, _place(placed[0], run.span), s)
-        _check_verify(streams, run.span, s)
-
-
-def check_unplaced(streams: tuple[StreamTemplate, ...], where: Span, s: Scope) -> None:
-    """A precondition is brought about by one host, whichever the lab has first."""
-    for stream in streams:
-        if _hosts(stream):
-            s.findings.error(
-                "a precondition runs on one host, the first of the target's hosts",
-                _place(stream, where),
-                "remove the hosts",
-            )
-
-
-def _hosts(stream: StreamTemplate) -> tuple[str, ...]:
-    found: tuple[str, ...] = stream.attributes.get(HOSTS, ())
-    return found
-
-
-def _place(stream: StreamTemplate, where: Span) -> Span:
-    """The clause, if it stands in what is being checked."""
-    span = stream.spans.get(HOSTS, where)
-    return span if span.source is where.source else where
-
-
-def _check_all(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
-    for stream in streams:
-        if not _hosts(stream):
-            s.findings.error(
-                f"the stream {stream.name!r} has no hosts, but other streams of the "
-                "workload do",
-                where,
-                "add to it: on hosts …",
-            )
-
-
-def _check_length(run: RunTemplate, place: Span, s: Scope) -> None:
-    """Bytes and passes are counted by each host for itself."""
-    if run.passes is not None or run.limit is not None:
-        s.findings.error(
-            "a run on several hosts must be limited by time, because each host "
-            "counts its own bytes",
-            place,
-            "for example: for 1min",
-        )
-
-
-def _check_verify(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
-    """A host knows what it has written itself."""
-    if len({host for stream in streams for host in _hosts(stream)}) == 1:
-        return
-    for stream in streams:
-        if stream.attributes.get("verify"):
-            s.findings.error(
-                "'verify' cannot know what other hosts have written",
-                _verify_span(stream, where),
-                "remove it, or run on one host",
-            )
-
-
-def _verify_span(stream: StreamTemplate, where: Span) -> Span:
-    return stream.spans.get("verify", where)

@@ -1,0 +1,1 @@
+"""What a stream is drafted from, and what excludes what in it."""
