@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
+from labs import needs_root
 
 from ioplan.cli.commands.jobs import follow
 from ioplan.cli.programs import PROGRAMS
@@ -305,6 +306,27 @@ def test_a_drive_is_never_used_by_two(
     with Store.open(store_path) as store:
         later, sooner = store.sessions()
         assert sooner.ended_at and sooner.ended_at <= later.started_at
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["jobs", "lanes"])
+def test_a_job_that_another_user_may_change_is_not_believed(
+    name: str, tmp_path: Path, store_path: Path
+) -> None:
+    """Where a store lies in a folder of many: a job says what is overwritten."""
+    lab, plan = lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM)
+    folder = store_path.parent / name
+    folder.mkdir()
+    folder.chmod(0o777)
+    job = begun(lab, plan)
+    assert folder.stat().st_mode & 0o022 == 0, "what is ours is closed to others"
+    assert ioplan("attach", job).code == 0
+    os.chown(folder, 65534, 65534)
+    calls = [("attach", job), ("resume", job)] if name == "jobs" else []
+    refused = [ioplan(*words) for words in calls] + [run_all(lab, plan, "--detach")]
+    for done in refused:
+        assert done.code == 2, done.err
+        assert f"others may write to {folder}; keep the store in" in done.err
 
 
 def test_a_state_has_a_place_even_on_a_full_disk(tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ ATTACKS = (
         GUARD + "other_users.py::test_a_link_of_another_user_is_not_followed",
     ),
     Attack(
+        "a folder of another user becomes a link after it was looked at",
+        "what was looked at is opened",
+        GUARD + "other_users.py::test_a_folder_that_becomes_a_link_once_it_was_looked_at",
+    ),
+    Attack(
+        "an archive is copied over a scratch file after a session on it was killed",
+        "refused until `--overwrite` names it",
+        GUARD + "scratch_mark.py::test_an_archive_is_kept_even_after_a_kill",
+    ),
+    Attack(
         "another user puts the mark of a scratch file beside a file",
         "not believed",
         GUARD + "other_users.py::test_a_mark_of_another_user_is_not_believed",
@@ -85,6 +95,11 @@ ATTACKS = (
         GUARD + "other_users.py::test_a_file_of_an_overlay_has_two_paths",
     ),
     # who may command
+    Attack(
+        "a store in a folder of many, in which another user has made `jobs` or `lanes`",
+        "refused: a job says what is run and overwritten",
+        "cluster/test_lanes.py::test_a_job_that_another_user_may_change_is_not_believed",
+    ),
     Attack(
         "a scheduler at `tcp://127.0.0.1`",
         "refused: TLS on loopback, too",

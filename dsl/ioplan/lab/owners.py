@@ -9,6 +9,7 @@ from pathlib import Path
 from ioplan.core.error_kinds import LabFault
 from ioplan.core.path_steps import path_steps
 from ioplan.core.system import HAS_USERS, grp, pwd
+from ioplan.core.trusted_users import trusted_users
 from ioplan.lab.lab import LabError
 
 
@@ -23,7 +24,7 @@ def check_owners(
     """
     if not HAS_USERS:
         return
-    trusted = _trusted()
+    trusted = trusted_users()
     for place, status in path_steps(path):
         if status.st_uid not in trusted:
             what = f"belongs to another user (uid {status.st_uid})"
@@ -37,13 +38,6 @@ def check_owners(
             "chown, and chmod go-w",
             LabFault.LAB_NOT_YOURS,
         )
-
-
-def _trusted() -> set[int]:
-    """Who has become root with sudo could run anything as root anyway."""
-    user = os.geteuid()
-    caller = os.environ.get("SUDO_UID", "") if user == 0 else ""
-    return {0, user} | ({int(caller)} if caller.isdigit() else set())
 
 
 def _others_write(status: os.stat_result) -> bool:

@@ -12,9 +12,9 @@ from pathlib import Path
 from ioplan.backends import BackendError
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.system import HAS_USERS, O_CLOEXEC, O_NOFOLLOW, fcntl
+from ioplan.core.trusted_users import trusted_users
 from ioplan.store.errors import StoreError
 
-ROOT = 0
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -40,12 +40,24 @@ def check_own(folder: Path) -> None:
     if not HAS_USERS:
         return
     status = folder.lstat()
-    mine = status.st_uid in (os.geteuid(), ROOT)
+    mine = status.st_uid in trusted_users()
     if not (mine and stat.S_ISDIR(status.st_mode)) or status.st_mode & OTHERS_WRITE:
         raise PermissionError(
             errno.EPERM,
             f"others may write to {folder}; keep the store in a folder of your own",
         )
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder that says what is done, or close it to others. Raises OSError.
+
+    One of another user is refused: that could make a job, or change one that waits.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    status = folder.lstat()
+    if HAS_USERS and status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode):
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~OTHERS_WRITE)
+    check_own(folder)
 
 
 NAME = "lock"

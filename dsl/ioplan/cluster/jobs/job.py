@@ -14,6 +14,7 @@ from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.store.delivery.outbox import Delivery
 from ioplan.store.errors import StoreError
+from ioplan.store.session_folder import make_own
 
 
 class Job(Model):
@@ -86,7 +87,7 @@ class Jobs:
     def keep(self, job: Job) -> None:
         """Write a job to its file. Raises StoreError."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_own(self.folder)
             part = self.folder / f".{job.id}"
             part.write_text(job.model_dump_json())
             part.replace(self.folder / f"{job.id}.json")
@@ -102,7 +103,7 @@ class Jobs:
         """
         part = self.folder / f".{job.id}.{os.getpid()}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_own(self.folder)
             part.write_text(job.model_dump_json())
             (self.folder / f"{job.id}.json").hardlink_to(part)
         except FileExistsError:
@@ -115,7 +116,15 @@ class Jobs:
             part.unlink(missing_ok=True)
 
     def ids(self) -> list[str]:
-        """The ids of all jobs, the newest first."""
+        """The ids of all jobs, the newest first. Raises StoreError."""
+        try:
+            if not self.folder.exists():
+                return []
+            make_own(self.folder)
+        except OSError as error:
+            raise StoreError(
+                f"the jobs in {self.folder} are not believed: {error.strerror}"
+            ) from error
         return sorted((file.stem for file in self.folder.glob("*.json")), reverse=True)
 
     def has(self, id: str) -> bool:

@@ -19,6 +19,7 @@ from ioplan.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, initial_state
 from ioplan.cluster.jobs.lane_parent import start_lane
 from ioplan.core.process_title import set_title
 from ioplan.core.system import fcntl
+from ioplan.store.session_folder import make_own
 from ioplan.store.store import default_path
 
 MAX_ATTEMPTS = 3
@@ -46,7 +47,9 @@ class LaneFolder:
     @classmethod
     def of(cls, call: LaneCall) -> LaneFolder:
         """The folder of a call on this host; made if it is not there yet."""
-        folder = cls(lanes_root(call.store) / call.job / call.session)
+        root = lanes_root(call.store)
+        make_own(root)
+        folder = cls(root / call.job / call.session)
         if not folder.call_file.exists():
             folder._make(call)
         return folder
