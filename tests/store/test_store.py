@@ -24,7 +24,8 @@ from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 from run_data import HOST, measurement, record, run, session
 
-from ioplan.core.error_kinds import StoreFault
+from ioplan.core.error_kinds import CommandFault, StoreFault
+from ioplan.core.state_folder import state_folder
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
 from ioplan.records.session import new_session_id
 from ioplan.store.codec import (
@@ -35,6 +36,7 @@ from ioplan.store.codec import (
     encode_series,
 )
 from ioplan.store.errors import StoreError
+from ioplan.store.overview import SessionFilter
 from ioplan.store.store import Store, default_path
 from ioplan.store.upcast import upcast
 from ioplan.workload import DIRECTIONS
@@ -271,6 +273,21 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_path() == Path.home() / ".local/share/ioplan/results.db"
     monkeypatch.setenv("IOPLAN_STORE", "~/own.db")
     assert default_path() == Path.home() / "own.db"
+
+
+@pytest.mark.parametrize("name", ["IOPLAN_STORE", "XDG_DATA_HOME", "XDG_STATE_HOME"])
+def test_a_home_that_nobody_has(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IOPLAN_STORE", raising=False)
+    monkeypatch.setenv(name, "~nobody-is-called-so/x")
+    with refused(CommandFault.USAGE, "'~nobody-is-called-so/x' begins with the home"):
+        state_folder() if name == "XDG_STATE_HOME" else default_path()
+
+
+def test_a_number_that_no_store_has(store: Store) -> None:
+    with refused(StoreFault.STORE_DATABASE, "no numbers of more than 64 bits"):
+        store.overview(SessionFilter(limit=1 << 64))
+    with refused(StoreFault.STORE_DATABASE, "no numbers of more than 64 bits"):
+        store.detail(ID, 1 << 64)
 
 
 @pytest.mark.durable

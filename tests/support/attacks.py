@@ -77,7 +77,8 @@ ATTACKS = (
     Attack(
         "a folder of another user becomes a link after it was looked at",
         "what was looked at is opened",
-        GUARD + "other_users.py::test_a_folder_that_becomes_a_link_once_it_was_looked_at",
+        GUARD
+        + "other_users.py::test_a_folder_that_becomes_a_link_once_it_was_looked_at",
     ),
     Attack(
         "an archive is copied over a scratch file after a session on it was killed",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioplan.core.error_kinds import LabFault
+from ioplan.core.home import at_home
 from ioplan.core.lazy_model import UNKNOWN_FIELD
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
@@ -81,7 +82,7 @@ MAX_FAULTS = 20
 def usual_path() -> Path:
     """lab.toml in the XDG config folder, whether it is there or not."""
     config = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(config).expanduser() / "ioplan" / "lab.toml"
+    return at_home(config) / "ioplan" / "lab.toml"
 
 
 def default_path() -> Path | None:
@@ -116,7 +117,7 @@ def plan_folders(path: Path | None) -> tuple[Path, ...]:
     """
     found = path or default_path()
     named = read_lab(path).plans if found else ()
-    return tuple(found.parent / Path(one).expanduser() for one in named if found)
+    return tuple(found.parent / at_home(one) for one in named if found)
 
 
 def _text(path: Path) -> str:

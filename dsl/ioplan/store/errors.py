@@ -83,6 +83,9 @@ def sqlite_errors(where: str) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError as error:
         raise KeyViolation from error
+    except OverflowError as error:
+        text = f"the store {where} has no numbers of more than 64 bits: {error}"
+        raise StoreError(text, StoreFault.STORE_DATABASE) from error
     except sqlite3.Error as error:
         fault = _fault(error)
         text = f"the store {where} {TEXTS.get(fault, f'reports: {error}')}"

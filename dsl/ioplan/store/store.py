@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.home import at_home
 from ioplan.core.late import Late
 from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
@@ -54,9 +55,9 @@ else:
 def default_path() -> Path:
     """$IOPLAN_STORE, else ioplan/results.db in the user's data folder."""
     if named := os.environ.get("IOPLAN_STORE"):
-        return Path(named).expanduser()
+        return at_home(named)
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser() / "ioplan" / "results.db"
+    return at_home(data) / "ioplan" / "results.db"
 
 
 class Store(SessionStore):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from ioplan.core.home import at_home
 from ioplan.core.system import HAS_USERS
 from ioplan.language.search.locked import check_pinned, locked_folder, locked_suites
 from ioplan.language.search.packages import SuiteError, packaged_folder, packages
@@ -39,7 +40,7 @@ def project_folder(plan: Path) -> tuple[Path, ...]:
 def named_folders() -> tuple[Path, ...]:
     """The folders of IOPLAN_PATH, with colons between them as in PATH."""
     named = os.environ.get(VARIABLE, "").split(os.pathsep)
-    return tuple(Path(name).expanduser() for name in named if name)
+    return tuple(at_home(name) for name in named if name)
 
 
 class SearchPath:
