@@ -8,11 +8,15 @@ come from another program; within this one their types are checked by mypy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ioplan.core.lazy_model import LazyModel, Limits, ReadAsTuple
 from ioplan.core.value import fresh
 from ioplan.workload import Direction, Stream, Workload
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 SECOND_NS = 1_000_000_000
 
@@ -188,3 +192,11 @@ class Failure(LazyModel):
 
 
 Event = Annotated[Started | Progress | Result | Failure, Limits(discriminator="event")]
+
+
+@cache
+def events() -> TypeAdapter[Event]:
+    """What reads the events of another program; made when it is first asked for."""
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(Event)

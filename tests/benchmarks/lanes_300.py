@@ -2,7 +2,8 @@
 
 A group of N targets, 300 unless told, on the simulated drive or on another backend
 (scratch files of 16 MiB). Every two seconds each process below the command is read:
-PSS, with its part of what it shares (/proc/PID/smaps_rollup), RSS, and CPU time.
+PSS, with its part of what it shares (/proc/PID/smaps_rollup), RSS, and CPU time. A lane
+is counted with the programs that it has started.
 Printed are the lanes at the moment at which they took most together, and the process
 tree as `ps` shows it.
 """
@@ -23,7 +24,7 @@ from typing import NamedTuple
 from benchmark_row import tell
 
 LANES = 300
-LANE_MIB = 20.0
+LANE, LANE_MIB = "ioplan lane ", 20.0
 PLAN = 'test "T" {\n  run random 4KiB 70/30 for 20s\n  vary qd in 1, 4, 16\n}\n'
 ALL_S, SOME_S = 2.0, 0.2
 SHOWN = 4
@@ -31,7 +32,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Used(NamedTuple):
-    """What a process takes."""
+    """What a process takes; a lane with all below it."""
 
     title: str
     pss_kib: int = 0
@@ -66,7 +67,7 @@ def main() -> None:
 
 
 def _lanes(found: list[Used]) -> list[Used]:
-    return [one for one in found if one.title.startswith("ioplan lane ")]
+    return [one for one in found if one.title.startswith(LANE)]
 
 
 def _command(folder: Path, backend: str, lanes: int) -> list[str]:
@@ -88,7 +89,7 @@ def _watched(client: subprocess.Popen[bytes], lanes: int) -> tuple[list[Used], s
     tree = ""
     while client.poll() is None:
         pids = list(_below(client.pid))
-        now = [one for one in map(_used, pids) if one]
+        now = list(_processes(client.pid))
         if _pss_kib(now) > _pss_kib(most):
             most = now
         if len(pids) > SHOWN + 1 and not tree:
@@ -105,6 +106,17 @@ def _below(pid: int) -> Iterator[int]:
     for child in _text(f"/proc/{pid}/task/{pid}/children").split():
         yield int(child)
         yield from _below(int(child))
+
+
+def _processes(pid: int) -> Iterator[Used]:
+    for child in _text(f"/proc/{pid}/task/{pid}/children").split():
+        found = _used(int(child))
+        if found and found.title.startswith(LANE):
+            own = [found, *filter(None, map(_used, _below(int(child))))]
+            yield Used(found.title, *(sum(column) for column in _columns(own)))
+        elif found:
+            yield found
+            yield from _processes(int(child))
 
 
 def _used(pid: int) -> Used | None:

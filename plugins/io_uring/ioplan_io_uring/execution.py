@@ -6,26 +6,14 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioplan.core.child import OwnedProcess
-from ioplan.job import Event, Failure, Result, Started
+from ioplan.job import Event, Failure, Result, Started, events
 from ioplan_io_uring.engine import clock_reading
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
 SHOWN = 300
-
-
-@cache
-def events() -> TypeAdapter[Event]:
-    """What reads an event; made once the engine has begun its I/O."""
-    from pydantic import TypeAdapter  # noqa: PLC0415
-
-    return TypeAdapter(Event)
 
 
 def read_event(text: bytes) -> Event:

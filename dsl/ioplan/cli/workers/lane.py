@@ -34,6 +34,7 @@ from ioplan.cluster.jobs.locks import locked
 from ioplan.core.lazy_model import adapter
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
+from ioplan.runner.execute.first_result import prepare_results
 from ioplan.store.database import LANE_BUSY_S
 from ioplan.store.delivery.sender import LANE_LIFE_S, start
 from ioplan.store.errors import StoreError
@@ -75,11 +76,12 @@ def _preload() -> None:
         import_module(module)
     for backend in BACKENDS:
         with suppress(BackendError):
-            find(backend)
+            find(backend).availability({})  # which it remembers
     for model in (LaneCall, LaneState):
         adapter(model)
     with suppress(OSError):
         _rehearse()
+    prepare_results()
     gc.collect()
     gc.freeze()
 

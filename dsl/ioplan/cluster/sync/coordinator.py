@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.sync.channel import Channels
 from ioplan.cluster.sync.job_split import hosts_of, job_of_host
@@ -23,11 +21,10 @@ from ioplan.cluster.sync.start_skew import (
     skew_warning,
 )
 from ioplan.core.context import Closing
-from ioplan.job import Event, Failure, Job, Progress, Result, Started
+from ioplan.job import Event, Failure, Job, Progress, Result, Started, events
 from ioplan.measure.measurement import Measurement
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 
-EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 UNKNOWN = Offset(0, 0)
 POLL_S = 0.5
 DISCONNECT_S = END_S + 5
@@ -142,7 +139,7 @@ class CoordinatedExecution(Closing):
         run, message = self.runs[received[0]], received[1]
         match message["said"]:
             case "event":
-                event = EVENTS.validate_python(message["event"])
+                event = events().validate_python(message["event"])
                 run.add(event)
                 if isinstance(event, Progress):
                     yield from self.merger.add(run.host, event)

@@ -15,7 +15,7 @@ from threading import Thread
 
 from ioplan.core.lazy_model import adapter
 from ioplan.core.model import Model
-from ioplan.job import Job
+from ioplan.job import Job, events
 from ioplan.records import record, telemetry
 
 AFTER_A_RUN = (
@@ -36,6 +36,12 @@ def prepare_first_result(job: Job) -> None:
     """Once in a process, and only where the run leaves a CPU for it."""
     if _leaves_a_cpu(job):
         _begin()
+
+
+def prepare_results() -> None:
+    """For a process that others are forked from: for all of them, before it returns."""
+    _begin().join()
+    events()
 
 
 def _leaves_a_cpu(job: Job) -> bool:

@@ -1,0 +1,17 @@
+"""What results need is made once, for all that are forked from a process."""
+
+from __future__ import annotations
+
+from threading import enumerate as threads
+
+from ioplan.core import lazy_model
+from ioplan.job import events
+from ioplan.records.record import Interval, RunRecord
+from ioplan.runner.execute import first_result
+
+
+def test_all_is_there_before_others_are_forked() -> None:
+    first_result.prepare_results()
+    assert not [one for one in threads() if one.name == "ioplan first result"]
+    assert {RunRecord, Interval} <= lazy_model._adapters.keys()
+    assert events.cache_info().currsize == 1
