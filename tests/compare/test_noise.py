@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from run_data import HOST, measurement, record, session
 
-from ioplan.compare.earlier import noise_of, others
+from ioplan.compare.earlier import RunFigures, noise_of, others
 from ioplan.compare.noise import Group, MetricNoise, added, learned, percent
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
@@ -158,11 +158,11 @@ def test_noise_of_a_store(store: Store) -> None:
     for number in range(1, 5):
         add(store, number)
     reader = Reader(store)
-    noise = noise_of(reader, Metric(name="mean"), others(store, ["run-1"]))
+    noise = noise_of(RunFigures(reader, Metric(name="mean")), others(store, ["run-1"]))
     assert noise.source == "4 others that did the same runs"
     found = noise.session(("run-1", 0))
     assert found and found.degrees == 3
-    p95 = noise_of(reader, Metric(name="p95"), others(store, ["run-1"]))
+    p95 = noise_of(RunFigures(reader, Metric(name="p95")), others(store, ["run-1"]))
     coarse = p95.session(("run-1", 0))
     assert coarse and coarse.value >= (1 / 128) ** 2 / 12
 

@@ -8,7 +8,7 @@ from math import log1p
 from statistics import median
 
 from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
-from ioplan.compare.earlier import noise_of, others
+from ioplan.compare.earlier import RunFigures, noise_of, others
 from ioplan.compare.judge import DEFAULT_METRICS, Question
 from ioplan.compare.needed import (
     ASSUMED,
@@ -69,7 +69,11 @@ def detection(
     peers = others(store, run_ids) if store else []
     needs = []
     for metric in DEFAULT_METRICS:
-        noise = noise_of(Reader(store), metric, peers) if store else MetricNoise()
+        noise = (
+            noise_of(RunFigures(Reader(store), metric), peers)
+            if store
+            else MetricNoise()
+        )
         needs.append(_needs(metric, noise, run_ids, change_percent / 100))
     return Detection(
         change_percent=change_percent,

@@ -10,6 +10,7 @@ from ioplan.compare.noise import Group, Key, MetricNoise, learned
 from ioplan.compare.side import CellRuns, Side, side_of
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import BITS
+from ioplan.measure.metrics import Figure
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.reader import Reader
@@ -106,11 +107,31 @@ def _identity(run: RunRecord) -> dict[str, object]:
     return dict(run.target.get("identity") or {})
 
 
-def noise_of(reader: Reader, metric: Metric, peers: Sequence[Peers]) -> MetricNoise:
+class RunFigures:
+    """A metric of single runs, read once of each. Every method may raise StoreError."""
+
+    def __init__(self, reader: Reader, metric: Metric) -> None:
+        self.reader, self.metric = reader, metric
+        self._known: dict[tuple[str, int], Figure] = {}
+
+    def of(self, run: RunRecord) -> Figure:
+        """The figure of one run."""
+        key = run.session, run.seq
+        if key not in self._known:
+            self._known[key] = self.reader.figure(self.metric, [run])
+        return self._known[key]
+
+    def logs(self, runs: Sequence[RunRecord]) -> tuple[float, ...]:
+        """The figures of runs that have one, as logarithms."""
+        values = [self.of(run).value for run in runs]
+        return tuple([log(value) for value in values if value and value > 0])
+
+
+def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
     """The components of a metric's variance in all cells of these. Raises StoreError.
 
     peers = others(store, run_ids)
-    noise = noise_of(reader, parse_metric("iops"), peers)
+    noise = noise_of(RunFigures(reader, parse_metric("iops")), peers)
     noise.session((run_id, 0))       # a Variance, or None
     """
     cells = [cell for one in peers for session in one.sessions for cell in session]
@@ -119,23 +140,16 @@ def noise_of(reader: Reader, metric: Metric, peers: Sequence[Peers]) -> MetricNo
             drive=one.drive,
             model=one.model,
             sessions=tuple(
-                {key_of(cell): logs(reader, metric, cell.runs) for cell in session}
+                {key_of(cell): figures.logs(cell.runs) for cell in session}
                 for session in one.sessions
             ),
             compared=one.compared,
         )
         for one in peers
     ]
-    floor = max((step(metric, r) ** 2 / 12 for c in cells for r in c.runs), default=0.0)
+    steps = (step(figures.metric, run) for cell in cells for run in cell.runs)
+    floor = max((one**2 / 12 for one in steps), default=0.0)
     return learned(groups, dict.fromkeys(map(key_of, cells)), floor)
-
-
-def logs(
-    reader: Reader, metric: Metric, runs: Sequence[RunRecord]
-) -> tuple[float, ...]:
-    """The figures of runs that have one, as logarithms. Raises StoreError."""
-    values = (reader.figure(metric, [run]).value for run in runs)
-    return tuple(log(value) for value in values if value and value > 0)
 
 
 def step(metric: Metric, run: RunRecord) -> float:

@@ -6,17 +6,15 @@ alike everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
 from statistics import fmean
 
-from ioplan.compare.earlier import key_of, logs
+from ioplan.compare.earlier import RunFigures, key_of
 from ioplan.compare.noise import Key, MetricNoise
 from ioplan.compare.side import CellRuns
 from ioplan.language.metric import Metric
-from ioplan.report.reader import Reader
 
 
 @dataclass(frozen=True)
@@ -79,19 +77,17 @@ class MetricTable:
     noise: MetricNoise
 
 
-def metric_side(
-    reader: Reader, metric: Metric, cell: CellRuns, units: int
-) -> MetricSide:
+def metric_side(figures: RunFigures, cell: CellRuns, units: int) -> MetricSide:
     """Read the figures of a cell. Raises StoreError."""
     if not cell.runs:
         last = cell.failed[-1]
         return MetricSide(key_of(cell), (), why=last.message or last.status)
-    found = [logs(reader, metric, runs) for runs in cell.by_session().values()]
+    found = [figures.logs(runs) for runs in cell.by_session().values()]
     known = tuple(one for one in found if one)
-    why = "" if known else _why(reader, metric, cell)
+    why = "" if known else _why(figures, cell)
     return MetricSide(key_of(cell), known, max(1, min(units, len(known))), why)
 
 
-def _why(reader: Reader, metric: Metric, cell: CellRuns) -> str:
-    figures: Sequence[str] = [reader.figure(metric, [run]).why for run in cell.runs]
-    return next(filter(None, figures), f"{metric} is 0")
+def _why(figures: RunFigures, cell: CellRuns) -> str:
+    whys = (figures.of(run).why for run in cell.runs)
+    return next(filter(None, whys), f"{figures.metric} is 0")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ioplan.compare.align import align
 from ioplan.compare.call import calls
 from ioplan.compare.comparison import Comparison, side_summary
-from ioplan.compare.earlier import noise_of
+from ioplan.compare.earlier import RunFigures, noise_of
 from ioplan.compare.figure import MetricPair, MetricTable, metric_side
 from ioplan.compare.learn import drives, keys, peers_of, with_given
 from ioplan.compare.order import units
@@ -83,11 +83,12 @@ def _tables(
     peers = peers_of(reader.store, *sides)
     counts = units(sides[0].sessions, sides[1].sessions)
     for metric, those in places.items():
-        noise = noise_of(reader, metric, peers)
+        figures = RunFigures(reader, metric)
+        noise = noise_of(figures, peers)
         both = tuple(
             MetricPair(
                 *(
-                    metric_side(reader, metric, cell, count)
+                    metric_side(figures, cell, count)
                     for cell, count in zip(pairs[at], counts, strict=True)
                 )
             )

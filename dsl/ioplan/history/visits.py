@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ioplan.compare.earlier import key_of, logs, model_of
+from ioplan.compare.earlier import RunFigures, key_of, model_of
 from ioplan.compare.noise import Key
 from ioplan.compare.side import CellRuns, cells_of
 from ioplan.history.conditions import conditions_of
@@ -86,12 +86,10 @@ def _visit(
         model=model_of(first),
         conditions=conditions_of(first),
         figures={
-            str(metric): {
-                key_of(cell): found
-                for cell in cells
-                if (found := logs(reader, metric, cell.runs))
+            str(of.metric): {
+                key_of(cell): found for cell in cells if (found := of.logs(cell.runs))
             }
-            for metric in metrics
+            for of in (RunFigures(reader, metric) for metric in metrics)
         },
     )
 
