@@ -21,7 +21,7 @@ from ioplan.compare.formats import MOST_ROWS, _most_telling, github, junit, mark
 from ioplan.compare.judge import Question, compare
 from ioplan.compare.rows import MORE_IS_BETTER
 from ioplan.compare.side import side_of
-from ioplan.language.metric import METRICS
+from ioplan.language.metric import METRICS, parse_metric
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
@@ -488,3 +488,27 @@ def test_the_terminal_gets_what_is_decided_and_no_thousand_rows() -> None:
     assert [row.verdict for row in kept[-2:]] == ["worse", "better"]
     assert [row.cell["qd"] for row in kept[:3]] == ["0", "1", "2"]
     assert _most_telling(rows[:5]) == rows[:5]
+
+
+def test_sides_have_what_comparing_asks_of_a_run(store_path: Path) -> None:
+    metrics = tuple(
+        parse_metric(name, ["main"])
+        for name in ("iops", "p90", "main.read.mean", "cpu")
+    )
+    with Store.open(store_path) as store:
+        for id in ("A", "B"):
+            store.begin(session(id, status="ok"))
+            made = measurement(1)
+            store.add(record(1, session=id, made=made), made.detail)
+        whole = list(store.records("A"))
+        (plain,), (side, other) = (
+            [side_of(store, [store.session(id)], parts=parts) for id in ids]
+            for parts, ids in ((False, "A"), (True, "AB"))
+        )
+        (run,) = side.cells[0].runs
+        asked, full = run.asked, whole[0].asked
+        assert asked.workload == full.workload
+        assert asked.job.run_ns == full.job.run_ns
+        assert run.streams == whole[0].streams and not plain.cells[0].runs[0].streams
+        found = compare(Reader(store), side, other, Question(metrics=metrics))
+    assert [row.ratio for row in found.rows] == [1.0] * len(metrics)

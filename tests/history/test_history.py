@@ -17,10 +17,10 @@ from made_history import fill, session_id
 from paths import ROOT
 from run_data import record
 
+from ioplan.compare.outline import needs_parts, outlined
 from ioplan.history.conditions import CONDITIONS, changed, conditions_of
 from ioplan.history.history import Question, history
 from ioplan.history.model import History
-from ioplan.history.outline import needs_parts, outlined
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.reader import Reader
 from ioplan.store import pages

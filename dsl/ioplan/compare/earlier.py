@@ -41,7 +41,10 @@ def key_of(cell: CellRuns) -> Key:
 
 
 def others(
-    store: Store, run_ids: Iterable[str], but: Collection[str] = ()
+    store: Store,
+    run_ids: Iterable[str],
+    but: Collection[str] = (),
+    parts: bool = False,
 ) -> list[Peers]:
     """The finished sessions that did any of these runs, but for those named.
 
@@ -50,7 +53,9 @@ def others(
     """
     wanted = set(run_ids)
     found = [s for s in store.that_did(wanted) if s.status == "ok" and s.id not in but]
-    read = [_only(side_of(store, [one]), wanted) for one in _newest(store, found)]
+    read = [
+        _only(side_of(store, [one], parts), wanted) for one in _newest(store, found)
+    ]
     return grouped(read)
 
 

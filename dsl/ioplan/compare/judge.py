@@ -12,6 +12,7 @@ from ioplan.compare.earlier import RunFigures, noise_of
 from ioplan.compare.figure import MetricPair, MetricTable, metric_side
 from ioplan.compare.learn import drives, keys, peers_of, with_given
 from ioplan.compare.order import units
+from ioplan.compare.outline import needs_parts
 from ioplan.compare.rows import (
     Called,
     Pair,
@@ -47,7 +48,12 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
             places.setdefault(metric, []).append(at)
     tables = list(_tables(reader, (base, new), found.pairs, places, question))
     judged = calls(tables, question.threshold_percent / 100)
-    subject = _subject(base, new, question, sum(len(one.pairs) for one in tables))
+    on = drives(base), drives(new)
+    subject = Subject(
+        drives=not on[0] & on[1],
+        threshold=question.threshold_percent / 100,
+        rows=sum(len(one.pairs) for one in tables),
+    )
     called = {
         (at, table.metric): Called(found.pairs[at], table, both, call, subject)
         for table, one in zip(tables, judged, strict=True)
@@ -56,8 +62,8 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         )
     }
     return Comparison(
-        base=side_summary(base.sessions, tuple(sorted(drives(base)))),
-        new=side_summary(new.sessions, tuple(sorted(drives(new)))),
+        base=side_summary(base.sessions, tuple(sorted(on[0]))),
+        new=side_summary(new.sessions, tuple(sorted(on[1]))),
         subject="drives" if subject.drives else "change",
         threshold_percent=question.threshold_percent,
         all_cells=tuple(
@@ -80,7 +86,7 @@ def _tables(
     question: Question,
 ) -> Iterator[MetricTable]:
     """The figures of each metric, and what they differ by of themselves."""
-    peers = peers_of(reader.store, *sides)
+    peers = peers_of(reader.store, *sides, any(map(needs_parts, places)))
     counts = units(sides[0].sessions, sides[1].sessions)
     for metric, those in places.items():
         figures = RunFigures(reader, metric)
@@ -104,11 +110,3 @@ def _metrics(pair: Pair, question: Question) -> tuple[Metric, ...]:
     if not all(found):
         return question.metrics
     return tuple({Metric(name=one.axis, sought=one.kind) for one in found if one})
-
-
-def _subject(base: Side, new: Side, question: Question, rows: int) -> Subject:
-    return Subject(
-        drives=not drives(base) & drives(new),
-        threshold=question.threshold_percent / 100,
-        rows=rows,
-    )

@@ -16,7 +16,7 @@ ENOUGH = 4
 """From so many degrees of freedom on, sessions of other drives are left out."""
 
 
-def peers_of(store: Store, base: Side, new: Side) -> list[Peers]:
+def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
     """Groups of sessions to learn from: each side, and others of the same runs.
 
     A side whose sessions ran under unlike conditions (on three drives, say) is what it
@@ -33,7 +33,7 @@ def peers_of(store: Store, base: Side, new: Side) -> list[Peers]:
         return asked
     ids = {cell.run_id for side in (base, new) for cell in side.cells}
     compared = {session.id for side in (base, new) for session in side.sessions}
-    return [*asked, *_nearest(asked, others(store, ids, compared))]
+    return [*asked, *_nearest(asked, others(store, ids, compared, parts))]
 
 
 def _nearest(asked: Sequence[Peers], found: Sequence[Peers]) -> list[Peers]:

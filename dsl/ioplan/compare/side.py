@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ioplan.compare.outline import to_compare
 from ioplan.planner.run_id import canonical
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
@@ -66,11 +67,13 @@ class Side:
     cells: tuple[CellRuns, ...]
 
 
-def side_of(store: Store, sessions: Sequence[Session]) -> Side:
-    """Read a side. Raises StoreError."""
+def side_of(store: Store, sessions: Sequence[Session], parts: bool = False) -> Side:
+    """Read a side, with what `needs_parts` of its runs if asked. Raises StoreError."""
     cells: dict[tuple[str, int], CellRuns] = {}
     for session in sessions:
-        records = current_records(list(store.records(session.id)))
+        records = current_records(
+            [to_compare(row, parts) for row in store.run_rows(session.id)]
+        )
         _add(cells, [record for record in records if record.asked.kind == "run"])
     return Side(tuple(sessions), tuple(cells.values()))
 

@@ -8,9 +8,9 @@ from itertools import groupby
 
 from ioplan.compare.earlier import RunFigures, key_of, model_of
 from ioplan.compare.noise import Key
+from ioplan.compare.outline import needs_parts, outlined
 from ioplan.compare.side import CellRuns, cells_of
 from ioplan.history.conditions import conditions_of
-from ioplan.history.outline import needs_parts, outlined
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.report.reader import Reader

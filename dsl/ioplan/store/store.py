@@ -129,15 +129,19 @@ class Store(SessionStore):
 
     def outlines(self, session_id: str) -> Iterator[Outline]:
         """Where in the plan each run of a session is, in order: quick to read."""
-        page = self._outlines(page_of_runs(), session=session_id)
+        return map(outline_of, self.run_rows(session_id))
+
+    def run_rows(self, session_id: str) -> Iterator[Row]:
+        """The `record` and the host's `facts` of each run of a session, in order."""
+        page = self._rows(page_of_runs(), session=session_id)
+        after = page_of_runs("run.seq > :seq")
         while page:
             yield from page
-            after = page_of_runs("run.seq > :seq")
-            page = self._outlines(after, session=session_id, seq=page[-1].seq)
+            page = self._rows(after, session=session_id, seq=page[-1]["seq"])
 
-    def _outlines(self, query: str, **values: Any) -> list[Outline]:
+    def _rows(self, query: str, **values: Any) -> list[Row]:
         with self.reading() as connection:
-            return [outline_of(row) for row in connection.rows(query, **values)]
+            return connection.rows(query, **values)
 
     def _page(self, query: str, **values: Any) -> list[RunRecord]:
         with self.reading() as connection:

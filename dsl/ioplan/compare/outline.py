@@ -1,4 +1,5 @@
-"""Records as far as a history needs them: read three times as fast as whole ones."""
+"""Records as far as comparisons and histories need them: read two or three times as
+fast as whole ones, and held in little more than half of the memory."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from ioplan.records.seek import Found
 from ioplan.records.telemetry import Telemetry
 from ioplan.store.connection import Row
 from ioplan.store.rows import record_of
-from ioplan.workload import Direction
+from ioplan.workload import Direction, Workload
 
 HOSTS = 256
 """So many descriptions of hosts are kept; they hardly change between runs."""
@@ -46,6 +47,18 @@ class _Asked(_Part):
     round: int = 0
     iteration: int = 0
     after: Preparation | None = None
+
+
+class _Limits(_Part):
+    warmup_ns: int = 0
+    run_ns: int | None = None
+    limit_bytes: int | None = None
+    passes: float | None = None
+
+
+class _AskedInFull(_Asked):
+    workload: Workload
+    job: _Limits
 
 
 class _Backend(_Part):
@@ -82,6 +95,14 @@ class _WithParts(_Outline):
     wear: Wear | None = None
 
 
+class _ToCompare(_Outline):
+    asked: _AskedInFull
+
+
+class _ToCompareWithParts(_WithParts):
+    asked: _AskedInFull
+
+
 def needs_parts(metric: Metric) -> bool:
     """Whether a metric needs the streams, the telemetry or the wear of a run."""
     return metric.name in (*HOST, "verified") or metric.stream is not None
@@ -89,7 +110,15 @@ def needs_parts(metric: Metric) -> bool:
 
 def outlined(row: Row, parts: bool) -> RunRecord:
     """A record without its job and workload. Raises StoreError for a damaged one."""
-    kind = _WithParts if parts else _Outline
+    return _outlined(row, _WithParts if parts else _Outline)
+
+
+def to_compare(row: Row, parts: bool) -> RunRecord:
+    """The same with its workload, and of its job what ends it."""
+    return _outlined(row, _ToCompareWithParts if parts else _ToCompare)
+
+
+def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
     try:
         read = kind.model_validate_json(row["record"])
         host = _host(row["facts"])
