@@ -37,6 +37,7 @@ from ioplan.store.codec import (
 )
 from ioplan.store.errors import StoreError
 from ioplan.store.overview import SessionFilter
+from ioplan.store.reserve import RESERVE_BYTES
 from ioplan.store.store import Store, default_path
 from ioplan.store.upcast import upcast
 from ioplan.workload import DIRECTIONS
@@ -546,6 +547,25 @@ def test_commands_that_read_do_so_on_a_read_only_mount(
         assert (done.code, done.err) == (0, "")
     finally:
         tell("umount", place)
+
+
+@pytest.mark.parametrize("size", [100, RESERVE_BYTES, RESERVE_BYTES + 100])
+def test_a_file_of_somebodys_is_no_reserve(path: Path, size: int) -> None:
+    """It would be removed when the disk is full."""
+    theirs = path.with_name(f"{path.name}-reserve")
+    theirs.parent.mkdir()
+    theirs.write_bytes(b"x" * size)
+    with Store.open(path) as store:
+        if size != RESERVE_BYTES:  # that is found out when it is needed
+            with refused(StoreFault.STORE, f"{theirs} is in the way"):
+                store.begin(session())
+        assert store.reserve and not store.reserve.release()
+    assert theirs.read_bytes() == b"x" * size
+    theirs.write_bytes(bytes(size // 200))  # of a session that was killed
+    with Store.open(path) as store:
+        store.begin(session())
+        assert theirs.stat().st_size == RESERVE_BYTES
+        assert store.reserve and store.reserve.release() and not theirs.exists()
 
 
 def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:

@@ -8,8 +8,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
-from ioplan.store.errors import OTHER_STORE_HINT, ReserveUsedError, StoreFullError
+from ioplan.core.system import O_BINARY, O_CLOEXEC, O_NOFOLLOW
+from ioplan.store.errors import (
+    OTHER_STORE_HINT,
+    ReserveUsedError,
+    StoreError,
+    StoreFullError,
+)
 
 RESERVE_BYTES = 8 << 20
 """Enough for a run of a day with an interval each second, twice: SQLite writes
@@ -39,7 +44,7 @@ class Reserve:
         try:
             status = self.path.stat()
             held_bytes = getattr(status, "st_blocks", status.st_size // 512) * 512
-            return held_bytes >= RESERVE_BYTES
+            return held_bytes >= RESERVE_BYTES >= status.st_size
         except FileNotFoundError:
             return False
 
@@ -47,6 +52,7 @@ class Reserve:
         flags = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
+            self._check_ours()
             _fill(fd)
         except OSError:
             self.release()
@@ -54,9 +60,26 @@ class Reserve:
         finally:
             os.close(fd)
 
+    def _check_ours(self) -> None:
+        """A file of that name may be somebody's. Raises StoreError, OSError."""
+        if not self._is_ours():
+            raise StoreError(
+                f"{self.path} is in the way: the store keeps its reserve there, and "
+                f"this holds data; move it away, or {OTHER_STORE_HINT}"
+            )
+
+    def _is_ours(self) -> bool:
+        """Whether it has zeros, and no more of them than a reserve."""
+        fd = os.open(self.path, os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_BINARY)
+        with os.fdopen(fd, "rb") as file:
+            held = file.read(RESERVE_BYTES + 1)
+        return len(held) <= RESERVE_BYTES and held.count(0) == len(held)
+
     def release(self) -> bool:
         """Free the room; returns whether there was any."""
         try:
+            if not self._is_ours():
+                return False
             self.path.unlink()
         except OSError:
             return False
