@@ -107,7 +107,7 @@ def _count(fits: list[Fit]) -> str:
     runs = sum(map(runs_as_it_is, fits))
     near = sum(fit.grade == "near" for fit in fits)
     shown = "all" if runs == len(fits) else str(runs)
-    return shown + f", {near} nearly" * bool(near)
+    return shown + f", {near} with a warning" * bool(near)
 
 
 def clauses_table(fits: Fits) -> str:

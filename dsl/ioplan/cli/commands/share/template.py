@@ -42,9 +42,9 @@ On a target of 1 TB, in the full profile:
 <!-- table -->
 <!-- end -->
 
-`ioplan suites publish .` writes the table, and into `{module}/index.json` which runs,
-by their ids, this version stands for. Results under the same name then mean the same:
-where a run changes, its id does, and `ioplan suites check .` asks for another version.
+`ioplan suites publish .` writes the table, and the ids of this version's runs into
+`{module}/index.json`. If a run changes, its id changes, and `ioplan suites check .`
+requires a new version.
 
 `pytest` checks and formats the plans, and rehearses them on the simulated drive.
 """
