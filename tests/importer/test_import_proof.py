@@ -59,6 +59,20 @@ def test_a_loss_is_a_difference(option: str, differing: str) -> None:
 
 
 @pytest.mark.usefixtures("_no_fio")
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("bs=96k\nsize=1g", "size=10%", "rate_iops=500,", "fsync=8\nfdatasync=16"),
+        *("zero_buffers\ndedupe_percentage=20", "runtime=0"),
+    ],
+)
+def test_what_comes_to_the_same_is_equal(option: str) -> None:
+    text = f"[j]\nrw=write\ndirect=1\nfilename=/dev/sdb\n{option}\n"
+    (found,) = proofs(text)
+    assert found.holds, str(found)
+
+
+@pytest.mark.usefixtures("_no_fio")
 def test_what_the_plan_does_not_have_is_no_equality() -> None:
     text = "[j]\nrw=read\ndirect=1\nfilename=/dev/sdb\n{}runtime=9\ntime_based\n"
     (whole,) = proofs(text.format(""))

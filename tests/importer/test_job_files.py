@@ -203,6 +203,7 @@ SAID = {
         "hotspots { 90% in 10%, 10% in 90% }",
         "all are where the reads are",
     ),
+    "rw=randread\nrandom_distribution=normal:20": ("normal 20%", "fio's normal is"),
     "rw=read\nfilesize=1m-4m": ("region 0B..1MiB", "fio draws filesize"),
     "rw=read\nstartdelay=3-9": ("sequential 4KiB", "fio draws startdelay"),
     "rw=read\npool=rbd": ("sequential 4KiB", "pool is left out"),
@@ -219,6 +220,17 @@ def test_what_is_said_of_an_option(options: str) -> None:
         one.message for one in made.found if "left out: no job" not in one.message
     ]
     assert [told in one for one in losses] == [True] * bool(told), losses
+
+
+def test_blocks_that_may_overlap_cannot_all_come_once() -> None:
+    head = HEAD.replace("norandommap\n", "")
+    made = import_plan(Source("t.fio", f"{head}rw=randread\nbs=8k\nba=4k\n"), "fio", {})
+    assert "random 8KiB 100/0, align 4KiB\n" in made.text
+    assert ["may overlap" in one.message for one in made.found] == [True]
+    apart = import_plan(
+        Source("t.fio", f"{head}rw=randread\nbs=4k\nba=16k\n"), "fio", {}
+    )
+    assert apart.is_whole and "permuted, align 16KiB" in apart.text
 
 
 def test_units_with_an_i_are_told_to_be_decimal() -> None:

@@ -170,11 +170,27 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
                 job.place("random_distribution"),
                 "a plan knows zipf, pareto, normal and hotspots of the region",
             )
+        if clause and clause.startswith("normal"):
+            findings.loss(
+                "fio's normal is some 8 % wide whatever is asked, and scattered over "
+                f"the file by a hash; here it is one bell of {clause.split()[1]}",
+                job.place("random_distribution"),
+                "plans say where their I/O falls: hotspots { 80% in 20%, 20% in 80% }",
+            )
         return {"distribution": clause} if clause else {}
     has_map = (
         not truth(job.text("norandommap") or None) if job.has("norandommap") else True
     )
     if not has_map or len(shape.used_sizes) > 1:
+        return {}
+    aligns, block_bytes = amounts_of(job, "blockalign", findings), max(shape.used_sizes)
+    if any(one % block_bytes for one in aligns if one):
+        findings.loss(
+            "fio draws no block twice; here offsets are drawn independently, as blocks "
+            "that may overlap cannot all come once",
+            job.place("blockalign"),
+            "with norandommap fio draws them as well",
+        )
         return {}
     if min(shape.random_percents) < 100:
         findings.loss(
@@ -247,8 +263,12 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
     dedup = job.read("dedupe_percentage", whole, 0, findings)
     if dedup:
         clauses["dedup"] = f"dedup {dedup}%"
-    for name in ("fsync", "fdatasync"):
-        every = job.read(name, whole, 0, findings)
-        if every > 0:
-            clauses["sync"] = f"sync every {every}"
+    if every := syncs_every(job, findings):
+        clauses["sync"] = f"sync every {every}"
     return clauses
+
+
+def syncs_every(job: FioJob, findings: Findings) -> int:
+    """After so many writes there is a flush, of both kinds the more frequent; or 0."""
+    found = (job.read(name, whole, 0, findings) for name in ("fsync", "fdatasync"))
+    return min((every for every in found if every > 0), default=0)

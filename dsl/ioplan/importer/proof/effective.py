@@ -16,7 +16,7 @@ from ioplan.importer.fio.numbers import (
 )
 from ioplan.importer.fio.shape import Shape, kb_base, shape_of
 from ioplan.importer.fio.shares import distribution
-from ioplan.importer.fio.stream import counts_issues
+from ioplan.importer.fio.stream import counts_issues, syncs_every
 
 Options = dict[str, object]
 
@@ -64,6 +64,7 @@ def _place(job: FioJob, shape: Shape, capacity_bytes: int) -> Options:
     length = _read(job, "size", _read(job, "filesize", Percent(100)))
     size_bytes = _bytes(length, capacity_bytes) or capacity_bytes
     size_bytes = min(size_bytes, capacity_bytes - start)
+    size_bytes -= size_bytes % min(shape.used_sizes)  # no part of a block is done
     moved = _read(job, "io_size", 0)
     ios = job.read("number_ios", whole, 0, Findings())
     loops = max(1, job.read("loops", whole, 1, Findings()))
@@ -74,7 +75,7 @@ def _place(job: FioJob, shape: Shape, capacity_bytes: int) -> Options:
     found: Options = {"offset": start, "size": size_bytes}
     if shape.threads > 1:
         found["offset_increment"] = step
-    by_time = job.has("runtime") and truth(job.text("time_based") or None)
+    by_time = _time(job)["time_based"]
     return found if by_time else {**found, "bytes": amount}
 
 
@@ -121,11 +122,10 @@ def _pace(job: FioJob, shape: Shape) -> Options:
     used = [shape.read_percent > 0, shape.read_percent < 100]
     found: Options = {}
     for name in ("rate_iops", "rate"):
-        rates = _by_direction(job, name)
+        each = zip(_by_direction(job, name), used, strict=False)
+        rates = [rate for rate, is_used in each if is_used]
         if any(rates):
-            found[name] = [
-                r for r, is_used in zip(rates, used, strict=False) if is_used
-            ]
+            found[name] = rates
             found["rate_process"] = job.text("rate_process", "linear")
     us = job.read("thinktime", lambda t: time_us(t, seconds=False), 0, Findings())
     if us:
@@ -152,13 +152,13 @@ def _time(job: FioJob) -> Options:
 
 
 def _data(job: FioJob) -> Options:
-    syncs = [job.read(name, whole, 0, Findings()) for name in ("fsync", "fdatasync")]
+    zeros = job.has("zero_buffers") and truth(job.text("zero_buffers") or None)
+    dedup = job.read("dedupe_percentage", whole, 0, Findings())
     return {
-        "fdatasync": max(syncs),
-        "zero_buffers": job.has("zero_buffers")
-        and truth(job.text("zero_buffers") or None),
+        "fdatasync": syncs_every(job, Findings()),
+        "zero_buffers": zeros,
         "buffer_compress_percentage": job.read(
             "buffer_compress_percentage", whole, 0, Findings()
         ),
-        "dedupe_percentage": job.read("dedupe_percentage", whole, 0, Findings()),
+        "dedupe_percentage": 0 if zeros else dedup,
     }
