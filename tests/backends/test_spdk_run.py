@@ -226,19 +226,19 @@ def test_a_test_that_goes_wrong_is_a_failure(transcript: str, tmp_path: Path) ->
 
 
 STARTS = {
-    "err/coremask_too_big": "there is no core 4 here",
+    "err/coremask_too_big": "there is no core 4 on this host",
     "err/cpu_core_lock_conflict": "process 10382, has core 0",
     "err/hugepages_reserved_not_mounted": "no hugetlbfs is mounted",
-    "err/mem_too_big": "40000 MB were asked for, 2048 MB",
+    "err/mem_too_big": "40000 MB were requested, 2048 MB",
     "err/no_hugepages_bdevperf": "no hugepages",
-    "err/nohuge_s256_too_small": "memory is too small",
+    "err/nohuge_s256_too_small": "too little memory",
     "err/nonroot_huge": "run as root",
     "err/aio_file_missing": "cannot open ./data/nope.img: No such file",
     "err/bdevperf_nvme_no_target": "the NVMe target does not answer",
     "err/unknown_method": "no call bdev_nosuch_create",
-    "err/uring_bdev_on_regular_file": "block devices only",
-    "nohuge/iobuf_small_s64": "memory is too small",
-    "nohuge/iobuf_small_s128": "memory is too small",
+    "err/uring_bdev_on_regular_file": "supports only block devices",
+    "nohuge/iobuf_small_s64": "too little memory",
+    "nohuge/iobuf_small_s128": "too little memory",
 }
 
 
@@ -374,7 +374,7 @@ def test_a_file_is_guarded(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="does not identify the drive"):
         SpdkBackend().open(request)
     request = TargetRequest(path=str(path), options={**options, "bdev": "uring"})
-    with pytest.raises(TargetError, match="block devices only"):
+    with pytest.raises(TargetError, match="supports only block devices"):
         SpdkBackend().open(request)
 
 

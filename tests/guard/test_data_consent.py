@@ -113,7 +113,7 @@ def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
         words = ("run", plan, "--lab", lab_of_file(tmp_path, disk), "--target", device)
         asked = ioplan(*words)
         assert asked.code == 2
-        assert f"to allow that, add --overwrite-data {disk}" in asked.err
+        assert f"to allow this, add --overwrite-data {disk}" in asked.err
         assert ioplan(*words, "--overwrite", disk).code == 2
         done = ioplan(*words, "--overwrite-data", disk)
         assert done.code == 0, done.err

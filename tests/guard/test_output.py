@@ -164,14 +164,14 @@ def test_a_full_disk_leaves_the_whole_old_plan(tmp_path: Path) -> None:
 
 def test_a_name_that_comes_to_mean_another_file(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    with pytest.raises(OutputError, match="meanwhile"), output_file(path) as file:
+    with pytest.raises(OutputError, match="in the meantime"), output_file(path) as file:
         file.write(NEW)
         path.write_bytes(OLD)
     assert path.read_bytes() == OLD
     other = tmp_path / "other"
     other.write_bytes(b"other")
     with (
-        pytest.raises(OutputError, match="meanwhile"),
+        pytest.raises(OutputError, match="in the meantime"),
         output_file(path, force=True) as file,
     ):
         other.replace(path)

@@ -47,7 +47,7 @@ def test_a_partition_table_comes_back(
         assert (
             "Everything that the session overwrote between them is lost." in asked.out
         )
-        assert f"to do it, add --overwrite {disk}" in asked.out
+        assert f"to restore, add --overwrite {disk}" in asked.out
         assert ends(disk) != before
         done = ioplan("undo", "last", "--overwrite", disk)
         assert done.code == 0, done.err

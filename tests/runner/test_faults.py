@@ -236,7 +236,7 @@ def test_a_process_that_nothing_ends_is_given_up(place: Place) -> None:
         "stuck", "a process hangs in the kernel", "nbdkit's pause filter, `pread`", row
     )
     assert (row["status"], row["cause"]) == ("failed", "stuck")
-    assert "state D" in row["message"] and "left behind" in row["message"]
+    assert "state D" in row["message"] and "cannot be killed" in row["message"]
     row = refused_row(refused.err, place)
     place.is_row(
         "left_behind", "a run on a target that such a process holds", "the same", row

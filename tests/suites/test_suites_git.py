@@ -425,7 +425,7 @@ def test_what_is_no_suite_is_refused(
         assert refused.code == 2 and said in refused.err, refused.err
     with monkeypatch.context() as patch:
         patch.setattr("ioplan.suites.git.program.MOST_SAID_BYTES", 150)
-        with pytest.raises(SuiteError, match="says more than 150 B"):
+        with pytest.raises(SuiteError, match="printed more than 150 B"):
             fetched(git_address(source))
     monkeypatch.setattr("ioplan.suites.git.fetch.MOST_TOTAL_BYTES", 10)
     with pytest.raises(SuiteError, match="the most are"):
