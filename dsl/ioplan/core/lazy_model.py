@@ -88,7 +88,11 @@ def adapter(kind: type) -> TypeAdapter[Any]:
 
     if kind not in _adapters:
         with _making:
-            _adapters[kind] = TypeAdapter(kind)
+            made: TypeAdapter[Any] = TypeAdapter(kind)
+            _adapters[kind] = made
+            if DATACLASS in vars(kind) and not hasattr(kind, "check"):
+                # where it is a field of another, pydantic does not begin anew
+                kind.__pydantic_core_schema__ = made.core_schema  # type: ignore[attr-defined]
     return _adapters[kind]
 
 
