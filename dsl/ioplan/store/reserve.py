@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from ioplan.core.error_kinds import StoreFault
 from ioplan.core.system import O_BINARY, O_CLOEXEC, O_NOFOLLOW
 from ioplan.store.errors import (
     OTHER_STORE_HINT,
@@ -65,7 +66,8 @@ class Reserve:
         if not self._is_ours():
             raise StoreError(
                 f"{self.path} is in the way: the store keeps its reserve there, and "
-                f"this holds data; move it away, or {OTHER_STORE_HINT}"
+                f"this holds data; move it away, or {OTHER_STORE_HINT}",
+                StoreFault.STORE_NOT_OPENED,
             )
 
     def _is_ours(self) -> bool:
