@@ -364,7 +364,8 @@ CLAUSES: tuple[Clause, ...] = (
         reference=(
             "`permuted`",
             "random I/O of one size visits every block once before it repeats any, "
-            "in a different order each time; without it, each offset is drawn "
+            "in a different order each time, so blocks do not overlap: an `align` "
+            "below the size counts as the size; without it, each offset is drawn "
             "independently, however the run ends",
             "off",
         ),
