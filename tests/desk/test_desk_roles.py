@@ -148,4 +148,6 @@ def test_a_refused_deed_is_in_the_log(tmp_path: Path) -> None:
         browser.post("/sign-out", data={"form_token": "x"})
         deeds = [(one.person, one.deed) for one in desk.audit.newest()]
         assert deeds == [("viewer", "POST /sign-out"), ("viewer", "sign in")]
-        assert desk.audit.newest()[0].outcome.startswith("refused: the form is not")
+        assert desk.audit.newest()[0].outcome.startswith(
+            "refused: the form is from another sign-in"
+        )

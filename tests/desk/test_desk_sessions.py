@@ -161,6 +161,6 @@ def test_what_is_not_there_is_said(viewer: TestClient) -> None:
         assert viewer.get(path).status_code == 404
     for path in ("/report", "/compare?session=20261120-000000-evil"):
         found = viewer.get(path)
-        assert found.status_code == 400 and "tick" in found.text
+        assert found.status_code == 400 and "select at least" in found.text
     many = "&".join(f"session={at}" for at in range(51))
     assert viewer.get(f"/report?{many}").status_code == 400

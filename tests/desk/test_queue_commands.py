@@ -90,7 +90,7 @@ def test_a_person_queues_reserves_and_sees_results(
         (("queue", "cancel", "x"), "'x' is not a number"),
         (("queue", "move", "7"), "add --priority"),
         (("reserve", "d1"), "add --until"),
-        (("drive", "d1", "--out-of-service", ""), "say why"),
+        (("drive", "d1", "--out-of-service", ""), "give the reason"),
         (("drive", "d1", "--in-service"), "d1 is not out of service"),
         (("drive", "d1"), "add --out-of-service REASON"),
     ],

@@ -122,7 +122,7 @@ def test_moving(queue: Queue) -> None:
     order = [one.entry.number for one in queue.waiting()]
     assert order == [numbers[2], numbers[1], numbers[0]]
     queue.cancel(numbers[0], "ada")
-    with pytest.raises(DeskError, match="waits no more"):
+    with pytest.raises(DeskError, match="no longer waiting"):
         queue.move(numbers[0], None, first=True)
 
 
@@ -187,7 +187,7 @@ def test_somebody_has_looked(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_one_runner_has_a_folder(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(DeskError, match="another desk works"):
+    with alone(tmp_path), pytest.raises(DeskError, match="another desk already works"):
         alone(tmp_path).__enter__()
     with alone(tmp_path):
         pass
@@ -217,7 +217,7 @@ def test_reservations_and_drives_out_of_service(database: DeskDatabase) -> None:
     drives.put_back(["a"])
     with pytest.raises(Missing):
         drives.put_back(["a"])
-    with pytest.raises(DeskError, match="say why"):
+    with pytest.raises(DeskError, match="give the reason"):
         drives.take_out(["a"], "eve", " ")
 
 

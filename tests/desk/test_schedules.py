@@ -104,7 +104,7 @@ def test_they_do_not_pile_up(database: DeskDatabase) -> None:
         due_since(database, "nightly", timedelta(seconds=1))
         schedules.turn()
     assert len(queue.waiting()) == 1
-    assert "#1, the one before, has not ended" in schedules.all()[0].last_text
+    assert "#1, the previous one, has not ended" in schedules.all()[0].last_text
     queue.cancel(1, "ada")
     due_since(database, "nightly", timedelta(seconds=1))
     schedules.turn()

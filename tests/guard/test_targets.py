@@ -154,7 +154,9 @@ class TestList:
         plan = tmp_path / "p.ioplan"
         plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
         done = ioplan("run", plan, "--lab", lab, "--target", "fast")
-        assert done.code == 2 and "is not present: no device has serial 'S9'" in done.err
+        assert (
+            done.code == 2 and "is not present: no device has serial 'S9'" in done.err
+        )
         near = ioplan("run", plan, "--lab", lab, "--target", "fats")
         assert "did you mean 'fast'" in near.err
 

@@ -60,7 +60,7 @@ class Calls:
             except TimeoutError:
                 raise DeskError(
                     f"`ioplan {words[0]}` took more than {limit_s:.0f} s and was "
-                    f"ended; call it at a shell"
+                    "stopped; run it at a shell"
                 ) from None
             finally:
                 if process.returncode is None:

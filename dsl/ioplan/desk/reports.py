@@ -45,7 +45,7 @@ class Reports:
         """Each once, in their order; reads the store. Raises Missing, DeskError."""
         ids = list(dict.fromkeys(keys))
         if not ids:
-            raise DeskError("tick at least one session")
+            raise DeskError("select at least one session")
         if len(ids) > MOST_SESSIONS:
             raise DeskError(
                 f"{len(ids)} sessions are too many for a page here, {MOST_SESSIONS} at "

@@ -23,9 +23,9 @@ from ioplan.store.connection import Connection, Row
 
 Event = Literal["ended", "failed", "unmet"]
 EVENTS: dict[str, str] = {
-    "ended": "a job has ended, in whatever way",
+    "ended": "a job has ended, for any reason",
     "failed": "a job was refused, or a lane of it failed or died",
-    "unmet": "an expectation was not shown to hold",
+    "unmet": "an expectation was not met or not judged",
 }
 FAILED = ("failed", "died", "refused")
 KEPT = timedelta(days=30)

@@ -73,7 +73,7 @@ def _queue(now: DeskNow) -> Iterator[Metric]:
     by_priority = Counter(one.entry.priority.word for one in now.waiting)
     yield _counts(
         "ioplan_queue_length",
-        "Plans that wait in the queue, by priority.",
+        "Waiting plans, by priority.",
         "priority",
         [one.word for one in Priority],
         by_priority,
@@ -87,7 +87,7 @@ def _queue(now: DeskNow) -> Iterator[Metric]:
     )
     yield _counts(
         "ioplan_jobs",
-        "Jobs of the queue that have begun and not ended, by state.",
+        "Jobs of the queue that have started and not ended, by state.",
         "state",
         HOLDING,
         Counter(one.state for one in now.held),

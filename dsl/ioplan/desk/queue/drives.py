@@ -129,7 +129,7 @@ class Drives:
     def take_out(self, drives: Sequence[str], person: str, reason: str) -> None:
         """Nothing is started on them any more; what runs there goes on."""
         if not reason.strip():
-            raise DeskError("say why the drive is out of service")
+            raise DeskError("give the reason why the drive is out of service")
         with self.database.writing() as connection:
             for drive in drives:
                 connection.change(

@@ -115,7 +115,7 @@ class Queue:
             locked(connection, "queue", waits=True)
             entry = _entry(connection, number)
             if entry.state != "waiting":
-                raise DeskError(f"#{number} is {entry.state}, and waits no more")
+                raise DeskError(f"#{number} is {entry.state}, and no longer waiting")
             found = connection.rows("SELECT MIN(position) AS front FROM desk_queue")
             front = int(found[0]["front"] or 0) - 1 if first else 0
             chosen = entry.priority if priority is None else priority
@@ -184,7 +184,11 @@ class Queue:
 
 
 def _lost(entry: Entry) -> str:
-    was = "was lost while it started this" if entry.state == "starting" else "is lost"
+    was = (
+        "was lost while it was starting this"
+        if entry.state == "starting"
+        else "is lost"
+    )
     return (
         f"the desk {entry.desk} {was}; look there: ioplan status {entry.job}, or start "
         f"the desk again"

@@ -36,7 +36,7 @@ def alone(folder: Path) -> Iterator[None]:
         yield
     except BlockingIOError:
         raise DeskError(
-            f"another desk works at the queue already, in {folder}; end that first"
+            f"another desk already works on the queue, in {folder}; stop it first"
         ) from None
     finally:
         os.close(fd)

@@ -121,11 +121,11 @@ def _done(connection: Connection, due: Schedule, now: str) -> None:
 def _run(connection: Connection, due: Schedule, now: str) -> str:
     late = due.next_at < stamp(-ON_TIME)
     count = 1 + count_due(due.cron, due.zone, due.next_at, now) if late else 1
-    missed = f"{count} missed while no desk was at work"
+    missed = f"{count} missed while no desk was running"
     if late and due.missed == "skip":
         return f"skipped: {missed}"
     if before := _still_open(connection, due):
-        return f"skipped: #{before}, the one before, has not ended"
+        return f"skipped: #{before}, the previous one, has not ended"
     number = add_to(connection, due.wanted)
     return f"#{number} added" + (f" once for {missed}" if late else "")
 

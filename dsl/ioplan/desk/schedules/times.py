@@ -44,7 +44,7 @@ def _times(cron: str, zone: str, after: str) -> Iterator[str]:
             f"{cron!r} is not a valid cron expression: {error}; write for example '0 "
             "2 * * *' for each night at 2:00"
         ) from error
-    raise DeskError(f"{cron!r} does not come to pass")
+    raise DeskError(f"{cron!r} never occurs")
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -62,7 +62,9 @@ def _factor(word: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found <= 1000:
-        raise DeskError(f"a factor for the time is above 0, as 0.01, not {word!r}")
+        raise DeskError(
+            f"the time scale must be above 0, for example 0.01, not {word!r}"
+        )
     return found
 
 

@@ -62,8 +62,7 @@ class KnownHosts:
             hosts = [value for name, value in scope["headers"] if name == b"host"]
             if len(hosts) != 1 or not self._is_known(hosts[0].decode("latin-1")):
                 text = (
-                    "the desk is not called so; give it the name with "
-                    "`ioplan lab serve --name NAME`\n"
+                    "unknown host name; permit it with `ioplan lab serve --name NAME`\n"
                 )
                 await PlainTextResponse(text, 421)(scope, receive, send)
                 return

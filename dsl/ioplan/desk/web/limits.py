@@ -64,7 +64,7 @@ class LimitRequests:
         if not self.limits.may_ask(address):
             await _say(429, "too many requests; wait a minute")(scope, receive, send)
         elif is_program and not self.limits.may_sign_in(address):
-            text = "too many tokens that are none; wait a minute"
+            text = "too many invalid tokens; wait a minute"
             await _say(429, text)(scope, receive, send)
         elif _length(headers) > MOST_BYTES:
             await _say(413, TOO_LARGE)(scope, receive, send)

@@ -123,7 +123,7 @@ def allowed(role: Role | str | None) -> Callable[[Page], Page]:
 def role_of(page: Page) -> Role | None:
     """Whom a page is for. Raises TypeError where nobody has decided."""
     if "allowed" not in page.__dict__:
-        raise TypeError(f"{page.__name__} does not say for whom: add @allowed")
+        raise TypeError(f"{page.__name__} has no access rule: add @allowed")
     found: Role | None = page.__dict__["allowed"]
     return found
 
@@ -216,8 +216,8 @@ def _is_part(request: Request) -> bool:
 async def _refused(visit: Visit, needed: Role) -> Response:
     assert visit.person
     text = (
-        f"this is for people with the role {needed}; {visit.name} is a "
-        f"{visit.person.role}; an admin changes that with `ioplan lab people`"
+        f"this needs the role {needed}; {visit.name} is a {visit.person.role}; an "
+        "admin changes that with `ioplan lab people`"
     )
     if visit.request.method not in SAFE:
         await visit.note(_deed(visit), f"refused: a {visit.person.role}")
@@ -239,8 +239,8 @@ async def _with_form(visit: Visit, is_program: bool) -> Visit:
         visit.cookie and is_same(sent, form_token(visit.cookie))
     ):
         raise Refused(
-            "the form is not of this sign-in: it may be older; go back, load the page "
-            "again, and send it once more"
+            "the form is from another sign-in; go back, reload the page, and send it "
+            "again"
         )
     return Visit(request, visit.desk, visit.person, visit.cookie, form)
 

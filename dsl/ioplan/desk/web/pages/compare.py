@@ -24,7 +24,9 @@ async def page(visit: Visit) -> Response:
     keys = query.getlist("session")
     found = await visit.blocking(visit.desk.reports.sessions, keys)
     if len(found) < 2:
-        raise DeskError("tick two sessions at least: one to compare with, one to judge")
+        raise DeskError(
+            "select at least two sessions: one to compare with, one to judge"
+        )
     found = sorted(found, key=lambda one: (one.started_at, one.id))
     oldest = found[0].id
     sides = {
@@ -41,7 +43,7 @@ async def page(visit: Visit) -> Response:
         except DeskError as error:
             values["why"] = str(error)
     else:
-        values["why"] = "put at least one session on each side"
+        values["why"] = "select at least one session for each side"
     return visit.page("compare.html.j2", **values)
 
 

@@ -53,7 +53,7 @@ async def cancel(visit: Visit) -> Response:
     """Cancel what waits, end what runs, or close what is unknown."""
     number = visit.number
     state = await visit.blocking(visit.desk.queue.cancel, number, visit.name)
-    done = "its I/O is ended" if state == "running" else state
+    done = "its I/O is stopped" if state == "running" else state
     await visit.note(f"cancel #{number} of the queue", done)
     return RedirectResponse(PATH, 303)
 

@@ -58,7 +58,7 @@ async def release(visit: Visit) -> Response:
     )
     if not ended:
         raise DeskError(
-            "you have no reservation of it; an admin may end those of others"
+            "you have no reservation of it; only an admin can end those of others"
         )
     await visit.note(f"release {', '.join(names)}", f"{ended} reservations ended")
     return RedirectResponse(PATH, 303)

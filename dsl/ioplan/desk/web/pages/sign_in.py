@@ -10,7 +10,7 @@ from ioplan.desk.people.secret import form_token, new_cookie
 from ioplan.desk.web.render import rendered
 from ioplan.desk.web.visit import Visit, allowed, cookie_name
 
-WAIT = "too many tokens that are none came from here; wait a minute"
+WAIT = "too many invalid tokens from this address; wait a minute"
 NONE = "this token is invalid or has expired; ask an admin for another"
 
 
