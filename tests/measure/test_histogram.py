@@ -17,7 +17,9 @@ from ioplan.measure.histogram import (
     bucket_count,
     bucket_index,
     bucket_middle,
+    bucket_middles,
     bucket_range,
+    bucket_ranges,
 )
 from ioplan.records.record import PERCENTILES
 
@@ -107,6 +109,16 @@ def test_nothing_has_no_percentile_and_no_second_resolution() -> None:
         Histogram.of([]).percentile_ns(50)
     with pytest.raises(ValueError, match="resolution"):
         Histogram.of([1, 1]) + Histogram.of([1, 1], bits=6)
+
+
+@pytest.mark.parametrize("bits", [1, 7, 9])
+def test_all_ranges_at_once_are_the_single_ones(bits: int) -> None:
+    lower, width = bucket_ranges(bucket_count(bits), bits)
+    whole = zip(lower.tolist(), width.tolist(), strict=True)
+    found = [(low, low + wide) for low, wide in whole]
+    assert found == [bucket_range(i, bits) for i in range(bucket_count(bits))]
+    middles = [bucket_middle(i, bits) for i in range(bucket_count(bits))]
+    assert bucket_middles(bits).tolist() == middles
 
 
 def test_pairs_are_made_when_they_are_read() -> None:

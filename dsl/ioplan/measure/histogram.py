@@ -199,7 +199,19 @@ def bucket_middle(index: int, bits: int = BITS) -> float:
 @cache
 def bucket_middles(bits: int) -> npt.NDArray[np.float64]:
     """The middles of all buckets."""
-    return np.array([bucket_middle(i, bits) for i in range(bucket_count(bits))])
+    lower, width = bucket_ranges(bucket_count(bits), bits)
+    middles: npt.NDArray[np.float64] = lower + (width - 1) / 2
+    return middles
+
+
+def bucket_ranges(
+    count: int, bits: int = BITS
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Lower edges and widths of the first buckets; `bucket_range` has one."""
+    index = np.arange(count, dtype=np.uint64)
+    shift = np.maximum(index >> bits, 1) - 1
+    lower = ((index & ((1 << bits) - 1)) + (1 << bits)) << shift
+    return np.where(index < 1 << bits, index, lower), np.uint64(1) << shift
 
 
 def _rank(total: int, percent: float) -> int:

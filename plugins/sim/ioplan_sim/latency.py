@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.core.value import Value
-from ioplan.measure.histogram import BITS, bucket_index, bucket_range
+from ioplan.measure.histogram import BITS, bucket_index, bucket_ranges
 from ioplan.measure.tally import CountsBuilder
 
 Floats = npt.NDArray[np.float64]
@@ -18,10 +18,10 @@ OCTAVES = 48
 LONGEST_WAIT_NS = 2.0 ** (OCTAVES - 1)
 """39 hours; a longer wait in a backlog counts as that."""
 
-_RANGES = np.array([bucket_range(i) for i in range((OCTAVES - BITS + 1) << BITS)])
-LOWER: Floats = _RANGES[:, 0].astype(np.float64)
-EDGES: Floats = _RANGES[:, 1].astype(np.float64)
-MIDDLES: Ints = (_RANGES[:, 0] + _RANGES[:, 1] - 1) // 2
+_LOWER, _WIDTH = bucket_ranges((OCTAVES - BITS + 1) << BITS)
+LOWER: Floats = _LOWER.astype(np.float64)
+EDGES: Floats = (_LOWER + _WIDTH).astype(np.float64)
+MIDDLES: Ints = (_LOWER + (_WIDTH - 1) // 2).astype(np.int64)
 HIGH, LOW = MIDDLES >> 24, MIDDLES & 0xFFFFFF
 SQUARES = MIDDLES.astype(np.float64) ** 2
 

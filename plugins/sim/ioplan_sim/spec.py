@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
-
-from pydantic import BeforeValidator, Field, ValidationError
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from ioplan.backends import BackendError
-from ioplan.core.lazy_model import UNKNOWN_FIELD, plain
+from ioplan.core.lazy_model import UNKNOWN_FIELD, Limits, plain
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import (
@@ -21,6 +17,10 @@ from ioplan.language.quantity import (
     QuantityError,
     parse,
 )
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 MAX_FILE_BYTES = 1 << 20
 MAP_BYTES = 4096
@@ -42,14 +42,31 @@ def _quantity(kind: Kind, text: object) -> int | float:
     return found.value
 
 
-Size = Annotated[int, BeforeValidator(partial(_quantity, "size"))]
-Time = Annotated[int, BeforeValidator(partial(_quantity, "time"))]
-Share = Annotated[float, BeforeValidator(partial(_quantity, "share"))]
-Bandwidth = Annotated[
-    float, BeforeValidator(partial(_quantity, "bandwidth")), Field(gt=0)
-]
-Iops = Annotated[float, BeforeValidator(partial(_quantity, "iops")), Field(gt=0)]
-Count = Annotated[int, Field(ge=1, le=4096, strict=True)]
+class Written:
+    """Stands last in `Annotated`: the field is written as a quantity of this kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415
+
+        return core_schema.no_info_before_validator_function(
+            lambda text: _quantity(self.kind, text), handler(source)
+        )
+
+
+SIZE, TIME, SHARE = Written("size"), Written("time"), Written("share")
+POSITIVE = Limits(gt=0)
+
+Size = Annotated[int, SIZE]
+Time = Annotated[int, TIME]
+SomeTime = Annotated[int, POSITIVE, TIME]
+Bandwidth = Annotated[float, POSITIVE, Written("bandwidth")]
+Iops = Annotated[float, POSITIVE, Written("iops")]
+Count = Annotated[int, Limits(ge=1, le=4096, strict=True)]
 
 
 class FlashSpec(Model):
@@ -63,17 +80,17 @@ class FlashSpec(Model):
     channels: Count = 8
     dies: Count = 64
     planes: Count = 2
-    page: Annotated[Size, Field(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES)] = (
-        16384
-    )
-    erase_block: Annotated[Size, Field(ge=16 * MAP_BYTES)] = 128 << 20
-    read: Annotated[Time, Field(gt=0)] = 60_000
-    program: Annotated[Time, Field(gt=0)] = 800_000
+    page: Annotated[
+        int, Limits(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES), SIZE
+    ] = 16384
+    erase_block: Annotated[int, Limits(ge=16 * MAP_BYTES), SIZE] = 128 << 20
+    read: SomeTime = 60_000
+    program: SomeTime = 800_000
     erase: Time = 5_000_000
-    spread: Annotated[Share, Field(le=90)] = 20.0
-    retries: Annotated[Share, Field(le=50)] = 0.05
+    spread: Annotated[float, Limits(le=90), SHARE] = 20.0
+    retries: Annotated[float, Limits(le=50), SHARE] = 0.05
     channel_bandwidth: Bandwidth = 1.2e9
-    in_place: Annotated[bool, Field(strict=True)] = False
+    in_place: Annotated[bool, Limits(strict=True)] = False
 
 
 class HostSpec(Model):
@@ -88,7 +105,7 @@ class HostSpec(Model):
 class BufferSpec(Model):
     """Memory that takes writes until they are programmed; kept at a power cut."""
 
-    size: Annotated[Size, Field(ge=MAP_BYTES)] = 64 << 20
+    size: Annotated[int, Limits(ge=MAP_BYTES), SIZE] = 64 << 20
     flush: Time = 20_000
 
 
@@ -96,21 +113,21 @@ class CacheSpec(Model):
     """Flash that is programmed with one bit a cell, and emptied when idle."""
 
     size: Size = 0
-    program: Annotated[Time, Field(gt=0)] = 200_000
+    program: SomeTime = 200_000
 
 
 class CollectionSpec(Model):
     """Garbage collection. `idle` is the share of the spare that rest makes free."""
 
-    idle: Annotated[Share, Field(le=90)] = 50.0
+    idle: Annotated[float, Limits(le=90), SHARE] = 50.0
 
 
 class DriveSpec(Model):
     """A drive. `capacity` is what the host sees; spare flash is beyond it."""
 
     model: str = "ioplan sim"
-    capacity: Annotated[Size, Field(gt=0)] | None = None
-    over_provisioning: Annotated[Share, Field(ge=1, le=400)] = 15.0
+    capacity: Annotated[int, POSITIVE, SIZE] | None = None
+    over_provisioning: Annotated[float, Limits(ge=1, le=400), SHARE] = 15.0
     flash: FlashSpec = FlashSpec.model_construct()
     host: HostSpec = HostSpec.model_construct()
     buffer: BufferSpec = BufferSpec.model_construct()
@@ -147,8 +164,14 @@ class DriveSpec(Model):
 
 def read_spec(path: str | None) -> DriveSpec:
     """The drive of a file; without one, a middling drive. Raises BackendError."""
-    if path is None:
-        return DriveSpec.model_construct()
+    return DriveSpec.model_construct() if path is None else _read(path)
+
+
+def _read(path: str) -> DriveSpec:
+    import tomllib  # noqa: PLC0415  without a file, nobody needs it or pydantic
+
+    from pydantic import ValidationError  # noqa: PLC0415
+
     try:
         with Path(path).open("rb") as file:
             return DriveSpec.model_validate(
