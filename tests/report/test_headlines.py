@@ -109,6 +109,16 @@ def told(found: Sequence[Headline]) -> list[str]:
     return [", ".join(filter(None, (h.name, h.kind, h.where))) for h in found]
 
 
+def test_a_cell_is_told_by_what_it_differs_in_from_those_that_failed(
+    tmp_path: Path,
+) -> None:
+    size = {"size": ("4KiB", "64KiB")}
+    done, lost = runs_of(sweep(**size))
+    failed = (lost[0].model_copy(update={"status": "failed"}), lost[1])
+    found = headlines_of(tmp_path / "s.db", [done, failed])
+    assert {one.where for one in found} == {"size 4KiB"}
+
+
 @pytest.mark.parametrize(
     ("axes", "expected"),
     [

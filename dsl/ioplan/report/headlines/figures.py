@@ -27,10 +27,14 @@ WORDS: dict[Choice, str] = {max: "highest", min: "lowest"}
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of the points of one test in one session; none of those failed."""
+    """The figures of the points of one test in one session; none of those failed.
+
+    `every` has those that failed, too: a cell is told by what it differs in from them.
+    """
 
     points: Sequence[Point]
     reader: Reader
+    every: Sequence[Point]
     known: dict[tuple[Metric, int], float | None] = field(default_factory=dict)
     """By metric and point: several headlines look for the best of the same."""
 
@@ -102,7 +106,7 @@ class Figures:
         told = self._headline(name, metric, found.value, point, [point], found.seek)
         among = frozenset(place(one) for one in self.points)
         end = "" if found.no_at is not None else "the end of the range"
-        return replace(told, among=among, where=cell_text(point, self.points) or end)
+        return replace(told, among=among, where=cell_text(point, self.every) or end)
 
     def over_time(self, name: str, point: Point) -> Iterator[Headline]:
         """The mean of a cell with its spread, and its worst interval."""
@@ -136,7 +140,7 @@ class Figures:
             value=value,
             unit=unit_of(metric),
             kind=self._kind(point),
-            where=where(point, self.points),
+            where=where(point, self.every),
             cell=dict(place(point)),
             among=frozenset(place(one) for one in among),
             definition=definition,

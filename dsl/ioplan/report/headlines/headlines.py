@@ -47,7 +47,8 @@ def headlines(
     host is known with the `test` only. Raises StoreError.
     """
     shown = last_alike([one for one in points if one.runs and not one.failed])
-    found = _headlines(Figures(shown, reader), test)
+    lost = [one for one in points if one.failed]
+    found = _headlines(Figures(shown, reader, [*shown, *lost]), test)
     return tuple(islice(found, MOST))
 
 
