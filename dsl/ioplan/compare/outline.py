@@ -3,8 +3,6 @@ fast as whole ones, and held in little more than half of the memory."""
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,11 +23,8 @@ from ioplan.records.record import (
 from ioplan.records.seek import Found
 from ioplan.records.telemetry import Telemetry
 from ioplan.store.connection import Row
-from ioplan.store.rows import record_of
+from ioplan.store.rows import host_of, record_of
 from ioplan.workload import Direction, Workload
-
-HOSTS = 256
-"""So many descriptions of hosts are kept; they hardly change between runs."""
 
 
 class _Part(BaseModel):
@@ -121,7 +116,7 @@ def to_compare(row: Row, parts: bool) -> RunRecord:
 def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
     try:
         read = kind.model_validate_json(row["record"])
-        host = _host(row["facts"])
+        host = host_of(row["facts"])
     except (ValidationError, ValueError):
         return record_of(row, [])
     if read.schema_version != SCHEMA_VERSION:
@@ -132,11 +127,3 @@ def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
     return RunRecord.complete(
         {**known, "asked": asked, "backend": backend, "host": host, "verdicts": ()}
     )
-
-
-@lru_cache(HOSTS)
-def _host(facts: str) -> dict[str, Any]:
-    found = json.loads(facts)
-    if not isinstance(found, dict):
-        raise ValueError("no facts of a host")
-    return found

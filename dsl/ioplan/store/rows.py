@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
@@ -19,6 +20,8 @@ from ioplan.store.errors import StoreError
 from ioplan.store.upcast import upcast
 
 TODAYS = f'{{"schema_version":{SCHEMA_VERSION},'
+HOSTS = 256
+"""So many descriptions of hosts are kept; they hardly change between runs."""
 SEPARATE_FIELDS = {"host", "verdicts"}
 """What a run's JSON does not hold: it has tables of its own."""
 
@@ -102,8 +105,18 @@ def record_of(row: Row, verdicts: list[str]) -> RunRecord:
     Raises StoreError, also for new versions.
     """
     with validated(f"run {row['seq']} of session {row['session']!r}"):
-        apart = f'"host":{row["facts"]},"verdicts":[{",".join(verdicts)}]'
-        return RunRecord.model_validate_json(_todays(row["record"], apart))
+        apart = f'"host":{{}},"verdicts":[{",".join(verdicts)}]'
+        found = RunRecord.model_validate_json(_todays(row["record"], apart))
+        return found.model_copy(update={"host": host_of(row["facts"])})
+
+
+@lru_cache(HOSTS)
+def host_of(facts: str) -> dict[str, Any]:
+    """A host's facts, the same for all runs on it. Raises ValueError."""
+    found = json.loads(facts)
+    if not isinstance(found, dict):
+        raise ValueError("no facts of a host")
+    return found
 
 
 def outline_of(row: Row) -> Outline:
