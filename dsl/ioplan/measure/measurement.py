@@ -36,7 +36,7 @@ from ioplan.records.record import (
 from ioplan.workload import DIRECTIONS, Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("streams", "directions", "total", "detail")
+FIGURES = ("streams", "directions", "total", "detail", "_faults")
 """Made once for all that ask for them; each event makes them out of date."""
 
 
@@ -189,6 +189,10 @@ class Measurement:
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Where the figures contradict each other. Empty for a sound run."""
+        return list(self._faults)
+
+    @cached_property
+    def _faults(self) -> list[Inconsistency]:
         found = list(self._bad_bins)
         for stream in self._totals.values():
             for direction, tally in stream.directions.items():

@@ -207,15 +207,8 @@ class StreamCountsBuilder:
     def counts(self) -> StreamCounts:
         """As events carry it; a direction that did nothing is absent."""
         done = {d: self.directions[d] for d in DIRECTIONS if d in self.directions}
-        return StreamCounts(
-            name=self.name,
-            run_ns=self.run_ns,
-            directions={d: c.counts() for d, c in done.items() if c.ios or c.errors},
-            sync_ios=self.sync_ios,
-            backlog_ios=self.backlog_ios,
-            verified_bytes=self.verified_bytes,
-            verify_errors=self.verify_errors,
-        )
+        counts = {d: c.counts() for d, c in done.items() if c.ios or c.errors}
+        return StreamCounts.complete({**vars(self), "directions": counts})
 
     def read_write(self) -> list[CountsBuilder]:
         """What the total is made of."""
