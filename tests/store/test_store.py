@@ -557,7 +557,7 @@ def test_a_file_of_somebodys_is_no_reserve(path: Path, size: int) -> None:
     theirs.write_bytes(b"x" * size)
     with Store.open(path) as store:
         if size != RESERVE_BYTES:  # that is found out when it is needed
-            with refused(StoreFault.STORE, f"{theirs} is in the way"):
+            with refused(StoreFault.STORE_NOT_OPENED, f"{theirs} is in the way"):
                 store.begin(session())
         assert store.reserve and not store.reserve.release()
     assert theirs.read_bytes() == b"x" * size

@@ -15,6 +15,7 @@ from ioplan.core.error_kinds import CommandFault, ExplainedError
 
 O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+O_PATH: int = getattr(os, "O_PATH", 0)
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 IS_LINUX = sys.platform == "linux"
 ELSEWHERE = "elsewhere ioplan writes, plans, rehearses and reports"

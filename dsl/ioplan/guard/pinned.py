@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.path_steps import MOST_LINKS
+from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW, O_PATH
 from ioplan.guard.errors import TargetError
 
-HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+HOLD = O_PATH | O_NOFOLLOW | O_CLOEXEC
 
 
 class Pin(NamedTuple):
