@@ -28,6 +28,13 @@ def configured(name: str, default: int) -> int:
     return os.sysconf(name) if hasattr(os, "sysconf") else default
 
 
+def count_cpus() -> int:
+    """Those that this process may use; elsewhere those that there are."""
+    if IS_LINUX:
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Absent:
     """Stands for a module that this system does not have."""
 

@@ -15,6 +15,7 @@ from threading import Thread
 
 from ioplan.core.lazy_model import adapter
 from ioplan.core.model import Model
+from ioplan.core.system import count_cpus
 from ioplan.job import Job, events
 from ioplan.records import record, telemetry
 
@@ -45,7 +46,7 @@ def prepare_results() -> None:
 
 
 def _leaves_a_cpu(job: Job) -> bool:
-    return len(os.sched_getaffinity(0)) > 1 or (os.cpu_count() or 1) > job.threads
+    return count_cpus() > 1 or (os.cpu_count() or 1) > job.threads
 
 
 @cache
