@@ -127,7 +127,7 @@ def test_a_viewer_finds_no_way_to_start_anything(
             f"{person.url}sign-out"
         ]
     person.driver.get(f"{person.url}start")
-    assert "for people with the role operator" in person.text()
+    assert "this needs the role operator" in person.text()
     script = """const body = new URLSearchParams({plan: "quick/datasheet", target: "simulated",
         form_token: document.querySelector("[name=form_token]").value});
       return fetch("/start/run", {method: "POST", body}).then((a) => a.status)"""

@@ -161,8 +161,16 @@ def up(lab: NetLab, *hosts: str) -> str:
     return done.stdout
 
 
+@pytest.fixture
+def lab(made_lab: NetLab) -> Iterator[NetLab]:
+    """Whole again afterwards, also where a test failed half-way."""
+    yield made_lab
+    if not all(host.runs("worker") for host in made_lab.hosts.values()):
+        up(made_lab)
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
+def made_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
     """The disk of h2 has just enough room."""
     folder = tmp_path_factory.mktemp("lab")
     with netlab(folder, "h1", "h2", shared=True, disks={"h2": "40m"}) as lab:
@@ -236,18 +244,19 @@ def test_a_host_that_is_down_holds_nobody_up(lab: NetLab, tmp_path: Path) -> Non
         "h2-drive +h2 +waiting +for h2, which does not report", done.stdout
     )
     up(lab, "h2")
-    wait_for(lambda: stored(h2, job))
+    wait_for(lambda: stored(h2, job) and status_of(lab, job, "h2-drive +h2 +running"))
     h2.kill("worker")
-    status = wait_for(lambda: unknown(lab, job))
+    status = wait_for(lambda: status_of(lab, job, "unknown"))
     assert re.search(r"h2-drive +h2 +unknown +last seen running \d+%, .* ago", status)
     up(lab, "h2")
     attached(lab, job)
     audit(lab, job)
 
 
-def unknown(lab: NetLab, job: str) -> str:
+def status_of(lab: NetLab, job: str, pattern: str) -> str:
+    """What status prints once that is in it."""
     said = lab.coordinator.ioplan("status", job).stdout
-    return said if "unknown" in said else ""
+    return said if re.search(pattern, said) else ""
 
 
 def test_a_full_disk_stops_a_lane_and_loses_nothing(

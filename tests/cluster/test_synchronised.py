@@ -233,7 +233,7 @@ def test_the_device_is_theirs_alone_and_then_free(
         assert first.poll() is None
         first.kill()
     assert again.returncode == alone.returncode == 2
-    assert f"h1: {shared.device} is held by" in again.stderr
+    assert f"h1: {shared.device} is in use by" in again.stderr
     assert json.loads(again.stdout)["kind"] == "open-elsewhere"
     assert f"another ioplan uses {shared.device} now" in alone.stderr
     wait_for(shared.is_free, 30)

@@ -37,7 +37,10 @@ def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, *words, f"--rootdir={folder}", str(folder)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(paths.TESTS / "support")},
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")},
+            "PYTHONPATH": str(paths.TESTS / "support"),
+        },
         capture_output=True,
         text=True,
         check=False,

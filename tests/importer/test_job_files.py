@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import paths
@@ -14,6 +15,7 @@ from ioplan.importer.findings import Findings, ImportFault
 from ioplan.importer.fio.job_file import JobFileReader
 from ioplan.importer.fio.jobs import FioJob, jobs_of
 from ioplan.importer.fio.numbers import NumberFault, bytes_of, time_us
+from ioplan.importer.fio.shares import range_sizes
 from ioplan.importer.fio.stream import counts_issues
 from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
@@ -103,6 +105,21 @@ def test_real_fio_has_the_same_jobs(name: str, tmp_path: Path) -> None:
     assert [w for w in said.split() if w.startswith("--name=")] == [
         f"--name={job.name}" for job in jobs
     ]
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["3k-10k", "4k-10k", "16k-4k", "5k-5k"])
+def test_a_range_of_sizes_has_the_shares_of_real_fio(text: str, tmp_path: Path) -> None:
+    ios, words = 20_000, "--name=a --filename=x --ioengine=null --write_iolog=log"
+    words += f" --rw=randread --norandommap --size=1g --bsrange={text}"
+    _fio([*words.split(), f"--number_ios={ios}"], tmp_path)
+    lines = (tmp_path / "log").read_text().splitlines()
+    sizes = Counter(int(one.split()[-1]) for one in lines if " read " in one)
+    wanted = dict(range_sizes(text, 1024))
+    assert sizes.keys() == wanted.keys()
+    for size, percent in wanted.items():
+        assert 100 * sizes[size] / ios == pytest.approx(percent, abs=2)
 
 
 def _fio(words: list[str], folder: Path) -> str:

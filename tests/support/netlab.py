@@ -124,6 +124,10 @@ class Place:
         """The process that last sent what is in its outbox."""
         return int((self.folder / "data/results.db-outbox/sender").read_text())
 
+    def runs(self, service: str) -> bool:
+        """Whether that process is there."""
+        return Path(f"/proc/{self.pid(service)}").exists()
+
     def kill(self, service: str) -> None:
         os.kill(self.pid(service), signal.SIGKILL)
 

@@ -14,7 +14,7 @@ from ioplan.importer.fio.numbers import (
     is_plain_size,
     whole,
 )
-from ioplan.importer.fio.shares import Shares, equal_sizes, size_shares
+from ioplan.importer.fio.shares import Shares, range_sizes, size_shares
 from ioplan.importer.fio.vocabulary import ONE_AT_A_TIME
 from ioplan.language.fields import MOST_IO_BYTES
 from ioplan.language.quantity import size_text
@@ -153,7 +153,7 @@ def _sizes(job: FioJob, trims: bool, findings: Findings) -> Sizes:
         if job.has(name):
             _tell_odd_size(job, name, findings)
     one = job.read("bs", read(lambda t: ((bytes_of(t, base), 100.0),)), one, findings)
-    one = job.read("bsrange", read(lambda t: equal_sizes(t, base)), one, findings)
+    one = job.read("bsrange", read(lambda t: range_sizes(t, base)), one, findings)
     return job.read("bssplit", read(lambda t: size_shares(t, base)), one, findings)
 
 

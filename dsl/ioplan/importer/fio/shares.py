@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from ioplan.importer.fio.numbers import NumberFault, bytes_of
 from ioplan.language.quantity import make
 
@@ -43,21 +45,27 @@ def _added_up(pairs: object) -> Shares:
     return tuple((size, float(share)) for size, share in found.items() if share)
 
 
-def equal_sizes(text: str, kb_base: int) -> Shares:
-    """`4k-64k`: the multiples of the smaller one, equally shared; reversed ones are
-    swapped. Raises NumberFault."""
+def range_sizes(text: str, kb_base: int) -> Shares:
+    """`4k-64k`: the multiples of the smaller one, reversed ones are swapped.
+
+    fio draws evenly from the smallest to the sum of both, rounds down to a multiple
+    and cuts at the largest (get_next_buflen in io_u.c): equal shares where the largest
+    is a multiple, else the last two differ. Raises NumberFault.
+    """
     low, dash, high = text.partition("-")
     if not dash:
         raise NumberFault(f"{text!r} is no range such as 4k-64k")
     first, last = sorted((bytes_of(low, kb_base), bytes_of(high, kb_base)))
-    if first <= 0 or last % first or last // first > MOST_RANGE:
+    if first <= 0 or last // first > MOST_RANGE:
         raise NumberFault(
             f"{text!r} is no range of at most {MOST_RANGE} multiples of its start"
         )
-    count = last // first
-    each = round(100 / count, 9)
-    shares = [each] * (count - 1) + [round(100 - each * (count - 1), 9)]
-    return tuple((first * (i + 1), share) for i, share in enumerate(shares))
+    found: defaultdict[int, int] = defaultdict(int)
+    for drawn in range(first, first + last, first):
+        found[min(drawn, last)] += min(first, first + last - drawn)
+    shares = [round(100 * part / last, 9) for part in found.values()]
+    shares[-1] = round(100 - sum(shares[:-1]), 9)
+    return tuple(zip(found, shares, strict=True))
 
 
 def distribution(text: str) -> str | None:
