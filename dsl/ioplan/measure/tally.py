@@ -28,6 +28,8 @@ else:
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
 
+MOST_ADDED = 256
+
 Bins: TypeAlias = "npt.NDArray[np.int64]"
 """A dense histogram: how many latencies fell into each bucket of the layout."""
 
@@ -48,7 +50,8 @@ class CountsBuilder:
     """What `ioplan.job.Counts` has, while it grows: exact sums and a histogram.
 
     The histogram is dense: adding 300 bins to it costs a tenth of merging two sparse
-    ones.
+    ones. It is added up when somebody reads it: of the intervals of a run that gives
+    its own result nobody does.
     """
 
     def __init__(
@@ -65,7 +68,22 @@ class CountsBuilder:
         self.ios, self.bytes, self.errors = ios, bytes, errors
         self.min_ns, self.max_ns = min_ns, max_ns
         self.sum_ns, self.sum_sq_ns2 = sum_ns, sum_sq_ns2
-        self.bins = no_bins() if bins is None else bins
+        self._bins, self._added = bins, list[Histogram]()
+
+    @property
+    def bins(self) -> Bins:
+        """The dense histogram of all that was added."""
+        if self._bins is None:
+            self._bins = no_bins()
+        for histogram in self._added:
+            self._bins[histogram.index] += histogram.count
+        self._added.clear()
+        return self._bins
+
+    @bins.setter
+    def bins(self, bins: Bins) -> None:
+        self._bins = bins
+        self._added.clear()
 
     @classmethod
     def merged(cls, parts: Iterable[CountsBuilder]) -> Self:
@@ -77,17 +95,20 @@ class CountsBuilder:
 
     def changed(self, **figures: Any) -> CountsBuilder:
         """A copy with other figures."""
-        return CountsBuilder(**{**vars(self), **figures})
+        return CountsBuilder(**{**self._sums(), "bins": self.bins, **figures})
 
     def merge(self, other: CountsBuilder) -> None:
         """Add another one."""
         self._add_sums(other)
-        self.bins += other.bins
+        whole = self.bins
+        whole += other.bins
 
     def add(self, counts: Counts, histogram: Histogram) -> None:
         """Add counts, whose bins are `histogram`."""
         self._add_sums(counts)
-        self.bins[histogram.index] += histogram.count
+        self._added.append(histogram)
+        if len(self._added) >= MOST_ADDED:
+            _ = self.bins  # or a long run would keep them all
 
     def _add_sums(self, counts: Counts | CountsBuilder) -> None:
         if counts.ios:  # otherwise its minimum of 0 means that there is none
