@@ -62,6 +62,7 @@ def by_ioplan(path: Path, read: int, qd: int, seconds: float) -> Measured:
         plan.write_text(text)
         store = Path(folder) / "results.db"
         command = [IOPLAN, "run", plan, "--target", path, "--store", store, "--json"]
+        command += ["--overwrite", path]  # fio wrote to it
         done = subprocess.run(command, capture_output=True, check=True, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     (record,) = (line["record"] for line in lines if line["type"] == "record")
