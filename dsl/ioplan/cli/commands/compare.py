@@ -18,7 +18,7 @@ from ioplan.compare.comparison import Comparison
 from ioplan.compare.formats import github, junit, markdown, text
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.compare.side import Side, side_of
-from ioplan.core.text import did_you_mean
+from ioplan.core.text import unknown_format
 from ioplan.core.value import Value, fresh
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse
@@ -63,11 +63,7 @@ def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
 
 def _judged(store: Store, options: Options, console: Console) -> int:
     if options.format not in WRITERS:
-        raise UsageError(
-            "unknown format "
-            f"{options.format!r}{did_you_mean(options.format, WRITERS)}; it is one of "
-            f"{', '.join(WRITERS)}"
-        )
+        raise UsageError(unknown_format(options.format, WRITERS))
     found = _compared(store, options)
     if options.format == "text" and options.output is None:
         for part in text(found, options.everything):

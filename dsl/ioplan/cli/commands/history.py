@@ -15,7 +15,7 @@ from ioplan import __version__
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import opened, results_at
-from ioplan.core.text import did_you_mean
+from ioplan.core.text import did_you_mean, unknown_format
 from ioplan.core.value import Value, fresh
 from ioplan.history.conditions import BY, USUAL
 from ioplan.history.formats import FormatError, as_json, bencher, otava
@@ -54,11 +54,7 @@ def show_history(*, store: str | None, **others: Any) -> None:
     """Print it, or write it to a file. Raises UsageError, StoreError."""
     options = Options(**others)
     if options.format not in WRITERS:
-        raise UsageError(
-            "unknown format "
-            f"{options.format!r}{did_you_mean(options.format, WRITERS)}; it is one of "
-            f"{', '.join(WRITERS)}"
-        )
+        raise UsageError(unknown_format(options.format, WRITERS))
     with results_at(store) as known:
         found = _found(known, options)
     if options.format == "text" and options.output is None:

@@ -115,15 +115,19 @@ def _check_pattern(
     scope: Scope,
 ) -> None:
     """A distribution of random I/O needs random I/O."""
-    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
-    sequential = "sequential" in (patterns or [stream.attributes.get("pattern")])
-    if sequential and _is_skewed(stream, given):
+    if _may_be_sequential(stream, axes) and _is_skewed(stream, given):
         span = stream.spans.get("distribution", where)
         scope.findings.error(
             "a distribution of random offsets does not apply to a sequential workload",
             span,
             "make it random, or remove this",
         )
+
+
+def _may_be_sequential(stream: StreamTemplate, axes: tuple[Axis, ...]) -> bool:
+    """Whether it is in some cell: an axis of patterns decides, else the workload."""
+    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
+    return "sequential" in (patterns or [stream.attributes.get("pattern")])
 
 
 def _is_skewed(stream: StreamTemplate, given: set[str]) -> bool:
@@ -143,8 +147,7 @@ def _check_permuted(
     if not stream.attributes.get("permuted"):
         return
     has, span = stream.attributes, stream.spans.get("permuted", where)
-    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
-    if "sequential" in (patterns or [has.get("pattern")]):
+    if _may_be_sequential(stream, axes):
         scope.findings.error("only random I/O can be permuted", span, "make it random")
     if _is_skewed(stream, given):
         scope.findings.error("permuted I/O is uniform", span, "remove one of them")
@@ -163,9 +166,8 @@ def _check_random_share(
     if not said:
         return
     has, span = stream.attributes, said[0]
-    patterns: list[object] = [v.key for v in values_of("pattern", stream.name, axes)]
     why = ""
-    if "sequential" in (patterns or [has.get("pattern")]):
+    if _may_be_sequential(stream, axes):
         why = "sequential I/O has no random part"
     elif has.get("permuted"):
         why = "permuted I/O visits each block once"
