@@ -13,9 +13,11 @@ SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
 CARGO = cd plugins/io_uring/engine && cargo
 OPTIONS :=
 WORKERS := 3
+SECONDS := 600
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
-.PHONY: demo fast test test-engine test-python test-vm dist dist-test clean
+.PHONY: demo fast test test-engine test-python test-vm test-tools soak
+.PHONY: dist dist-test clean
 .PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
 
@@ -26,18 +28,28 @@ demo: $(USER_READY)
 fast: lint
 	$(PYTEST) -n 2 -m 'not slow and not machine'
 
-# All but what needs a virtual machine.
-test: test-engine test-python
+# All but what needs a virtual machine. The last line says how it went.
+test: test-engine
+	$(MAKE) --no-print-directory test-python
+
+# The programs that the tests use for real.
+test-tools:
+	@tests/install_tools
+
+# Drawn examples for so many seconds; what is found is kept as an @example.
+soak: $(READY)
+	$(VENV)/bin/python tests/support/soak.py $(SECONDS) $(OPTIONS)
 
 test-engine: $(READY)
 	$(CARGO) test --release --locked --quiet -- --test-threads=1
 
-# A third worker computes while two of them wait for I/O.
+# A third worker computes while two of them wait for I/O. What fails is run once more,
+# alone, and named.
 test-python: $(READY)
-	$(PYTEST) -n $(WORKERS) --ignore tests/vm
+	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm
 
 test-vm: $(READY)
-	$(PYTEST) -n 2 tests/vm
+	$(PYTEST) -n 2 --again tests/vm
 
 # All that is published, in dist/.
 dist: $(DIST_READY)

@@ -12,6 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+PLUGINS = ("-p", "again", "-p", "left_out", "-p", "closing")
 DISTURBED = """
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def test_once_disturbed():
     before = flag.exists()
     flag.touch()
     assert before
+"""
+LEFT_OUT = """
+import pytest
+
+@pytest.mark.parametrize("n", range(3))
+def test_some(n):
+    if n:
+        pytest.skip("LEFT OUT: there is no nvm")
 """
 DEFECT = "def test_defect(): assert False\n"
 MANY = "import pytest\n" + DISTURBED.replace(
@@ -33,7 +42,7 @@ def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
     for flag in folder.glob("flag*"):
         flag.unlink()
     (folder / "test_it.py").write_text(text)
-    words = ["-m", "pytest", "-p", "again", "-c", os.devnull, *options]
+    words = ["-m", "pytest", *PLUGINS, "-c", os.devnull, *options]
     done = subprocess.run(
         [sys.executable, *words, f"--rootdir={folder}", str(folder)],
         cwd=folder,
@@ -52,6 +61,7 @@ def test_what_was_disturbed_passes_alone_and_is_named(tmp_path: Path) -> None:
     code, text = pytest_of(tmp_path, DISTURBED, "--again", "-n", "1")
     assert code == 0, text
     assert "DISTURBED: test_it.py::test_once_disturbed passed alone" in text
+    assert text.splitlines()[-1].startswith("PASSED: 1 tests, 1 of them when run again")
     assert pytest_of(tmp_path, DISTURBED)[0] == 1, "only where it is asked for"
 
 
@@ -59,3 +69,13 @@ def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
     assert pytest_of(tmp_path, DISTURBED + DEFECT, "--again")[0] == 1
     code, text = pytest_of(tmp_path, MANY, "--again")
     assert code == 1 and "6 failed" in text
+    assert text.splitlines()[-1].startswith("FAILED: 6 of 6 tests, in 0 min ")
+
+
+def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
+    code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "-n", "1")
+    assert code == 0, text
+    last = text.splitlines()[-1]
+    assert last.startswith("PASSED: 1 tests, in 0 min ")
+    assert last.endswith("; 2 left out: `make test-tools` installs what they need.")
+    assert "LEFT OUT: 2 tests: there is no nvm" in text

@@ -1,0 +1,56 @@
+"""The last line of `make test`: how it went, how many, how long, and what was left out."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from left_out import WORD
+
+INSTALL = "`make test-tools` installs what they need"
+
+
+class Closing:
+    """Outcomes by test, in the controller of pytest-xdist."""
+
+    def __init__(self) -> None:
+        self.begun_s = time.monotonic()
+        self.outcomes: dict[str, str] = {}
+        self.left_out = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed or report.when == "call" or report.skipped:
+            self.outcomes[report.nodeid] = report.outcome
+        if report.skipped:
+            self.left_out += WORD in str(report.longrepr)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.outcomes[report.nodeid] = report.outcome
+
+    def sentence(self, code: int, seconds: float) -> str:
+        """The line; `code` is pytest's exit code after failures were run again."""
+        found = list(self.outcomes.values())
+        failed, passed = found.count("failed"), found.count("passed")
+        took = f"in {seconds // 60:.0f} min {seconds % 60:.0f} s"
+        left = f"; {self.left_out:,} left out: {INSTALL}" if self.left_out else ""
+        if code == pytest.ExitCode.OK:
+            again = f", {failed:,} of them when run again alone" if failed else ""
+            return f"PASSED: {passed + failed:,} tests{again}, {took}{left}."
+        return f"FAILED: {failed:,} of {passed + failed:,} tests, {took}{left}."
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        seconds = time.monotonic() - self.begun_s
+        print(self.sentence(self.code, seconds), flush=True)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session):  # type: ignore[no-untyped-def]
+        yield
+        self.code = int(session.exitstatus)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With `--again`, as `make test` calls it, and not in the workers."""
+    if config.getoption("--again") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Closing(), "tests-closing")

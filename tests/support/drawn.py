@@ -1,0 +1,45 @@
+"""Drawn examples: the same in each `make test`, others in each round of `make soak`."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import hypothesis
+import pytest
+
+# How long one example takes says more about the machine than about the code.
+hypothesis.settings.register_profile(
+    "ioplan", deadline=None, derandomize=True, database=None
+)
+hypothesis.settings.register_profile(
+    "soak", deadline=None, derandomize=False, print_blob=True
+)
+hypothesis.settings.load_profile("ioplan")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Of the soak."""
+    parser.addoption(
+        "--seconds", type=float, help="run tests in a drawn order, for so long"
+    )
+
+
+class Budget:
+    """Ends the session when its time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end_s = time.monotonic() + seconds
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        random.shuffle(items)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if time.monotonic() > self.end_s:
+            pytest.exit(f"the time is over, {nodeid} was the last", returncode=0)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Only where a time is given."""
+    if seconds := config.getoption("--seconds"):
+        config.pluginmanager.register(Budget(seconds), "tests-budget")
