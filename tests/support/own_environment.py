@@ -13,7 +13,8 @@ from pathlib import Path
 
 KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "USER", "LOGNAME", "CI", "IOPLAN_SPDK_DIR")
 """`IOPLAN_SPDK_DIR` says what the machine has, as `PATH` does."""
-KEPT_OF = ("PYTEST_", "COV_")
+KEPT_OF = ("PYTEST_", "COV_", "PIP_", "SSL_CERT_")
+"""The latter two are how packages are reached here."""
 TOOLS = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "NPM_CONFIG_CACHE": ".npm"}
 """Folders of build tools, which are found by the user's real home otherwise."""
 FIXED = {
