@@ -9,7 +9,7 @@ from typing import Any
 from ioplan.language.check.outputs import CHARTS
 from ioplan.language.metric import METRICS
 from ioplan.language.quantity import UNITS
-from ioplan.lsp.look.lexer import CLAUSES, KEYWORDS
+from ioplan_editor.look.lexer import CLAUSES, KEYWORDS
 
 PLACE = Path(__file__).parents[1] / "vscode/syntaxes/ioplan.tmLanguage.json"
 ESCAPE = {"name": "constant.character.escape.ioplan", "match": r'\\["\\]'}

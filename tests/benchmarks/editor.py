@@ -22,8 +22,8 @@ from typing import NamedTuple
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
-from ioplan.lsp.serve.server import CHECK_AFTER_S
-from ioplan.lsp.serve.wire import uri_of
+from ioplan_editor.serve.server import CHECK_AFTER_S
+from ioplan_editor.serve.wire import uri_of
 
 ROOT = Path(__file__).parents[2]
 LINES, TIMES = 500, 30

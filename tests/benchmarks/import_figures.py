@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import paths
 from command import ioplan
 
-from ioplan.importer.findings import ImportFault
-from ioplan.importer.kinds import kind_of
-from ioplan.importer.plan_import import ImportedPlan, import_plan
-from ioplan.importer.proof.prove import prove
 from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import ImportFault
+from ioplan_importer.kinds import kind_of
+from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan_importer.proof.prove import prove
 
 DOCUMENT = paths.ROOT / "dsl" / "import.md"
 FILE_BYTES = 256 << 20

@@ -137,7 +137,7 @@ OWN = {
     "dsl/ioplan/cluster/sync/messages.py": "a pipe",
     "dsl/ioplan/cluster/sync/participant.py": "the session's own folder",
     "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
-    "dsl/ioplan/importer/proof/traces.py": "a temporary folder, for fio",
+    "plugins/importer/ioplan_importer/proof/traces.py": "a temporary folder, for fio",
     "dsl/ioplan/report/html/pdf.py": "a temporary folder, for Chromium",
     "dsl/ioplan/suites/git/program.py": "temporary files without a name, for git",
     "plugins/io_uring/engine/stamp.py": "beside an engine that was built",

@@ -13,7 +13,7 @@ import paths
 import pytest
 
 from ioplan.language.quantity import parse
-from ioplan.lsp.document import TERABYTE
+from ioplan_editor.document import TERABYTE
 
 FOLDER = paths.ROOT / "editors/vscode"
 PACKAGE: dict[str, Any] = json.loads((FOLDER / "package.json").read_text("utf-8"))

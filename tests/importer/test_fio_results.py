@@ -13,20 +13,20 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
-from ioplan.importer.findings import Findings, ImportFault
-from ioplan.importer.fio_results.documents import documents
-from ioplan.importer.fio_results.sessions import (
-    SUMMARY_ONLY,
-    VERIFICATION,
-    ImportedSession,
-    import_results,
-)
-from ioplan.importer.kinds import kind_of
 from ioplan.language.metric import Metric
 from ioplan.language.syntax.source import Source
 from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.store.store import Store
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio_results.documents import documents
+from ioplan_importer.fio_results.sessions import (
+    SUMMARY_ONLY,
+    VERIFICATION,
+    ImportedSession,
+    import_results,
+)
+from ioplan_importer.kinds import kind_of
 
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
 PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}

@@ -14,14 +14,14 @@ from typing import Any
 import paths
 import pytest
 
-from ioplan.importer.findings import Findings
-from ioplan.importer.fio_results.sessions import (
+from ioplan.language.syntax.source import Source
+from ioplan.workload import DIRECTIONS
+from ioplan_importer.findings import Findings
+from ioplan_importer.fio_results.sessions import (
     SUMMARY_ONLY,
     ImportedSession,
     import_results,
 )
-from ioplan.language.syntax.source import Source
-from ioplan.workload import DIRECTIONS
 
 FOLDER = paths.GOLDEN / "fio_results"
 FILES = sorted(FOLDER.glob("3.*.json"))

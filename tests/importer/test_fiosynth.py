@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ioplan.importer.findings import ImportFault
-from ioplan.importer.kinds import kind_of
-from ioplan.importer.plan_import import ImportedPlan, import_plan
 from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import ImportFault
+from ioplan_importer.kinds import kind_of
+from ioplan_importer.plan_import import ImportedPlan, import_plan
 
 FILL = "[global]\nrw=write\nbs=${BLKSIZE}\nioengine=libaio\niodepth=${DEPTH}\ndirect=1\nloops=2\n"
 SERVE = """[global]

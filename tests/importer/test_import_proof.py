@@ -9,14 +9,14 @@ import pytest
 from command import ioplan
 from fio_jobs import NEEDS_FIO
 
-from ioplan.importer.plan_import import import_plan
-from ioplan.importer.proof import prove as proof
-from ioplan.importer.proof.prove import Proof, prove
-from ioplan.importer.proof.traces import trace_of
 from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
+from ioplan_importer.plan_import import import_plan
+from ioplan_importer.proof import prove as proof
+from ioplan_importer.proof.prove import Proof, prove
+from ioplan_importer.proof.traces import trace_of
 
 GOLDEN = paths.GOLDEN / "import"
 

@@ -11,14 +11,14 @@ import paths
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan.importer.findings import Findings, ImportFault
-from ioplan.importer.fio.job_file import JobFileReader
-from ioplan.importer.fio.jobs import FioJob, jobs_of
-from ioplan.importer.fio.numbers import NumberFault, bytes_of, time_us
-from ioplan.importer.fio.shares import range_sizes
-from ioplan.importer.fio.stream import counts_issues
-from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.job_file import JobFileReader
+from ioplan_importer.fio.jobs import FioJob, jobs_of
+from ioplan_importer.fio.numbers import NumberFault, bytes_of, time_us
+from ioplan_importer.fio.shares import range_sizes
+from ioplan_importer.fio.stream import counts_issues
+from ioplan_importer.plan_import import import_plan
 
 GOLDEN = paths.GOLDEN / "import"
 JOB_FILES = sorted(path.stem for path in GOLDEN.glob("*.fio"))

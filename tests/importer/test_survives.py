@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_fio_results import direction, document, job
 
-from ioplan.importer.findings import Findings, ImportFault
-from ioplan.importer.fio.vocabulary import KNOWN
-from ioplan.importer.fio_results.sessions import import_results
-from ioplan.importer.kinds import READERS, kind_of
-from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.vocabulary import KNOWN
+from ioplan_importer.fio_results.sessions import import_results
+from ioplan_importer.kinds import READERS, kind_of
+from ioplan_importer.plan_import import import_plan
 
 VALUES = st.sampled_from(
     (

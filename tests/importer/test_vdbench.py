@@ -5,10 +5,10 @@ from __future__ import annotations
 import paths
 import pytest
 
-from ioplan.importer.findings import ImportFault
-from ioplan.importer.kinds import kind_of
-from ioplan.importer.plan_import import import_plan
 from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import ImportFault
+from ioplan_importer.kinds import kind_of
+from ioplan_importer.plan_import import import_plan
 
 GOLDEN = paths.GOLDEN / "import"
 

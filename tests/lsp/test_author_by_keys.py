@@ -13,9 +13,9 @@ from written import offered
 
 from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.formatter import format_text
-from ioplan.lsp.complete.proposal import Completion
 from ioplan.planner.steps import Run, Step
 from ioplan.planner.unfold import unfold
+from ioplan_editor.complete.proposal import Completion
 
 DEMO = paths.ROOT / "examples/demo.ioplan"
 FREE = re.compile(r"[\s,]*|[\w ?:]*")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from written import written
 
-from ioplan.lsp.fix.edits import applied, formatting
-from ioplan.lsp.fix.fixes import fixes
+from ioplan_editor.fix.edits import applied, formatting
+from ioplan_editor.fix.fixes import fixes
 
 RUN = 'test "T" {{ run {} }}\n'
 

@@ -12,14 +12,14 @@ from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
-from ioplan.lsp.complete.completion import completions
-from ioplan.lsp.complete.signature import signature
-from ioplan.lsp.cost.hints import hints, lenses
-from ioplan.lsp.document import Document, Workspace
-from ioplan.lsp.look.hover import hover
-from ioplan.lsp.look.outline import folds, outline
-from ioplan.lsp.look.references import definition, references
-from ioplan.lsp.look.tokens import tokens
+from ioplan_editor.complete.completion import completions
+from ioplan_editor.complete.signature import signature
+from ioplan_editor.cost.hints import hints, lenses
+from ioplan_editor.document import Document, Workspace
+from ioplan_editor.look.hover import hover
+from ioplan_editor.look.outline import folds, outline
+from ioplan_editor.look.references import definition, references
+from ioplan_editor.look.tokens import tokens
 
 GOLDEN = sorted((paths.GOLDEN / "language").glob("*.ioplan"))
 PLANS = sorted((paths.ROOT / "examples").rglob("*.ioplan"))

@@ -12,8 +12,8 @@ from written import FOLDER
 from ioplan.language.plan import Test
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source
-from ioplan.lsp.document import Document, Workspace
-from ioplan.lsp.reparse import reparsed
+from ioplan_editor.document import Document, Workspace
+from ioplan_editor.reparse import reparsed
 
 PLANS = [
     *sorted((paths.ROOT / "examples").glob("*.ioplan")),

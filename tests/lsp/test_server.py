@@ -12,7 +12,7 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from ioplan.lsp.serve.wire import uri_of
+from ioplan_editor.serve.wire import uri_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.lsp.complete.completion import completions
-from ioplan.lsp.complete.proposal import Completion
-from ioplan.lsp.document import Document, Workspace
-from ioplan.lsp.look.hover import hover
+from ioplan_editor.complete.completion import completions
+from ioplan_editor.complete.proposal import Completion
+from ioplan_editor.document import Document, Workspace
+from ioplan_editor.look.hover import hover
 
 FOLDER = Path("/plans")
 

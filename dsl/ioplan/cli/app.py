@@ -20,8 +20,6 @@ from ioplan.cli.interface.table import IOPLAN, NEEDS_LINUX, READ_STORES
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.system import ELSEWHERE, IS_LINUX
 
-COMMANDS = "ioplan.cli.commands"
-
 
 def run(words: list[str]) -> int:
     """Do what the words say; returns the exit code."""
@@ -55,7 +53,7 @@ def _command(command: Command, values: dict[str, Any]) -> int:
         text = f"ioplan {command.name} needs Linux; {ELSEWHERE}"
         raise ExplainedError(text, CommandFault.SYSTEM)
     module, _, name = command.call.partition(":")
-    function = getattr(import_module(f"{COMMANDS}.{module}"), name)
+    function = getattr(import_module(module), name)
     if command.name not in READ_STORES:
         _collect_garbage()
     code: int | None = function(**values)

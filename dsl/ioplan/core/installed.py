@@ -25,11 +25,16 @@ def entry_value(group: str, name: str) -> str:
 
     Of several packages that have it, the first on Python's path counts.
     """
+    return entry_values(group).get(name, "")
+
+
+def entry_values(group: str) -> dict[str, str]:
+    """What each entry point of a group stands for, by its name."""
+    found: dict[str, str] = {}
     for place, folder in _infos(""):
         values = _entries(os.path.join(place, folder, "entry_points.txt"), group)  # noqa: PTH118
-        if name in values:
-            return values[name]
-    return ""
+        found = values | found
+    return found
 
 
 def _infos(begin: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ ADOPT = (
         "adopt",
         "Install ioplan on hosts over ssh, give them keys, and add them and their "
         "drives to the lab file. Asks before it changes anything; idempotent.",
-        "lab_adopt:adopt",
+        "ioplan.cli.commands.lab_adopt:adopt",
         (
             Argument(
                 key="hosts",
@@ -43,7 +43,7 @@ ADOPT = (
     Command(
         "upgrade",
         "Bring hosts to this version of ioplan, where no lanes run.",
-        "lab_adopt:upgrade",
+        "ioplan.cli.commands.lab_adopt:upgrade",
         (
             Argument(
                 key="hosts",

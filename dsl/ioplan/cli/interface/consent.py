@@ -12,14 +12,14 @@ CONSENT = Group(
         Command(
             "key",
             "Create your key, if there is none, and print its line for the lab file.",
-            "desk.consent:print_key",
+            "ioplan.cli.commands.desk.consent:print_key",
             (option("--name", "Your name in the lab file; else your login.", "NAME"),),
             examples=("ioplan lab consent key --name ada",),
         ),
         Command(
             "sign",
             "Sign lists of drives from `ioplan targets --json`.",
-            "desk.consent:sign_list",
+            "ioplan.cli.commands.desk.consent:sign_list",
             (
                 Argument(
                     key="files",
@@ -50,7 +50,7 @@ CONSENT = Group(
         Command(
             "show",
             "Show whether a list is valid, who signed it, until when and for what.",
-            "desk.consent:show_list",
+            "ioplan.cli.commands.desk.consent:show_list",
             (
                 Argument(
                     key="file",

@@ -60,7 +60,7 @@ HELP = flag("--help -h", "Show this message and exit.")
 
 
 class Command(Value):
-    """A command; `call` is `module:function` below `ioplan.cli.commands`."""
+    """A command; `call` is the function that does it, as `module:function`."""
 
     name: str
     summary: str

@@ -15,14 +15,14 @@ SCHEDULE = Group(
         Command(
             "list",
             "List the schedules, when each is due, and its last run.",
-            "desk.schedules:list_schedules",
+            "ioplan.cli.commands.desk.schedules:list_schedules",
             (use.LAB, use.JSON),
             examples=("ioplan lab schedule list",),
         ),
         Command(
             "add",
             "Add a plan at the times of a cron expression.",
-            "desk.schedules:add_schedule",
+            "ioplan.cli.commands.desk.schedules:add_schedule",
             (
                 _NAME,
                 use.PLAN,
@@ -53,7 +53,7 @@ SCHEDULE = Group(
         Command(
             "remove",
             "Remove a schedule; queue entries that it added remain.",
-            "desk.schedules:remove_schedule",
+            "ioplan.cli.commands.desk.schedules:remove_schedule",
             (_NAME, use.LAB),
             examples=("ioplan lab schedule remove nightly",),
         ),
@@ -68,14 +68,14 @@ HOOK = Group(
         Command(
             "list",
             "List the hooks and their last deliveries.",
-            "desk.hooks:list_hooks",
+            "ioplan.cli.commands.desk.hooks:list_hooks",
             (use.LAB, use.JSON),
             examples=("ioplan lab hook list",),
         ),
         Command(
             "add",
             "Add a hook, and print its signing secret; it is shown once.",
-            "desk.hooks:add_hook",
+            "ioplan.cli.commands.desk.hooks:add_hook",
             (
                 Argument(key="url", metavar="URL", help="https://…", required=True),
                 option(
@@ -94,7 +94,7 @@ HOOK = Group(
         Command(
             "remove",
             "Remove a hook.",
-            "desk.hooks:remove_hook",
+            "ioplan.cli.commands.desk.hooks:remove_hook",
             (
                 Argument(
                     key="number",

@@ -21,7 +21,7 @@ HOST_COMMANDS = (
     Command(
         "backends",
         "List the backends, whether each is usable here, and the features it supports.",
-        "inventory:print_backends",
+        "ioplan.cli.commands.inventory:print_backends",
         (
             option("--backend", "Only this one.", "NAME", values="backends"),
             use.BACKEND_OPTIONS,
@@ -35,7 +35,7 @@ HOST_COMMANDS = (
     Command(
         "doctor",
         "Check what works on this machine, and print how to fix what does not.",
-        "doctor:examine",
+        "ioplan.cli.commands.doctor:examine",
         (use.LAB, use.JSON),
         examples=(
             "ioplan doctor",
@@ -45,7 +45,7 @@ HOST_COMMANDS = (
     Command(
         "targets",
         "List the block devices, what is on each, and whether it may be written to.",
-        "inventory:print_targets",
+        "ioplan.cli.commands.inventory:print_targets",
         (use.LAB, use.JSON),
         examples=(
             "ioplan targets",
@@ -55,7 +55,7 @@ HOST_COMMANDS = (
     Command(
         "schema",
         "Print the JSON Schema of a run's record.",
-        "inventory:print_schema",
+        "ioplan.cli.commands.inventory:print_schema",
         examples=("ioplan schema > record.json",),
     ),
 )
@@ -67,28 +67,28 @@ LAB = Group(
         Command(
             "check",
             "Check the lab file, and list what it defines.",
-            "lab:check_lab",
+            "ioplan.cli.commands.lab:check_lab",
             (use.LAB,),
             examples=("ioplan lab check --lab lab.toml",),
         ),
         Command(
             "up",
             "Start the scheduler here, and a worker on each host of the lab, over ssh.",
-            "lab:up",
+            "ioplan.cli.commands.lab:up",
             (_HOSTS, use.LAB),
             examples=("ioplan lab up", "ioplan lab up h1 h2"),
         ),
         Command(
             "down",
             "Stop the workers and the scheduler; running lanes continue.",
-            "lab:down",
+            "ioplan.cli.commands.lab:down",
             (use.LAB,),
             examples=("ioplan lab down",),
         ),
         Command(
             "unit",
             "Print a systemd unit for the worker of a host, or for the scheduler.",
-            "lab:unit",
+            "ioplan.cli.commands.lab:unit",
             (
                 Argument(key="host", metavar="HOST", help="A host of the lab."),
                 flag("--scheduler", "The scheduler's unit, for this machine."),
@@ -105,7 +105,7 @@ LAB = Group(
             "restore",
             "Restore the settings that killed sessions changed by [prepare], on all "
             "hosts.",
-            "lab:put_back",
+            "ioplan.cli.commands.lab:put_back",
             (use.LAB,),
             examples=("ioplan lab restore",),
         ),
@@ -113,28 +113,39 @@ LAB = Group(
         Command(
             "put-back",
             "Answer `lab restore` on another host.",
-            "lab:answer_put_back",
+            "ioplan.cli.commands.lab:answer_put_back",
             hidden=True,
         ),
         Command(
-            "versions", "Answer `lab up` on another host.", "lab:versions", hidden=True
+            "versions",
+            "Answer `lab up` on another host.",
+            "ioplan.cli.commands.lab:versions",
+            hidden=True,
         ),
         *KEYS_ANSWERS,
-        Command("join", "Answer `lab up` on another host.", "lab:join", hidden=True),
         Command(
-            "leave", "Answer `lab down` on another host.", "lab:leave", hidden=True
+            "join",
+            "Answer `lab up` on another host.",
+            "ioplan.cli.commands.lab:join",
+            hidden=True,
+        ),
+        Command(
+            "leave",
+            "Answer `lab down` on another host.",
+            "ioplan.cli.commands.lab:leave",
+            hidden=True,
         ),
         Command(
             "scheduler",
             "Run the scheduler until stopped.",
-            "lab:scheduler",
+            "ioplan.cli.commands.lab:scheduler",
             (option("--at", required=True),),
             hidden=True,
         ),
         Command(
             "worker",
             "Run the worker of a host until stopped.",
-            "lab:worker",
+            "ioplan.cli.commands.lab:worker",
             (
                 option("--name", required=True),
                 option("--scheduler", required=True),

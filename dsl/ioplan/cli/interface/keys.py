@@ -19,28 +19,28 @@ KEYS = Group(
         Command(
             "list",
             "List the certificates of the desk, the scheduler and the hosts.",
-            "lab_keys:show",
+            "ioplan.cli.commands.lab_keys:show",
             (use.JSON,),
             examples=("ioplan lab keys list", "ioplan lab keys list --json"),
         ),
         Command(
             "renew",
             "Give hosts new keys; their workers restart, running lanes continue.",
-            "lab_keys:renew",
+            "ioplan.cli.commands.lab_keys:renew",
             (_SOME, use.LAB),
             examples=("ioplan lab keys renew", "ioplan lab keys renew h1"),
         ),
         Command(
             "revoke",
             "Revoke a host's keys; the scheduler and the desk no longer accept them.",
-            "lab_keys:revoke",
+            "ioplan.cli.commands.lab_keys:revoke",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys revoke h1",),
         ),
         Command(
             "take-over",
             "Move hosts from another desk to this one; the other desk loses them.",
-            "lab_keys:take_over",
+            "ioplan.cli.commands.lab_keys:take_over",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys take-over h1",),
         ),
@@ -48,11 +48,16 @@ KEYS = Group(
     usual="list",
 )
 KEYS_ANSWERS = (
-    Command("greet", "Answer `lab up` on another host.", "lab_keys:greet", hidden=True),
+    Command(
+        "greet",
+        "Answer `lab up` on another host.",
+        "ioplan.cli.commands.lab_keys:greet",
+        hidden=True,
+    ),
     Command(
         "take-keys",
         "Answer `lab up` on another host.",
-        "lab_keys:take_keys",
+        "ioplan.cli.commands.lab_keys:take_keys",
         hidden=True,
     ),
 )

@@ -9,7 +9,7 @@ PLAN_COMMANDS = (
     Command(
         "check",
         "Check plans, and report all errors in them.",
-        "check:check_plans",
+        "ioplan.cli.commands.check:check_plans",
         (
             use.PLANS,
             use.TESTS,
@@ -34,7 +34,7 @@ PLAN_COMMANDS = (
     Command(
         "fmt",
         "Format plans; comments are kept.",
-        "check:format_plans",
+        "ioplan.cli.commands.check:format_plans",
         (
             use.PLANS,
             flag("--check", "Only check; exit with 1 if a plan is not formatted."),
@@ -48,7 +48,7 @@ PLAN_COMMANDS = (
     Command(
         "plan",
         "Show the steps of a plan in order, with time, bytes and drive writes.",
-        "planning.plan:show_plan",
+        "ioplan.cli.commands.planning.plan:show_plan",
         (
             use.PLAN,
             use.TESTS,
@@ -86,7 +86,7 @@ PLAN_COMMANDS = (
     Command(
         "new",
         "Create a plan from a template; at a terminal it asks which.",
-        "author.new:new_plan",
+        "ioplan.cli.commands.author.new:new_plan",
         (
             Argument(
                 key="file",
@@ -107,7 +107,7 @@ PLAN_COMMANDS = (
     Command(
         "watch",
         "Check and rehearse a plan whenever it or a file that it uses is saved.",
-        "author.watch:watch_plan",
+        "ioplan.cli.commands.author.watch:watch_plan",
         (
             use.PLAN,
             use.TESTS,
@@ -126,7 +126,7 @@ PLAN_COMMANDS = (
     Command(
         "explain",
         "Explain a clause, statement, metric or error, with an example.",
-        "author.explain:explain",
+        "ioplan.cli.commands.author.explain:explain",
         (
             Argument(
                 key="word",
@@ -136,47 +136,5 @@ PLAN_COMMANDS = (
             ),
         ),
         examples=("ioplan explain zipf", "ioplan explain no-space", "ioplan explain"),
-    ),
-    Command(
-        "lsp",
-        "Run the language server for editors on standard input and output.",
-        "lsp:serve_editor",
-    ),
-    Command(
-        "import",
-        "Import jobs and results of other tools; exit 1 if anything is lost.",
-        "import_files:import_files",
-        (
-            Argument(
-                key="files",
-                metavar="FILE",
-                help="Files of fio (jobs, JSON), FioSynth or vdbench.",
-                kind="path",
-                many=True,
-                required=True,
-            ),
-            option(
-                "--output -o",
-                "The plan file, or a folder for several; default: stdout.",
-                "FILE",
-                kind="path",
-            ),
-            option("--suite", "Put the workloads into one library.", "NAME"),
-            flag("--prove", "Verify that fio does the same I/O for the plan."),
-            option(
-                "--set",
-                "A variable of the job file.",
-                "NAME=VALUE",
-                key="settings",
-                many=True,
-            ),
-            use.FORCE,
-            option(
-                "--drive", "The target of the results; default: fio's filename.", "NAME"
-            ),
-            option("--tag", "A label stored with the results.", "TAG"),
-            use.STORE,
-        ),
-        examples=("ioplan import jobs.fio -o jobs.ioplan",),
     ),
 )

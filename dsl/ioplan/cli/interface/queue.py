@@ -51,14 +51,14 @@ QUEUE = Group(
         Command(
             "list",
             "List what is running, and what is waiting for what.",
-            "desk.queue:list_queue",
+            "ioplan.cli.commands.desk.queue:list_queue",
             (use.LAB, use.JSON),
             examples=("ioplan lab queue list",),
         ),
         Command(
             "add",
             "Add a plan to the queue.",
-            "desk.queue:add",
+            "ioplan.cli.commands.desk.queue:add",
             (
                 use.PLAN,
                 LAB_TARGET,
@@ -75,7 +75,7 @@ QUEUE = Group(
         Command(
             "move",
             "Change the priority of a waiting plan.",
-            "desk.queue:move",
+            "ioplan.cli.commands.desk.queue:move",
             (
                 _NUMBER,
                 PRIORITY,
@@ -87,14 +87,14 @@ QUEUE = Group(
         Command(
             "cancel",
             "Cancel a waiting plan, or stop a running one.",
-            "desk.queue:cancel",
+            "ioplan.cli.commands.desk.queue:cancel",
             (_NUMBER, use.LAB),
             examples=("ioplan lab queue cancel 12",),
         ),
         Command(
             "work",
             "Start queued plans until stopped; `ioplan lab serve` does this, too.",
-            "desk.queue:work",
+            "ioplan.cli.commands.desk.queue:work",
             (
                 flag("--once", "Exit when nothing is running or can be started."),
                 use.LAB,
@@ -110,14 +110,14 @@ DRIVE_COMMANDS = (
     Command(
         "drives",
         "List the drives of the lab and their state: free, busy, reserved or out.",
-        "desk.drives:list_drives",
+        "ioplan.cli.commands.desk.drives:list_drives",
         (use.LAB, use.JSON),
         examples=("ioplan lab drives",),
     ),
     Command(
         "reserve",
         "Reserve drives: only your plans are started on them.",
-        "desk.drives:reserve",
+        "ioplan.cli.commands.desk.drives:reserve",
         (
             _DRIVES,
             option("--until", "When it expires.", "DATE"),
@@ -134,7 +134,7 @@ DRIVE_COMMANDS = (
     Command(
         "drive",
         "Take drives out of service, or put them back.",
-        "desk.drives:service",
+        "ioplan.cli.commands.desk.drives:service",
         (
             _DRIVES,
             option(

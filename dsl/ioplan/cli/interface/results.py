@@ -9,7 +9,7 @@ RESULT_COMMANDS = (
     Command(
         "ls",
         "List sessions, newest first.",
-        "ls:list_sessions",
+        "ioplan.cli.commands.ls:list_sessions",
         (
             option(
                 "--drive",
@@ -56,7 +56,7 @@ RESULT_COMMANDS = (
     Command(
         "show",
         "Show a session's results as tables and charts, or export them.",
-        "sessions:show_session",
+        "ioplan.cli.commands.sessions:show_session",
         (
             Argument(
                 key="session",
@@ -83,7 +83,7 @@ RESULT_COMMANDS = (
     Command(
         "export",
         "Export a session's records.",
-        "sessions:export_records",
+        "ioplan.cli.commands.sessions:export_records",
         (
             use.SESSION,
             option(
@@ -107,7 +107,7 @@ RESULT_COMMANDS = (
     Command(
         "report",
         "Write an HTML report; its charts compare several sessions.",
-        "sessions:write_report",
+        "ioplan.cli.commands.sessions:write_report",
         (
             Argument(
                 key="sessions",
@@ -146,7 +146,7 @@ RESULT_COMMANDS = (
     Command(
         "compare",
         "Show what is better or worse; exit with 1 if anything is worse.",
-        "compare:compare_sessions",
+        "ioplan.cli.commands.compare:compare_sessions",
         (
             Argument(
                 key="base",
@@ -205,7 +205,7 @@ RESULT_COMMANDS = (
     Command(
         "history",
         "Show the cells of a session over all sessions, and where metrics changed.",
-        "history:show_history",
+        "ioplan.cli.commands.history:show_history",
         (
             use.SESSION,
             option("--test", "Only tests with a matching title.", "GLOB"),
@@ -259,7 +259,7 @@ RESULT_COMMANDS = (
     Command(
         "tag",
         "Add tags and a note to a session, or remove tags.",
-        "tag:tag_session",
+        "ioplan.cli.commands.tag:tag_session",
         (
             use.SESSION,
             Argument(key="tags", metavar="TAG", help="Tags to find it by.", many=True),
@@ -275,7 +275,7 @@ RESULT_COMMANDS = (
     Command(
         "bundle",
         "Write sessions and everything needed to repeat them to one file.",
-        "share.bundle:bundle_sessions",
+        "ioplan.cli.commands.share.bundle:bundle_sessions",
         (
             Argument(
                 key="sessions",
@@ -306,7 +306,7 @@ RESULT_COMMANDS = (
         "unbundle",
         "Check a bundle, and import its sessions into the store or write them to "
         "files.",
-        "share.unbundle:unbundle",
+        "ioplan.cli.commands.share.unbundle:unbundle",
         (
             Argument(
                 key="bundle",
@@ -333,7 +333,7 @@ RESULT_COMMANDS = (
     Command(
         "push",
         "Send results that the lab's shared store does not have yet.",
-        "push:push_sessions",
+        "ioplan.cli.commands.push:push_sessions",
         (
             Argument(
                 key="sessions",

@@ -14,7 +14,7 @@ RUN_COMMANDS = (
         "run",
         "Run a plan. Exit code: 0 expectations met, 1 not met, 2 usage error, 3 a "
         "run failed, 4 met but not delivered, 130 interrupted.",
-        "run:run_command",
+        "ioplan.cli.commands.run:run_command",
         (
             use.PLAN,
             use.TESTS,
@@ -71,7 +71,7 @@ RUN_COMMANDS = (
     Command(
         "resume",
         "Continue a session that was killed, stopped or failed.",
-        "resume:resume_command",
+        "ioplan.cli.commands.resume:resume_command",
         (
             use.SESSION,
             use.TESTS,
@@ -95,7 +95,7 @@ RUN_COMMANDS = (
     Command(
         "undo",
         "Restore the first and last MiB of a target that a session overwrote.",
-        "undo:undo",
+        "ioplan.cli.commands.undo:undo",
         (
             use.SESSION,
             option("--target", "The target, if its path has changed."),
@@ -109,7 +109,7 @@ RUN_COMMANDS = (
     Command(
         "crosscheck",
         "Run each cell on two backends in turn; exit with 1 unless all agree.",
-        "crosscheck:crosscheck_command",
+        "ioplan.cli.commands.crosscheck:crosscheck_command",
         (
             use.PLAN,
             option(
@@ -143,21 +143,21 @@ JOB_COMMANDS = (
     Command(
         "status",
         "Show the state of a job's lanes. Exit code 1: some have failed.",
-        "jobs.follow:status",
+        "ioplan.cli.commands.jobs.follow:status",
         (_JOB, use.STORE),
         examples=("ioplan status last",),
     ),
     Command(
         "attach",
         "Watch a job until it ends; Ctrl-C only stops watching.",
-        "jobs.follow:attach",
+        "ioplan.cli.commands.jobs.follow:attach",
         (_JOB, use.STORE),
         examples=("ioplan attach",),
     ),
     Command(
         "cancel",
         "Stop the lanes of a job; completed runs are kept.",
-        "jobs.follow:cancel",
+        "ioplan.cli.commands.jobs.follow:cancel",
         (Argument(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
         examples=("ioplan cancel last",),
     ),

@@ -17,14 +17,14 @@ PEOPLE = Group(
         Command(
             "list",
             "List the people and when their tokens expire.",
-            "desk.people:list_people",
+            "ioplan.cli.commands.desk.people:list_people",
             (use.LAB,),
             examples=("ioplan lab people list",),
         ),
         Command(
             "add",
             "Add a person, and print the token to sign in with; it is shown once.",
-            "desk.people:add_person",
+            "ioplan.cli.commands.desk.people:add_person",
             (
                 _NAME,
                 option(
@@ -43,21 +43,21 @@ PEOPLE = Group(
         Command(
             "token",
             "Create another token for a person, and print it.",
-            "desk.people:add_token",
+            "ioplan.cli.commands.desk.people:add_token",
             (_NAME, _DAYS, use.LAB),
             examples=("ioplan lab people token ada --days 90",),
         ),
         Command(
             "revoke",
             "Revoke all tokens of a person; browsers are signed out.",
-            "desk.people:revoke_tokens",
+            "ioplan.cli.commands.desk.people:revoke_tokens",
             (_NAME, use.LAB),
             examples=("ioplan lab people revoke ada",),
         ),
         Command(
             "remove",
             "Remove a person with all tokens.",
-            "desk.people:remove_person",
+            "ioplan.cli.commands.desk.people:remove_person",
             (_NAME, use.LAB),
             examples=("ioplan lab people remove ada",),
         ),
@@ -69,7 +69,7 @@ SERVE_COMMANDS = (
     Command(
         "serve",
         "Serve the desk, a web interface to start, monitor and compare runs.",
-        "desk.serve:serve_desk",
+        "ioplan.cli.commands.desk.serve:serve_desk",
         (
             option(
                 "--listen",

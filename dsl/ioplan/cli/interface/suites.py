@@ -17,7 +17,7 @@ PROJECT_COMMANDS = (
     Command(
         "add",
         "Add a suite from a git repository to this project, pinned by digests.",
-        "share.add:add_suite",
+        "ioplan.cli.commands.share.add:add_suite",
         (
             Argument(
                 key="address",
@@ -38,7 +38,7 @@ PROJECT_COMMANDS = (
     Command(
         "update",
         "Show updates of added suites in files, runs and ids; exit 1 if there are any.",
-        "share.add:update_suites",
+        "ioplan.cli.commands.share.add:update_suites",
         (
             Argument(
                 key="names",
@@ -60,7 +60,7 @@ SUITES = Group(
         Command(
             "list",
             "List the installed suites, or describe one; the default of 'suites'.",
-            "share.suites:print_suites",
+            "ioplan.cli.commands.share.suites:print_suites",
             (
                 Argument(
                     key="suite",
@@ -79,7 +79,7 @@ SUITES = Group(
         Command(
             "new",
             "Create a package of suites from a template: plans, a test and a README.",
-            "share.new_suite:new_suite",
+            "ioplan.cli.commands.share.new_suite:new_suite",
             (
                 Argument(
                     key="name", metavar="NAME", help="For example acme.", required=True
@@ -91,14 +91,14 @@ SUITES = Group(
         Command(
             "publish",
             "Write a package's table of costs, and the index of its runs.",
-            "share.new_suite:publish_suite",
+            "ioplan.cli.commands.share.new_suite:publish_suite",
             (_FOLDER,),
             examples=("ioplan suites publish ioplan-acme",),
         ),
         Command(
             "check",
             "Check that a suite's runs are those that were published; else exit 1.",
-            "share.check_suite:check_suite",
+            "ioplan.cli.commands.share.check_suite:check_suite",
             (
                 Argument(
                     key="suite",

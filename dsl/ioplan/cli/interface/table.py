@@ -1,10 +1,11 @@
-"""All commands, in the order of help."""
+"""All commands, in the order of help: the core's, then those of plug-ins."""
 
 from __future__ import annotations
 
 from ioplan.cli.interface.declare import Group, flag
 from ioplan.cli.interface.host import HOST_COMMANDS, LAB
 from ioplan.cli.interface.plans import PLAN_COMMANDS
+from ioplan.cli.interface.plugins import with_plugins
 from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
@@ -23,15 +24,17 @@ look through all of that for garbage again and again takes half of the time."""
 IOPLAN = Group(
     "ioplan",
     "Storage test plans as text: precondition, sweep, measure, judge.",
-    (
-        *PLAN_COMMANDS,
-        *RUN_COMMANDS,
-        *RESULT_COMMANDS,
-        *JOB_COMMANDS,
-        *HOST_COMMANDS,
-        *PROJECT_COMMANDS,
-        SUITES,
-        LAB,
+    with_plugins(
+        (
+            *PLAN_COMMANDS,
+            *RUN_COMMANDS,
+            *RESULT_COMMANDS,
+            *JOB_COMMANDS,
+            *HOST_COMMANDS,
+            *PROJECT_COMMANDS,
+            SUITES,
+            LAB,
+        )
     ),
     (
         flag("--version", "Show it."),

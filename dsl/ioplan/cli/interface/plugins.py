@@ -1,0 +1,49 @@
+"""Commands of plug-ins: the entry-point group `ioplan.commands`.
+
+An entry point is a tuple of `Command` and `Group`, in a module that imports nothing but
+`ioplan.cli.interface`: help and completion read it at each start. The functions that it
+names are imported when they are called. README: `examples/spread_command`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from ioplan.cli.display.output import print_message
+from ioplan.cli.interface.declare import Command, Entry, Group
+from ioplan.core.installed import entry_values
+
+GROUP = "ioplan.commands"
+
+
+def with_plugins(core: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The core's commands, and those of plug-ins in the order of their names.
+
+    One that cannot be loaded, or has the name of another command, is left out with a
+    message: no plug-in stops or replaces a command of the core.
+    """
+    known = {one.name: one for one in core}
+    for name, value in sorted(entry_values(GROUP).items()):
+        for entry in _loaded(name, value):
+            if entry.name in known:
+                _left_out(name, f"there is a command `{entry.name}` already")
+            known.setdefault(entry.name, entry)
+    return tuple(known.values())
+
+
+def _loaded(name: str, value: str) -> Iterator[Entry]:
+    module, _, attribute = value.partition(":")
+    try:
+        found: Any = getattr(import_module(module), attribute)
+        if not all(isinstance(one, Command | Group) for one in found):
+            raise TypeError(f"{value} is no tuple of Command and Group")
+    except Exception as error:
+        _left_out(name, f"{type(error).__name__}: {error}")
+    else:
+        yield from found
+
+
+def _left_out(name: str, why: str) -> None:
+    print_message(f"warning: commands of the plug-in {name!r} are left out: {why}")

@@ -1,0 +1,18 @@
+"""`ioplan lsp`: the language server for editors."""
+
+from __future__ import annotations
+
+from ioplan.cli.errors import UsageError
+from ioplan.cli.programs import PROGRAMS
+
+
+def serve_editor() -> None:
+    """Answer an editor until it ends."""
+    try:
+        from ioplan_editor.serve.run import serve  # noqa: PLC0415  an extra has what it needs
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("pygls", "lsprotocol"):
+            raise
+        raise UsageError(f"editors need {missing}: pip install 'ioplan[lsp]'") from None
+    serve(PROGRAMS.cli)

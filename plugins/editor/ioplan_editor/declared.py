@@ -1,0 +1,13 @@
+"""The entry point of `ioplan.commands`: what the command line knows of the editor."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface.declare import Command
+
+COMMANDS = (
+    Command(
+        "lsp",
+        "Run the language server for editors on standard input and output.",
+        "ioplan_editor.command:serve_editor",
+    ),
+)

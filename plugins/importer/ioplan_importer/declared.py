@@ -1,0 +1,46 @@
+"""The entry point of `ioplan.commands`: what the command line knows of imports."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Argument, Command, flag, option
+
+COMMANDS = (
+    Command(
+        "import",
+        "Import jobs and results of other tools; exit 1 if anything is lost.",
+        "ioplan_importer.command:import_files",
+        (
+            Argument(
+                key="files",
+                metavar="FILE",
+                help="Files of fio (jobs, JSON), FioSynth or vdbench.",
+                kind="path",
+                many=True,
+                required=True,
+            ),
+            option(
+                "--output -o",
+                "The plan file, or a folder for several; default: stdout.",
+                "FILE",
+                kind="path",
+            ),
+            option("--suite", "Put the workloads into one library.", "NAME"),
+            flag("--prove", "Verify that fio does the same I/O for the plan."),
+            option(
+                "--set",
+                "A variable of the job file.",
+                "NAME=VALUE",
+                key="settings",
+                many=True,
+            ),
+            use.FORCE,
+            option(
+                "--drive", "The target of the results; default: fio's filename.", "NAME"
+            ),
+            option("--tag", "A label stored with the results.", "TAG"),
+            use.STORE,
+        ),
+        examples=("ioplan import jobs.fio -o jobs.ioplan",),
+    ),
+)

@@ -1,0 +1,169 @@
+"""A job file's jobs, each with the options that are in force for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from ioplan.core.text import did_you_mean
+from ioplan.core.value import Value
+from ioplan.language.syntax.source import Span
+from ioplan_importer.findings import Findings
+from ioplan_importer.fio.job_file import Option, Section
+from ioplan_importer.fio.numbers import NumberFault, Percent, whole
+from ioplan_importer.fio.vocabulary import (
+    HOW_FIO_RUNS,
+    KNOWN,
+    LOST,
+    REPORTING,
+    SAID,
+    canonical,
+)
+
+Read = TypeVar("Read")
+KB_BASE = "kb_base"
+SWITCHES = frozenset(
+    (
+        *("time_based", "norandommap", "direct", "buffered", "zero_buffers"),
+        *("stonewall", "fill_device"),
+    )
+)
+
+
+class FioJob(Value):
+    """One job: its options by their one name, later ones before earlier."""
+
+    name: str
+    span: Span
+    options: dict[str, Option]
+    own: frozenset[str]
+    """The options that stand in its own section."""
+
+    def has(self, name: str) -> bool:
+        """Whether an option is given."""
+        return name in self.options
+
+    def place(self, *names: str) -> Span:
+        """Where the first of some options stands, else the section."""
+        return next(
+            (self.options[n].span for n in names if n in self.options), self.span
+        )
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value of an option."""
+        option = self.options.get(name)
+        return default if option is None else option.value or ""
+
+    def read(
+        self,
+        name: str,
+        parse: Callable[[str], Read],
+        default: Read,
+        findings: Findings,
+    ) -> Read:
+        """An option's value, or the default and an error where it is no amount."""
+        option = self.options.get(name)
+        if option is None:
+            return default
+        try:
+            value = parse(option.value or "")
+        except NumberFault as fault:
+            findings.error(
+                f"{name}: {fault}; fio drops the job, and here the option is left out",
+                option.value_span,
+            )
+            return default
+        if _is_negative(value):
+            findings.error(
+                f"{name} is below zero: fio takes most such numbers as very large "
+                f"ones, and here the option is left out",
+                option.value_span,
+            )
+            return default
+        return value
+
+
+def _is_negative(value: object) -> bool:
+    """Whether an amount is below zero, or one of several."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_negative, value))
+    amount = value.percent if isinstance(value, Percent) else value
+    return isinstance(amount, int | float) and amount < 0
+
+
+def jobs_of(sections: Iterable[Section], findings: Findings) -> list[FioJob]:
+    """The jobs in order; a global section holds for those behind it."""
+    common: dict[str, Option] = {}
+    jobs = []
+    for section in sections:
+        own = _options(section, findings)
+        if section.is_global:
+            common = {**common, **own}
+        else:
+            jobs.append(
+                FioJob(section.name, section.span, {**common, **own}, frozenset(own))
+            )
+    return jobs
+
+
+def _options(section: Section, findings: Findings) -> dict[str, Option]:
+    """By name, the last of each; what a plan has no word for is told here."""
+    found: dict[str, Option] = {}
+    for option in section.options:
+        name = canonical(option.name)
+        if name in found:
+            findings.loss(
+                f"{option.name} is said twice: fio takes the last without a word",
+                found[name].span,
+                f"here {option.span.text!r} holds as well; delete the other",
+            )
+        if not _is_sound(name, option, findings):
+            continue
+        found[name] = option
+        if name not in SAID:
+            _weigh(name, option, findings)
+    _check_base(section, found, findings)
+    return found
+
+
+def _is_sound(name: str, option: Option, findings: Findings) -> bool:
+    """A switch is on by itself, or takes a number."""
+    if name not in SWITCHES or not option.value:
+        return True
+    try:
+        whole(option.value)
+    except NumberFault as fault:
+        findings.error(f"{name}: {fault}; it is left out", option.value_span)
+        return False
+    return True
+
+
+def _weigh(name: str, option: Option, findings: Findings) -> None:
+    """Tell what is lost; what is of no matter to the target is told in one line."""
+    if name in REPORTING or name in HOW_FIO_RUNS:
+        return
+    if name in LOST:
+        findings.loss(f"{option.name} is left out", option.span, LOST[name])
+        return
+    findings.error(
+        f"{option.name!r} is no option that is known here"
+        f"{did_you_mean(option.name, KNOWN)}",
+        option.span,
+        "fio drops a job for an unknown option; here only the option is left out",
+    )
+
+
+def _check_base(section: Section, found: dict[str, Option], findings: Findings) -> None:
+    """fio sorts kb_base to the front, so that it holds for what stands above it."""
+    base = found.get(KB_BASE)
+    if base and section.options[0].name != KB_BASE:
+        findings.note(
+            "kb_base holds for all sizes of its section, also those above it",
+            base.span,
+        )
+
+
+def of_no_matter(sections: Iterable[Section]) -> list[str]:
+    """The options that change nothing about what is asked, each once."""
+    names = (canonical(o.name) for section in sections for o in section.options)
+    return sorted({name for name in names if name in REPORTING | HOW_FIO_RUNS})

@@ -1,0 +1,74 @@
+"""How long a job goes on: time, bytes, passes, and what is before it."""
+
+from __future__ import annotations
+
+from ioplan.language.quantity import make
+from ioplan_importer.findings import Findings
+from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.numbers import (
+    Extent,
+    Percent,
+    is_plain_time,
+    size,
+    time_us,
+    truth,
+    whole,
+)
+from ioplan_importer.fio.shape import Shape, kb_base
+from ioplan_importer.outline import Length
+
+US_NS = 1000
+
+
+def length_of(job: FioJob, shape: Shape, findings: Findings) -> Length:
+    """A run's length and warm-up, as a plan says them."""
+    run_us = _time(job, "runtime", findings)
+    warmup_ns = _time(job, "ramp_time", findings) * US_NS
+    if run_us:
+        by_time = job.has("time_based") and truth(job.text("time_based") or None)
+        if not by_time:
+            findings.loss(
+                "without time_based fio also ends when `size` is done; here the run "
+                "goes on for its time",
+                job.place("runtime"),
+                "add time_based to the job if that is what was meant",
+            )
+        text = f"for {make('time', run_us * US_NS).text}"
+        return Length(text=text, run_ns=run_us * US_NS, warmup_ns=warmup_ns)
+    return Length(text=_by_bytes(job, shape, findings), warmup_ns=warmup_ns)
+
+
+def _time(job: FioJob, name: str, findings: Findings) -> int:
+    if job.has(name) and not is_plain_time(job.text(name)):
+        findings.note(
+            f"fio reads {name}={job.text(name)!r} as "
+            f"{job.read(name, lambda t: time_us(t, seconds=True), 0, findings)} us",
+            job.place(name),
+            "its units are us, ms, s, m, h and d",
+        )
+    return job.read(name, lambda t: time_us(t, seconds=True), 0, findings)
+
+
+def _by_bytes(job: FioJob, shape: Shape, findings: Findings) -> str:
+    """What `io_size`, `number_ios` and `loops` come to, of all threads."""
+    base = kb_base(job, findings)
+    nothing: Extent = 0
+    moved = job.read("io_size", lambda text: size(text, base), nothing, findings)
+    if isinstance(moved, Percent):
+        return _passes(moved.percent * shape.threads / 100)
+    ios = job.read("number_ios", whole, 0, findings)
+    if ios and len(shape.used_sizes) == 1:
+        moved = ios * max(shape.used_sizes)
+    elif ios:
+        findings.loss(
+            "number_ios is left out: the sizes differ", job.place("number_ios")
+        )
+    if moved:
+        return f"for {make('size', moved * shape.threads).text}"
+    loops = max(1, job.read("loops", whole, 1, findings))
+    shared = shape.threads > 1 and not job.has("offset_increment")
+    return _passes(loops * (shape.threads if shared else 1))
+
+
+def _passes(count: float) -> str:
+    return make("passes", int(count) if count == int(count) else count).text

@@ -1,0 +1,182 @@
+"""Where a job's I/O goes: its part of the target, and its target."""
+
+from __future__ import annotations
+
+from ioplan.language.quantity import SECTOR_BYTES, make
+from ioplan_importer.findings import Findings
+from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.numbers import Extent, Percent, size, truth
+from ioplan_importer.fio.shape import Refused, Shape, kb_base
+from ioplan_importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS
+from ioplan_importer.outline import Clauses
+
+Edge = tuple[int, int]
+"""Percent of the target, and bytes beyond that."""
+WHOLE: Edge = (100, 0)
+NOT_BLOCKS = "ioplan does block I/O on one target; keep such a job with fio"
+
+
+def check_engine(job: FioJob, findings: Findings) -> None:
+    """Leave out jobs that do no block I/O. Raises Refused."""
+    engine = job.text("ioengine", "psync").split(":")[0].strip()
+    if engine not in BLOCK_ENGINES:
+        findings.error(
+            f"the job {job.name!r} is left out: ioengine={engine} does no I/O on "
+            f"blocks of one target",
+            job.place("ioengine"),
+            NOT_BLOCKS,
+        )
+        raise Refused
+    if engine in NETWORK_TARGETS:
+        findings.loss(
+            f"ioengine={engine} names a target that is no block device of a host",
+            job.place("ioengine"),
+            "attach it as a block device, and name that with --target",
+        )
+    if job.has("read_iolog"):
+        raise Refused
+
+
+def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
+    """The part of the target; of jobs that are many, all their parts."""
+    base = kb_base(job, findings)
+
+    def read(name: str, default: Extent) -> Extent:
+        found = job.read(name, lambda text: size(text, base), default, findings)
+        return _whole_sectors(job, name, found, findings)
+
+    tell_range(job, "filesize", findings)
+    start = read("offset", 0)
+    length = read("size", read("filesize", Percent(100)))
+    step = read("offset_increment", 0)
+    if _is_zero(length):
+        length = Percent(100)
+    if shape.threads > 1:
+        length = _of_all(job, shape, length, step, findings)
+    if _is_zero(start) and length == Percent(100):
+        return {}
+    first = _edge(start)
+    end = _sum(first, _edge(length))
+    if end[0] > 100 or (end[0] == 100 and end[1]):
+        end = WHOLE  # fio ends at the end of the device
+    texts = _text(first), _text(end, first)
+    if isinstance(start, int) and not start and isinstance(length, Percent):
+        texts = "0%", texts[1]
+    return {"region": f"region {'..'.join(texts)}"}
+
+
+def tell_range(job: FioJob, name: str, findings: Findings) -> None:
+    """`filesize=1m-4m`, of which fio draws one."""
+    if "-" in job.text(name).lstrip(" -"):
+        findings.loss(
+            f"fio draws {name} from {job.text(name)}; here it is the first of both",
+            job.place(name),
+            "write the one that you want",
+        )
+
+
+def _whole_sectors(
+    job: FioJob, name: str, extent: Extent, findings: Findings
+) -> Extent:
+    if isinstance(extent, Percent) or extent % SECTOR_BYTES == 0:
+        return extent
+    whole = max(SECTOR_BYTES, extent // SECTOR_BYTES * SECTOR_BYTES)
+    findings.loss(
+        f"{name} of {extent} B is no multiple of {SECTOR_BYTES} B: here {whole} B",
+        job.place(name),
+    )
+    return whole
+
+
+def _of_all(
+    job: FioJob, shape: Shape, length: Extent, step: Extent, findings: Findings
+) -> Extent:
+    """The length that all threads have together."""
+    if not _is_zero(step):
+        if step == length:
+            if shape.pattern == "random":
+                findings.loss(
+                    "offset_increment gives each of fio's jobs a part of its own; "
+                    "random threads of a plan share the whole",
+                    job.place("offset_increment"),
+                )
+            return _times(length, shape.threads)
+        findings.loss(
+            f"offset_increment={job.text('offset_increment')} is left out: threads of "
+            f"a plan share a region, or have equal parts of it",
+            job.place("offset_increment"),
+            "write a stream for each part, with its region",
+        )
+        return length
+    if shape.pattern == "sequential":
+        findings.loss(
+            f"fio's {shape.threads} jobs go over the same blocks, all from the first "
+            f"on; threads of a plan have disjoint parts",
+            job.place("numjobs"),
+            "with offset_increment fio gives each job its own part as well",
+        )
+    return length
+
+
+def _is_zero(extent: Extent) -> bool:
+    return extent in (0, Percent(0))
+
+
+def _times(extent: Extent, count: int) -> Extent:
+    if isinstance(extent, Percent):
+        return Percent(min(100, extent.percent * count))
+    return extent * count
+
+
+def _edge(extent: Extent) -> Edge:
+    return (extent.percent, 0) if isinstance(extent, Percent) else (0, extent)
+
+
+def _sum(one: Edge, other: Edge) -> Edge:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _text(edge: Edge, first: Edge = (0, 0)) -> str:
+    """`10%`, `5GiB`, or what is added to the start: `+80%`."""
+    percent, count = edge
+    if percent and count:
+        percent, count = percent - first[0], count - first[1]
+        return (
+            f"+{make('share', percent).text if percent else make('size', count).text}"
+        )
+    if count or not percent:
+        return make("size", count).text
+    return make("share", percent).text
+
+
+def target_of(job: FioJob, findings: Findings) -> str:
+    """What the job file calls the target; empty where it makes a file of its own."""
+    name = job.text("filename")
+    if ":" in name.replace("\\:", ""):
+        findings.loss(
+            f"filename={name} are several targets, and a plan has one",
+            job.place("filename"),
+            "name them as a group in the lab file, or run the plan on each",
+        )
+    if job.has("nrfiles") and job.text("nrfiles") not in ("1", ""):
+        findings.loss(
+            f"nrfiles={job.text('nrfiles')} is left out: a plan is about one target",
+            job.place("nrfiles"),
+        )
+    name = name.replace("\\:", ":")
+    folder = job.text("directory").rstrip("/")
+    return f"{folder}/{name}" if folder and name else name
+
+
+def is_buffered(job: FioJob) -> bool:
+    """Whether fio goes through the page cache, as it does unless told otherwise."""
+    if job.text("ioengine").split(":")[0] in (
+        "null",
+        "io_uring_cmd",
+        "sg",
+        "spdk_bdev",
+    ):
+        return False
+    if job.has("direct"):
+        return not truth(job.text("direct") or None)
+    return truth(job.text("buffered") or None) if job.has("buffered") else True

@@ -1,0 +1,278 @@
+"""A job file as the outline of a plan: its jobs as streams, its stonewalls as tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ioplan.core.value import Value, replace
+from ioplan.language.quantity import make
+from ioplan.language.syntax.source import Source, Span
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.job_file import JobFileReader, Section
+from ioplan_importer.fio.jobs import FioJob, jobs_of, of_no_matter
+from ioplan_importer.fio.length import length_of
+from ioplan_importer.fio.numbers import time_us, truth
+from ioplan_importer.fio.place import (
+    check_engine,
+    is_buffered,
+    region_of,
+    target_of,
+    tell_range,
+)
+from ioplan_importer.fio.shape import Refused, shape_of
+from ioplan_importer.fio.stream import clauses_of
+from ioplan_importer.fio.timed import Timed
+from ioplan_importer.outline import (
+    Length,
+    PlanOutline,
+    StreamOutline,
+    TestOutline,
+)
+
+RESERVED = {"read": "reader", "write": "writer", "trim": "trimmer"}
+"""Directions, which no stream can be called."""
+
+
+class ImportedJob(Value):
+    """One job as a stream."""
+
+    job: FioJob
+    stream: StreamOutline
+    length: Length
+    delay_ns: int
+    target: str
+
+
+Complete = Callable[[list[Section]], list[Section]]
+
+
+def outline_of(
+    source: Source,
+    variables: Mapping[str, str],
+    findings: Findings,
+    complete: Complete = lambda sections: sections,
+) -> PlanOutline:
+    """The plan that a job file asks for. Raises ImportFault.
+
+    A template is made whole by `complete`.
+    """
+    sections = complete(JobFileReader(variables, findings).read(source))
+    done = imported_groups(sections, findings)
+    _tell_buffered([one.job for group in done for one in group], findings)
+    tests = tuple(_test(group, findings) for group in done)
+    return PlanOutline(
+        title=_title(source),
+        tests=tests,
+        remarks=(*_targets(done, findings), *_left_to_backend(sections)),
+    )
+
+
+def imported_groups(
+    sections: list[Section], findings: Findings
+) -> list[list[ImportedJob]]:
+    """The jobs that a plan can say, by the runs that they are. Raises ImportFault."""
+    jobs = jobs_of(sections, findings)
+    if not jobs:
+        raise ImportFault(
+            "there is no job: all sections are [global]", sections[0].span
+        )
+    groups = [_imported(group, findings) for group in _groups(jobs, findings)]
+    done = [group for group in groups if group]
+    if not done:
+        raise ImportFault(
+            "no job of the file can be said as a plan", jobs[0].span, "see the others"
+        )
+    return done
+
+
+def _title(source: Source) -> str:
+    return Path(source.name).stem
+
+
+def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
+    """Jobs that run at the same time; a stonewall waits for all before it."""
+    groups: list[list[FioJob]] = []
+    for job in jobs:
+        walls = job.has("stonewall") and truth(job.text("stonewall") or None)
+        waits = job.text("wait_for")
+        before = {one.name for one in groups[-1]} if groups else set()
+        if waits and waits not in before:
+            findings.loss(
+                f"wait_for={waits} is left out: it is none of the jobs just before",
+                job.place("wait_for"),
+                "write the runs in the order in which they are to come",
+            )
+        if not groups or walls or waits in before:
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def _imported(jobs: list[FioJob], findings: Findings) -> list[ImportedJob]:
+    """Those of the jobs that can be said."""
+    found = []
+    for job in jobs:
+        try:
+            found.append(_stream(job, findings))
+        except Refused:
+            continue
+    return found
+
+
+def _stream(job: FioJob, findings: Findings) -> ImportedJob:
+    """One job as a stream. Raises Refused."""
+    check_engine(job, findings)
+    shape = shape_of(job, findings)
+    clauses = clauses_of(job, shape, findings)
+    clauses |= region_of(job, shape, findings)
+    tell_range(job, "startdelay", findings)
+    delay_us = job.read(
+        "startdelay", lambda text: time_us(text, seconds=True), 0, findings
+    )
+    return ImportedJob(
+        job=job,
+        stream=StreamOutline(name=name_of(job.name), clauses=clauses),
+        length=length_of(job, shape, findings),
+        delay_ns=delay_us * 1000,
+        target=target_of(job, findings),
+    )
+
+
+def name_of(text: str) -> str:
+    """A section's name as a name of the language."""
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "job"
+    name = re.sub(r"__+", "_", name)
+    name = f"job_{name}" if name[0].isdigit() else name
+    return RESERVED.get(name, name)
+
+
+def _test(group: list[ImportedJob], findings: Findings) -> TestOutline:
+    """The jobs of a group as streams of one run."""
+    timed = Timed.of([(one.length, one.delay_ns) for one in group])
+    if timed is None:
+        _tell_times(group, findings)
+    else:
+        _tell_common_delay(group, findings)
+    _tell_exit(group, findings)
+    length = timed.length if timed else _longest(group).length
+    times = timed.clauses if timed else [{}] * len(group)
+    descriptions = [one.job.text("description") for one in group]
+    return TestOutline(
+        title=", ".join(dict.fromkeys(one.job.name for one in group)),
+        streams=_uniquely_named(
+            [
+                replace(one.stream, clauses={**one.stream.clauses, **part})
+                for one, part in zip(group, times, strict=True)
+            ]
+        ),
+        length=length,
+        remarks=tuple(dict.fromkeys(text for text in descriptions if text)),
+    )
+
+
+def _longest(group: list[ImportedJob]) -> ImportedJob:
+    return max(group, key=lambda one: one.length.run_ns or 0)
+
+
+def _tell_exit(group: list[ImportedJob], findings: Findings) -> None:
+    """Jobs that end at different times, of which the first is to end all."""
+    ending = next((one.job for one in group if one.job.has("exitall")), None)
+    if ending and len({(one.length.text, one.delay_ns) for one in group}) > 1:
+        findings.loss(
+            "exitall is left out: the end of one stream does not end the others",
+            ending.place("exitall"),
+            "give all jobs the time after which the first of them ends",
+        )
+
+
+def _tell_times(group: list[ImportedJob], findings: Findings) -> None:
+    """What jobs without a time, or with warm-ups of their own, lose in one run."""
+    longest = _longest(group).length
+    for one in group:
+        if one.length.text != longest.text:
+            findings.loss(
+                f"the job {one.job.name!r} would end by itself; streams of a run "
+                f"end together, here {longest.text}",
+                one.job.place("runtime", "io_size", "size"),
+                "give the jobs one runtime, with time_based",
+            )
+        if one.length.warmup_ns != longest.warmup_ns:
+            findings.loss(
+                f"ramp_time of the job {one.job.name!r} is not that of the others; "
+                f"streams of a run have one warm-up",
+                one.job.place("ramp_time"),
+                "give the jobs one ramp_time",
+            )
+        if one.delay_ns:
+            text = make("time", one.delay_ns).text
+            findings.loss(
+                f"startdelay of {text} is left out: streams of a run begin together",
+                one.job.place("startdelay"),
+                "jobs that start later need one runtime and one ramp_time for all",
+            )
+
+
+def _tell_common_delay(group: list[ImportedJob], findings: Findings) -> None:
+    first = min(group, key=lambda one: one.delay_ns)
+    if first.delay_ns:
+        text = make("time", first.delay_ns).text
+        findings.loss(
+            f"startdelay of {text} is left out: no job does I/O before",
+            first.job.place("startdelay"),
+            f"write before the run: idle {text}",
+        )
+
+
+def _uniquely_named(streams: list[StreamOutline]) -> tuple[StreamOutline, ...]:
+    found: list[StreamOutline] = []
+    for stream in streams:
+        taken = {one.name for one in found}
+        name, number = stream.name, 2
+        while name in taken:
+            name, number = f"{stream.name}_{number}", number + 1
+        found.append(StreamOutline(name=name, clauses=stream.clauses))
+    return tuple(found)
+
+
+def _tell_buffered(jobs: list[FioJob], findings: Findings) -> None:
+    """Once for each place that says it, or for all that do not say otherwise."""
+    places: dict[Span | None, tuple[Span, str]] = {}
+    for job in jobs:
+        if is_buffered(job):
+            said = next((n for n in ("direct", "buffered") if job.has(n)), "")
+            span = job.options[said].span if said else job.span
+            places.setdefault(span if said else None, (span, said))
+    for span, said in places.values():
+        findings.loss(
+            f"fio goes through the page cache{'' if said else ' without direct=1'}; "
+            f"a plan always does direct I/O",
+            span,
+            "with direct=1 both do the same",
+        )
+
+
+def _targets(groups: list[list[ImportedJob]], findings: Findings) -> list[str]:
+    """A remark on what the job file called its target."""
+    jobs = [one for group in groups for one in group]
+    names = list(dict.fromkeys(one.target for one in jobs))
+    for one in jobs:
+        if one.target != names[0]:
+            findings.loss(
+                f"the job {one.job.name!r} has another target than the first, and a "
+                f"plan has one",
+                one.job.place("filename"),
+                "run the plan on each target",
+            )
+            break
+    if not names[0]:
+        return ["In fio each job made a file of its own; here all share one target."]
+    return [f"fio's target was {names[0]}; name it with --target."]
+
+
+def _left_to_backend(sections: list[Section]) -> list[str]:
+    names = of_no_matter(sections)
+    if not names:
+        return []
+    return [f"Of no matter to the target, and left out: {', '.join(names)}."]

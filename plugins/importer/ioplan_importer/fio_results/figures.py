@@ -1,0 +1,168 @@
+"""fio's figures as a record's: exact sums, and a histogram where there is one.
+
+Of plain JSON there is a summary: mean, extremes, deviation and the percentiles that fio
+wrote. It is kept as it is. No histogram is made of percentiles, so that no other
+percentile can be had of it, and none of several runs together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ioplan.core.value import Value
+from ioplan.job import SECOND_NS
+from ioplan.measure.tally import READ_WRITE, CountsBuilder, no_bins
+from ioplan.records.record import (
+    BEYOND,
+    DirectionResult,
+    Percentile,
+    StoredHistogram,
+    StreamResult,
+)
+from ioplan.workload import DIRECTIONS, Direction
+from ioplan_fio.bins import to_bins
+from ioplan_importer.fio_results.model import JobReport, Latency
+
+MS_NS = 1_000_000
+
+
+class Part(Value):
+    """One direction of one stream, over its threads."""
+
+    counts: CountsBuilder
+    percentiles: tuple[Percentile, ...]
+    """Those that fio wrote; of several threads, or beside a histogram, none."""
+
+    @property
+    def has_histogram(self) -> bool:
+        """Whether fio gave one (json+)."""
+        return bool(self.counts.bins.any())
+
+    def result(self, run_ns: int) -> DirectionResult:
+        """The figures over a measured time."""
+        made = self.counts.result(run_ns)
+        if made.latency is None or self.has_histogram or not self.percentiles:
+            return made
+        latency = made.latency.model_copy(update={"percentiles": self.percentiles})
+        return made.model_copy(update={"latency": latency})
+
+
+Parts = dict[Direction, Part]
+
+
+def parts_of(jobs: Sequence[JobReport]) -> Parts:
+    """Each direction in which the threads of a job did something."""
+    found = {direction: _part(jobs, direction) for direction in DIRECTIONS}
+    return {d: part for d, part in found.items() if part.counts.ios}
+
+
+def _part(jobs: Sequence[JobReport], direction: Direction) -> Part:
+    counts, given = CountsBuilder(), []
+    for job in jobs:
+        report = job.part(direction)
+        latency = _latency_of(job, direction)
+        if not report.total_ios:
+            continue
+        given.append(latency)
+        counts.merge(_counts(report.total_ios, report.io_bytes, latency))
+    if not all(latency and latency.bins for latency in given):
+        counts.bins = no_bins()  # of some threads only it would mislead
+    alone = given[0] if len(given) == 1 else None
+    percentiles = _percentiles(alone, counts.ios) if alone else ()
+    return Part(counts=counts, percentiles=percentiles)
+
+
+def _latency_of(job: JobReport, direction: Direction) -> Latency | None:
+    """The completion latency, or the total one where only that has percentiles."""
+    report = job.part(direction)
+    lat, clat = report.lat, report.clat
+    if clat and (clat.bins or clat.percentile):
+        return clat
+    if lat and (lat.bins or lat.percentile or not clat):
+        return lat
+    return clat
+
+
+def _counts(ios: int, io_bytes: int, latency: Latency | None) -> CountsBuilder:
+    """fio's mean and deviation as sums; its deviation is that of a sample."""
+    if latency is None:
+        return CountsBuilder(ios=ios, bytes=io_bytes)
+    counted = latency.count if latency.count is not None else ios
+    sum_ns = round(latency.mean_ns * ios)
+    spread = latency.stddev_ns**2 * max(0, counted - 1) / max(1, counted) * ios
+    counts = CountsBuilder(
+        ios=ios,
+        bytes=io_bytes,
+        min_ns=latency.min_ns,
+        max_ns=latency.max_ns,
+        sum_ns=sum_ns,
+        sum_sq_ns2=spread + latency.mean_ns**2 * ios,
+    )
+    if latency.bins:
+        bins = Counter(latency.bins)
+        counts.bins = to_bins(bins, latency.min_ns, latency.max_ns, sum_ns)
+    return counts
+
+
+def _percentiles(latency: Latency, ios: int) -> tuple[Percentile, ...]:
+    pairs = sorted((float(text), ns) for text, ns in latency.percentile.items())
+    return tuple(
+        Percentile(
+            percent=percent,
+            latency_ns=latency_ns,
+            supported=ios * (1 - percent / 100) >= BEYOND,
+        )
+        for percent, latency_ns in pairs
+    )
+
+
+def alike(parts: list[Parts]) -> list[Parts]:
+    """Without any histogram where not all have one: a part is not the whole."""
+    found = [part for one in parts for part in one.values()]
+    if not all(part.has_histogram for part in found):
+        for part in found:
+            part.counts.bins = no_bins()
+    return parts
+
+
+def total_of(parts: Sequence[Parts]) -> Part:
+    """Reads and writes together; percentiles only where there is one part."""
+    found = [one[d] for one in parts for d in READ_WRITE if d in one]
+    counts = CountsBuilder.merged(part.counts for part in found)
+    return Part(counts, found[0].percentiles if len(found) == 1 else ())
+
+
+def direction_of(parts: Sequence[Parts], direction: Direction) -> Part | None:
+    """One direction of all streams."""
+    found = [one[direction] for one in parts if direction in one]
+    if not found:
+        return None
+    counts = CountsBuilder.merged(part.counts for part in found)
+    return Part(counts, found[0].percentiles if len(found) == 1 else ())
+
+
+def stream_result(name: str, jobs: Sequence[JobReport], parts: Parts) -> StreamResult:
+    """One stream's figures over its own time."""
+    run_ns = run_ns_of(jobs)
+    return StreamResult(
+        name=name,
+        run_s=run_ns / SECOND_NS,
+        directions={d: part.result(run_ns) for d, part in parts.items()},
+        total=total_of([parts]).result(run_ns),
+    )
+
+
+def run_ns_of(jobs: Sequence[JobReport]) -> int:
+    """The longest of the threads; a millisecond at least."""
+    return max(1, *(job.run_ms for job in jobs)) * MS_NS
+
+
+def histograms(name: str, parts: Parts) -> list[StoredHistogram]:
+    """Those that fio gave."""
+    return [
+        StoredHistogram(stream=name, direction=d, bits=found.bits, bins=found.flat())
+        for d, part in parts.items()
+        if part.has_histogram
+        for found in [part.counts.histogram()]
+    ]

@@ -1,0 +1,225 @@
+"""A file of fio's results as a session of records, marked as imported everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from ioplan import __version__
+from ioplan.backends import TargetFacts
+from ioplan.core.error_kinds import Cause
+from ioplan.core.text import counted
+from ioplan.core.value import Value
+from ioplan.job import SECOND_NS, Cpu
+from ioplan.language.syntax.source import Source
+from ioplan.planner.jobs import run_job
+from ioplan.planner.steps import Run
+from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
+from ioplan.records.session import ALPHABET, TAG, Session, SessionStatus
+from ioplan.workload import DIRECTIONS
+from ioplan_importer.findings import Findings
+from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, asked_of
+from ioplan_importer.fio_results.documents import documents
+from ioplan_importer.fio_results.figures import (
+    Parts,
+    alike,
+    direction_of,
+    histograms,
+    parts_of,
+    run_ns_of,
+    stream_result,
+    total_of,
+)
+from ioplan_importer.fio_results.log_file import LogFile
+from ioplan_importer.fio_results.model import JobReport, Report, report_of
+from ioplan_importer.fio_results.series import series_by_run
+
+IMPORTED = "imported"
+SUMMARY_ONLY = (
+    "summary only: fio gave no histogram (--output-format=json+ does), so that there "
+    "are no percentiles but those that it wrote, and none of several runs together"
+)
+VERIFICATION = "the figures are of the writes: what fio read to verify them is left out"
+NOMINAL_BYTES = 1 << 50
+"""Stands for a capacity that fio does not tell, where no region says more."""
+SECTOR_BYTES = 512
+
+
+class ImportedSession(Value):
+    """A session that another program ran."""
+
+    session: Session
+    records: tuple[tuple[RunRecord, RunDetail], ...]
+
+
+def import_results(
+    source: Source,
+    job_file: Source | None,
+    drive: str | None,
+    tag: str | None,
+    findings: Findings,
+    logs: Sequence[LogFile] = (),
+) -> ImportedSession:
+    """The results in a file, with the logs of its threads. Raises ImportFault."""
+    found = [report_of(one, source) for one in documents(source, findings)]
+    asked = asked_of(found[-1], source, job_file)
+    findings.found += [one for one in asked.made.found if one.severity != "note"]
+    series = series_by_run(found, asked.runs, logs, findings)
+    read = (source, *(log.source for log in logs))
+    maker = _Maker(read, found, asked, series, drive, tag, job_file is not None)
+    return ImportedSession(maker.session, tuple(maker.records()))
+
+
+class _Maker:
+    """Makes the records of one file; a later document replaces an earlier one."""
+
+    def __init__(
+        self,
+        read: Sequence[Source],
+        reports: list[Report],
+        asked: AskedRuns,
+        series: list[tuple[Interval, ...]],
+        drive: str | None,
+        tag: str | None,
+        told_all: bool,
+    ) -> None:
+        source, *logs = read
+        self.source, self.reports, self.asked = source, reports, asked
+        digest = _suffix(source.text, drive, tag, *(log.text for log in logs))
+        self.report, self.drive, self.told_all = reports[-1], drive, told_all
+        self.series = series
+        self.ended = datetime.fromtimestamp(self.report.timestamp_s, UTC)
+        status: SessionStatus = (
+            "failed" if any(job.error for job in self.report.jobs) else "ok"
+        )
+        plan = asked.made.plan
+        assert plan
+        self.plan, self.file = plan, Path(source.name).name
+        self.target = drive or self._file_name() or "unknown"
+        self.session = Session(
+            id=f"{self.ended:%Y%m%d-%H%M%S}-{digest}",
+            plan=plan.title,
+            plan_file=self.file,
+            plan_text=asked.made.text,
+            started_at=self.ended.isoformat(),
+            ended_at=self.ended.isoformat(),
+            status=status,
+            backend=f"fio, {IMPORTED}",
+            target=self.target,
+            args={IMPORTED: self.file, **({"tag": tag} if tag else {})},
+            tags=(tag,) if tag and re.fullmatch(TAG, tag) else (),
+            note=tag if tag and not re.fullmatch(TAG, tag) else "",
+        )
+
+    def _file_name(self) -> str:
+        options = {**self.report.options, **self.report.jobs[0].options}
+        return str(options.get("filename", ""))
+
+    def records(self) -> Iterator[tuple[RunRecord, RunDetail]]:
+        """A record for each group of jobs."""
+        for seq, (group, run) in enumerate(self.asked.runs, 1):
+            parts = alike([parts_of(jobs) for jobs in group])
+            names = [stream.name for stream in run.workload.streams]
+            detail = RunDetail(
+                histograms=tuple(
+                    one
+                    for name, part in zip(names, parts, strict=True)
+                    for one in histograms(name, part)
+                ),
+                series=self.series[seq - 1],
+            )
+            yield self._record(seq, group, run, parts), detail
+
+    def _record(
+        self, seq: int, group: Group, run: Run, parts: list[Parts]
+    ) -> RunRecord:
+        jobs = [job for threads in group for job in threads]
+        run_ns = run_ns_of(jobs)
+        error = next((job.error for job in jobs if job.error), 0)
+        cpu = _cpu(group)
+        named = zip(run.workload.streams, group, parts, strict=True)
+        return RunRecord(
+            session=self.session.id,
+            seq=seq,
+            run_id=run.run_id,
+            status="failed" if error else "ok",
+            cause=Cause.DEVICE_ERROR if error else "",
+            message=f"fio told the error {error} of a job" if error else "",
+            ioplan=__version__,
+            asked=self._asked(run),
+            backend=self._backend(),
+            target={"path": self.target, "kind": IMPORTED, "identity": {}},
+            host={},
+            started_at=self.session.started_at,
+            ended_at=self.session.started_at,
+            run_s=run_ns / SECOND_NS,
+            streams=tuple(stream_result(s.name, j, p) for s, j, p in named),
+            directions={
+                d: found.result(run_ns)
+                for d in DIRECTIONS
+                if (found := direction_of(parts, d))
+            },
+            total=total_of(parts).result(run_ns),
+            cpu=cpu,
+            cpu_percent=(100 * (cpu.user_ns + cpu.system_ns) / run_ns if cpu else None),
+            warnings=tuple(self._warnings(parts, jobs)),
+        )
+
+    def _asked(self, run: Run) -> Asked:
+        ends = [s.region.end_bytes for s in run.workload.streams]
+        facts = TargetFacts(
+            path=self.target,
+            kind=IMPORTED,
+            capacity_bytes=NOMINAL_BYTES + max(ends),
+            block_bytes=SECTOR_BYTES,
+        )
+        return Asked(
+            plan=self.plan.title,
+            plan_file=self.file,
+            test=run.test.title,
+            cell=run.cell_text,
+            kind="run",
+            step=run.index,
+            workload=run.workload,
+            job=run_job(run, facts, not run.writes),
+        )
+
+    def _backend(self) -> BackendFacts:
+        return BackendFacts(
+            name="fio",
+            version=self.report.version.removeprefix("fio-"),
+            mode=IMPORTED,
+            reason=f"from {self.file}",
+        )
+
+    def _warnings(self, parts: list[Parts], jobs: list[JobReport]) -> Iterator[str]:
+        yield f"imported from {self.file}: ioplan did not measure it"
+        if any(job.verified for job in jobs):
+            yield VERIFICATION
+        found = [part for one in parts for part in one.values()]
+        if not all(part.has_histogram for part in found):
+            yield SUMMARY_ONLY
+        if not self.told_all:
+            yield UNTOLD
+        losses = sum(one.severity != "note" for one in self.asked.made.found)
+        if losses:
+            yield f"{counted(losses, 'difference')} between the plan and fio's options"
+
+
+def _cpu(group: Group) -> Cpu:
+    """Shares of the time of all threads, which `job_runtime` is the sum of."""
+    jobs = [job for threads in group for job in threads]
+    ns_of_percent = [job.runtime_ms * 1e4 for job in jobs]
+    user = (j.user_percent * t for j, t in zip(jobs, ns_of_percent, strict=True))
+    system = (j.system_percent * t for j, t in zip(jobs, ns_of_percent, strict=True))
+    return Cpu(user_ns=round(sum(user)), system_ns=round(sum(system)))
+
+
+def _suffix(*parts: Any) -> str:
+    """Four letters that the content decides: importing it twice is one session."""
+    digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest()
+    return "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest[:6])

@@ -1,0 +1,93 @@
+"""A file of another tool as the text of a plan, with what was lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ioplan.core.value import Value, replace
+from ioplan.language.check.check import check
+from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
+from ioplan.language.plan import CheckedPlan
+from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.kinds import READERS
+from ioplan_importer.sharing import shortened
+from ioplan_importer.writer import Library, plan_text
+
+SHOWN_LOSSES = 12
+
+
+class ImportedPlan(Value):
+    """The plan's text; `plan` is None where what came out is no plan."""
+
+    text: str
+    found: list[Diagnostic]
+    plan: CheckedPlan | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the plan asks all that the file asks."""
+        return all(one.severity == "note" for one in self.found)
+
+
+def import_plan(
+    source: Source,
+    kind: str,
+    variables: Mapping[str, str],
+    library: Library | None = None,
+) -> ImportedPlan:
+    """The plan that a file asks for. Raises ImportFault where it cannot be read."""
+    findings = Findings()
+    try:
+        outline = shortened(READERS[kind](source, variables, findings))
+    except ImportFault as fault:
+        fault.found = in_order(findings.found)
+        raise
+    found = in_order(findings.found)
+    text = plan_text(outline, source.name, _comments(source, found), library)
+    if library:
+        return ImportedPlan(text, found, None)
+    text, impossible = _without_impossible(text, f"{source.name} as a plan")
+    found = [*found, *impossible]
+    try:
+        return ImportedPlan(
+            text, found, check(Source(f"{source.name} as a plan", text))
+        )
+    except PlanError as error:
+        return ImportedPlan(text, [*found, *error.diagnostics], None)
+
+
+def _without_impossible(text: str, name: str) -> tuple[str, list[Diagnostic]]:
+    """Expectations that no run of the plan can decide become comments, and are told."""
+    try:
+        check(Source(name, text))
+    except PlanError as error:
+        lines, told = text.split("\n"), []
+        for one in error.diagnostics:
+            number, _ = one.span.source.position(one.span.start)
+            line = lines[number - 1].strip()
+            if line.startswith("expect "):
+                lines[number - 1] = f"  # cannot be decided: {line}"
+                told.append(replace(one, severity="warning"))
+        return "\n".join(lines), told
+    return text, []
+
+
+def _comments(source: Source, found: list[Diagnostic]) -> tuple[str, ...]:
+    """Where the plan comes from, and in what it is not the same."""
+    losses = [one for one in found if one.severity != "note"]
+    name = Path(source.name).name
+    if not losses:
+        return (f"Imported from {name}.",)
+    shown = [_loss(one, source) for one in losses[:SHOWN_LOSSES]]
+    rest = len(losses) - len(shown)
+    more = [f"and {rest} more: ioplan import {name} tells them"] if rest else []
+    return (f"Imported from {name}; not the same is:", *shown, *more)
+
+
+def _loss(one: Diagnostic, source: Source) -> str:
+    line, _ = one.span.source.position(one.span.start)
+    own = one.span.source.name == source.name
+    file = "" if own else f"{Path(one.span.source.name).name}, "
+    return f"- {file}line {line}: {one.message}"

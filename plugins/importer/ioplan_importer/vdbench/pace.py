@@ -1,0 +1,99 @@
+"""How fast a run definition has I/Os issued: `iorate`, `curve` and `skew`.
+
+A curve is vdbench's own seek: one run as fast as I/O completes, and then runs at shares
+of what it reached. A plan says it with a test of its own and `rate load of "TITLE"`.
+"""
+
+from __future__ import annotations
+
+from ioplan.core.value import Value
+from ioplan.language.quantity import make
+from ioplan_importer.findings import Findings
+from ioplan_importer.vdbench.axes import Axes, axis_values, steps_of
+from ioplan_importer.vdbench.numbers import number_of
+from ioplan_importer.vdbench.parameters import Definition
+
+LOAD = "load"
+"""The param of a curve: its share of the highest rate."""
+CURVE = ("10", "50", "70", "80", "90", "100")
+"""vdbench's own points, in percent."""
+
+
+class Pace(Value):
+    """The rate of a run in iops, or its axis, or the points of a curve."""
+
+    iops: float = 0
+    poisson: bool = False
+    maximum: str = ""
+    axes: Axes = ()
+
+    @property
+    def arrivals(self) -> str:
+        """What stands behind a rate."""
+        return " poisson" if self.poisson else ""
+
+    @property
+    def override(self) -> str:
+        """What the run of a curve says: findings of other tests are known in runs."""
+        text = f'rate {LOAD} of "{self.maximum}"{self.arrivals}'
+        return text if self.maximum else ""
+
+    def clause(self, share: float = 1) -> str:
+        """What a stream says that has this share of the rate."""
+        return f"rate {_iops(self.iops * share)}{self.arrivals}" if self.iops else ""
+
+
+def pace_of(run: Definition, findings: Findings) -> Pace:
+    """The pace of a run, `iorate=max` if it says none."""
+    setting = run.settings.get("iorate")
+    texts = setting.listed if setting else ["max"]
+    poisson = run.text("distribution", "exponential").lower().startswith("exp")
+    if texts[0].lower() == "curve":
+        return Pace(poisson=poisson, maximum=f"{run.name}, maximum", axes=_curve(run))
+    texts = steps_of(texts)
+    rates = [number_of(text, 0) if text.isdigit() else 0 for text in texts]
+    odd = [text for text in texts if not text.isdigit() and text.lower() != "max"]
+    if odd and setting:
+        findings.error(
+            f"iorate={odd[0]} is no number of I/Os per second, and is left out",
+            setting.span,
+        )
+    if not all(rates) and len(rates) > 1 and setting and not odd:
+        findings.loss(
+            "of the rates, max is left out: an axis of rates has numbers only",
+            setting.span,
+            "write a second test without a rate",
+        )
+    rates = [rate for rate in rates if rate]
+    if len(rates) < 2:
+        return Pace(iops=rates[0] if rates else 0, poisson=poisson)
+    ending = " poisson" if poisson else ""
+    return Pace(axes=(("rate", tuple(f"{_iops(rate)}{ending}" for rate in rates)),))
+
+
+def shares_of(
+    run: Definition, workloads: list[Definition], pace: Pace, findings: Findings
+) -> list[float]:
+    """How much of the run's rate each workload has; without `skew`, of what is left."""
+    skews = [number_of(one.text("skew"), 0) for one in workloads]
+    if len(workloads) == 1:
+        return [1]
+    if not pace.iops:
+        if any(skews) or pace.axes:
+            findings.loss(
+                "how the I/Os of a run are divided among workloads is left out",
+                run.span,
+                "give each stream a rate of its own",
+            )
+        return [0] * len(workloads)
+    rest = max(0, 100 - sum(skews)) / max(1, skews.count(0))
+    return [(skew or rest) / 100 for skew in skews]
+
+
+def _curve(run: Definition) -> Axes:
+    setting = run.settings.get("curve")
+    return ((LOAD, axis_values("read", setting.listed if setting else list(CURVE))),)
+
+
+def _iops(rate: float) -> str:
+    return make("iops", round(rate, 3)).text

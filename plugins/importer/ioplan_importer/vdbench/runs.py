@@ -1,0 +1,191 @@
+"""vdbench's parameter files: storage, workload and run definitions as tests.
+
+`sd=`, `wd=` and `rd=` lines hold `name=value` pairs, lists in parentheses, and defaults
+in definitions that are called `default`. Each run definition is a test; its `for…`
+lists are axes, the first the outermost loop. File systems (`fsd`, `fwd`) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ioplan.core.text import did_you_mean
+from ioplan.core.value import replace
+from ioplan.language.quantity import make
+from ioplan.language.syntax.source import Source, Span
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.translate import name_of
+from ioplan_importer.outline import (
+    Clauses,
+    Length,
+    PlanOutline,
+    StreamOutline,
+    TestOutline,
+)
+from ioplan_importer.vdbench.axes import axes_of
+from ioplan_importer.vdbench.numbers import bytes_of, number_of, seconds_of
+from ioplan_importer.vdbench.pace import LOAD, Pace, pace_of, shares_of
+from ioplan_importer.vdbench.parameters import Definition, definitions_of, with_defaults
+from ioplan_importer.vdbench.stream import clauses_of
+
+DEFAULT_THREADS, DEFAULT_ELAPSED_S = 8, 30
+S_NS = 10**9
+
+
+def outline_of_parameters(
+    source: Source, variables: Mapping[str, str], findings: Findings
+) -> PlanOutline:
+    """The plan that a parameter file asks for. Raises ImportFault."""
+    definitions = with_defaults(list(definitions_of(source, findings)))
+    runs = _uniquely_named([one for one in definitions if one.kind == "rd"])
+    if not runs:
+        raise ImportFault(
+            "no run definition (rd=) of the file can be said as a plan",
+            Span(source, 0, 1),
+            "a plan is about block I/O on one target: sd, wd and rd",
+        )
+    by_kind = {
+        kind: {one.name: one for one in definitions if one.kind == kind}
+        for kind in ("sd", "wd")
+    }
+    _tell_sizes(by_kind["sd"], findings)
+    tests = tuple(test for run in runs for test in _tests(run, by_kind, findings))
+    if not tests:
+        raise ImportFault("no run of the file can be said as a plan", runs[0].span)
+    luns = {one.text("lun") for one in by_kind["sd"].values() if one.text("lun")}
+    if len(luns) > 1:
+        findings.loss(
+            f"the runs are on {len(luns)} luns, and a plan has one target",
+            runs[0].span,
+            "name them as a group in the lab file, or run the plan on each",
+        )
+    return PlanOutline(
+        title=Path(source.name).stem,
+        tests=tests,
+        remarks=tuple(_targets(luns)),
+        params={LOAD: "100%"} if LOAD in {a for t in tests for a, _ in t.axes} else {},
+    )
+
+
+def _uniquely_named(runs: list[Definition]) -> list[Definition]:
+    """vdbench takes one name for several runs; tests have one each."""
+    taken: set[str] = set()
+    found = []
+    for run in runs:
+        name, number = run.name, 2
+        while name in taken:
+            name, number = f"{run.name}, {number}", number + 1
+        taken.add(name)
+        found.append(replace(run, name=name))
+    return found
+
+
+def _tell_sizes(storage: Mapping[str, Definition], findings: Findings) -> None:
+    """A size of a storage definition is where its I/O ends."""
+    for one in storage.values():
+        size_bytes = bytes_of(one.text("size"))
+        if size_bytes:
+            text = make("size", size_bytes).text
+            findings.loss(
+                f"size={one.text('size')} is left out: I/O goes over the whole target",
+                one.settings["size"].span,
+                f"write in the workloads: region 0B..{text}",
+            )
+
+
+def _targets(luns: set[str]) -> Iterator[str]:
+    if luns:
+        yield f"vdbench's lun was {', '.join(sorted(luns))}; name it with --target."
+
+
+def _tests(
+    run: Definition, known: dict[str, dict[str, Definition]], findings: Findings
+) -> Iterator[TestOutline]:
+    """A run definition: a test, of a curve two, none where a plan can say nothing."""
+    workloads = list(_chosen(run, known["wd"], findings))
+    if not workloads:
+        return
+    threads = _threads(run, workloads, known["sd"])
+    if len(workloads) > 1:
+        findings.loss(
+            f"vdbench's {threads} threads are shared by the workloads of a run; here "
+            f"each stream has as many",
+            run.span,
+            "write for each stream how many I/Os it is to have outstanding",
+        )
+    pace, axes = pace_of(run, findings), tuple(axes_of(run))
+    shares = shares_of(run, workloads, pace, findings)
+    if len(workloads) > 1 and pace.axes:
+        pace = Pace()
+    plain = [clauses_of(run, one, axes, threads, findings) for one in workloads]
+    if pace.maximum:
+        yield _test(run, workloads, plain, Pace(axes=axes), pace.maximum)
+    paced = [
+        {"rate": pace.clause(share)} | clauses if pace.clause(share) else clauses
+        for clauses, share in zip(plain, shares, strict=True)
+    ]
+    yield _test(
+        run, workloads, paced, replace(pace, axes=(*axes, *pace.axes)), run.name
+    )
+
+
+def _test(
+    run: Definition,
+    workloads: list[Definition],
+    clauses: list[Clauses],
+    pace: Pace,
+    title: str,
+) -> TestOutline:
+    elapsed_s = seconds_of(run.text("elapsed"), DEFAULT_ELAPSED_S)
+    streams = (
+        StreamOutline(name=name_of(one.name), clauses=own)
+        for one, own in zip(workloads, clauses, strict=True)
+    )
+    return TestOutline(
+        title=title,
+        streams=tuple(streams),
+        length=Length(
+            text=f"for {make('time', elapsed_s * S_NS).text}",
+            run_ns=elapsed_s * S_NS,
+            warmup_ns=seconds_of(run.text("warmup"), 0) * S_NS,
+        ),
+        override=pace.override,
+        axes=pace.axes,
+    )
+
+
+def _chosen(
+    run: Definition, workloads: dict[str, Definition], findings: Findings
+) -> Iterator[Definition]:
+    """The workloads of a run; `wd=db*` takes all whose names begin so."""
+    setting = run.settings.get("wd")
+    for name in setting.listed if setting else []:
+        pattern = re.compile(re.escape(name).replace(r"\*", ".*"))
+        found = [one for one in workloads.values() if pattern.fullmatch(one.name)]
+        if not found:
+            findings.error(
+                f"there is no workload {name!r}{did_you_mean(name, workloads)}",
+                setting.span if setting else run.span,
+            )
+        yield from found
+
+
+def _threads(
+    run: Definition, workloads: list[Definition], storage: dict[str, Definition]
+) -> int:
+    """vdbench's threads are I/Os outstanding on a storage definition."""
+    sds = [one for wd in workloads for one in _storage(wd, storage)]
+    own = [run.text("forthreads"), run.text("threads")]
+    texts = [*own, *(one.text("threads") for one in (*workloads, *sds))]
+    said = next((text for text in texts if text), str(DEFAULT_THREADS))
+    return number_of(said, DEFAULT_THREADS)
+
+
+def _storage(
+    workload: Definition, storage: dict[str, Definition]
+) -> Iterator[Definition]:
+    for name in workload.settings["sd"].listed if "sd" in workload.settings else ():
+        pattern = re.compile(re.escape(name).replace(r"\*", ".*"))
+        yield from (one for one in storage.values() if pattern.fullmatch(one.name))
