@@ -6,7 +6,15 @@ from graphlib import CycleError, TopologicalSorter
 
 import grimp
 
-PACKAGES = ("ioplan", "ioplan_fio", "ioplan_io_uring", "ioplan_sim", "ioplan_spdk")
+PACKAGES = (
+    "ioplan",
+    "ioplan_editor",
+    "ioplan_fio",
+    "ioplan_importer",
+    "ioplan_io_uring",
+    "ioplan_sim",
+    "ioplan_spdk",
+)
 
 
 def test_no_files_import_each_other() -> None:

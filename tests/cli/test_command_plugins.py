@@ -1,0 +1,131 @@
+"""Commands of plug-ins: a stranger's, broken ones, and the core without its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import paths
+import pytest
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = paths.ROOT / "examples" / "worst_command"
+PLAN = """test "Reads" { run random 4KiB 100/0 for 200ms vary qd in 1, 4 }
+test "Writes" { run random 4KiB 0/100, qd 2 for 200ms }"""
+TWIN = """
+from ioplan.cli.interface.declare import Command
+COMMANDS = (Command("run", "Another run.", "twin:run"),)
+"""
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def caller(folder: Path, *packages: Path, program: str = "ioplan.cli") -> Call:
+    """Calls ioplan in a folder, with packages on Python's path."""
+    found = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, packages))}
+
+    def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", program, *words],
+            env=found | {"IOPLAN_STORE": str(folder / "results.db")},
+            capture_output=True, text=True, timeout=120, check=False, cwd=folder,
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example, as pip installs it."""
+    folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
+    shutil.copytree(EXAMPLE, copy / "it", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--target", folder, copy / "it"]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def package(folder: Path, name: str, text: str) -> Path:
+    """A folder with an installed package that has a command."""
+    info = folder / f"{name}-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    group = "[ioplan.commands]"
+    (info / "entry_points.txt").write_text(f"{group}\n{name} = {name}:COMMANDS\n")
+    (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> None:
+    call = caller(tmp_path, installed)
+    (tmp_path / "p.ioplan").write_text(PLAN)
+    done = call("run", "p.ioplan", "--backend", "sim", "--create", "64MiB")
+    assert done.returncode == 0, done.stderr
+    done = call("worst", "last", "-n", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2 and "us  " in done.stdout
+    assert "Show the cells of a session with the longest" in call("--help").stdout
+    assert "default 3" in call("worst", "--help").stdout
+    done = call("worst", "--counts", "2")
+    assert done.returncode == 2 and "No such option" in done.stderr
+    assert "--count" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
+        ("OTHER = ()", "has no attribute 'COMMANDS'"),
+        ("COMMANDS = ('run',)", "is no tuple of Command and Group"),
+        ("raise SystemError('x')", "SystemError: x"),
+        (TWIN, "there is a command `run` already"),
+    ],
+)
+def test_a_bad_one_is_left_out_and_stops_nothing(
+    text: str, why: str, tmp_path: Path
+) -> None:
+    call = caller(tmp_path, package(tmp_path / "site", "twin", text))
+    (tmp_path / "p.ioplan").write_text(PLAN)
+    done = call("check", "p.ioplan")
+    assert done.returncode == 0, done.stderr
+    assert "commands of the plug-in 'twin' are left out: " in done.stderr
+    assert why in " ".join(done.stderr.split())
+    done = call("run", "p.ioplan", "--backend", "sim", "--create", "64MiB")
+    assert done.returncode == 0 and "Reads" in done.stdout
+
+
+def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
+    """From plan to report with the folders of the plug-ins deleted."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(paths.ROOT / "dsl" / "ioplan", tmp_path / "ioplan", ignore=ignored)
+    for folder in ("fio", "io_uring", "sim", "spdk"):
+        name = f"ioplan_{folder}"
+        shutil.copytree(paths.ROOT / "plugins" / folder / name, tmp_path / name)
+    (tmp_path / "without.py").write_text(
+        "import sys\n"
+        f"sys.path = [p for p in sys.path if not p.startswith({str(paths.ROOT)!r})"
+        " or 'site-packages' in p]\n"
+        "from ioplan.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    (tmp_path / "p.ioplan").write_text(PLAN)
+    call = caller(tmp_path, tmp_path, program="without")
+    for words in (
+        ("check", "p.ioplan"),
+        ("plan", "p.ioplan", "--capacity", "1GiB"),
+        ("run", "p.ioplan", "--target", "scratch.bin", "--create", "64MiB"),
+        ("run", "p.ioplan", "--backend", "sim", "--create", "64MiB"),
+        ("show", "last"),
+        ("history", "--metric", "iops"),
+        ("report", "last", "-o", "report.html"),
+    ):
+        done = call(*words)
+        assert done.returncode in (0, 1), (words, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "No module named 'ioplan_importer'" in done.stderr
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert call("import", "x.fio").returncode == 2
