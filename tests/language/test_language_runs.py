@@ -152,6 +152,7 @@ def short_example(folder: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_sim")
 def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None:
     done = run_on("sim", short_example(tmp_path), tmp_path, "--scale-time", "0.001")
     assert done.code == 1  # p99.999 has no support in 180 ms, and is said so
