@@ -15,9 +15,8 @@ from typing import Any
 from lark.load_grammar import load_grammar
 
 from ioplan.language.quantity import UNITS
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, text
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, text, words_of
 from ioplan.language.syntax.grammar import grammar as known_grammar
-from ioplan_editor.complete.place import words_of
 
 FOLDER = Path(__file__).parents[1] / "tree-sitter-ioplan"
 LOOKAHEAD = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)")

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import paths
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from ioplan.lsp.document import Document
+from ioplan.lsp.fix.edits import formatting
 
 from fuzz.survive import shape
+from ioplan.cli.commands.check import format_plans
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.syntax import canonical, formatter
 from ioplan.language.syntax.formatter import WIDTH, format_text
-from ioplan.language.syntax.source import comments_of
+from ioplan.language.syntax.layout import WordsChanged, require_same_words
+from ioplan.language.syntax.source import Source, comments_of
 
 FORMAT = paths.GOLDEN / "format"
 CASES = sorted(FORMAT.glob("*.ioplan"))
@@ -111,3 +116,66 @@ def test_a_long_comment_stays_on_its_row() -> None:
     comment = "# " + "why " * 20 + "{ 512B 10%, 1KiB 90% } and more"
     plan = f'{comment}\ntest "T" {{ run random 4KiB 100/0 for 1s }}\n'
     assert format_text(plan).splitlines()[0] == comment
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'accept "a"on # b\n  failure stop',
+        'test "T" { run w, on hosts "a\\"b", h, "for" for 1s }',
+        'test "T" { run w, rate 5% # of "U"\n of # "T"\n "T" for 1s }',
+        'test "T" { run w for 1s chart lines iops, log y by# read\n read }',
+        "workload w = v, sizes { 4 KiB 50 %, (1 + 70/30) 50%, } # 1\n, for (1 s)",
+        'test "T" { vary (hot) in hotspots { 1 in 2 } skip when ((qd == 1)) run w }',
+    ],
+)
+def test_rare_words(written: str) -> None:
+    """What is written in two ways comes out as one, with its words."""
+    once = format_text(written)
+    assert shape(once) == shape(written)
+    assert format_text(once) == once
+
+
+class TestDefectiveFormatter:
+    """A formatter that would change what a plan says writes nothing."""
+
+    TEXT = 'test "T" {  # why\n  run random 4KiB 100/0, qd 8 for 1s\n}\n'
+
+    @pytest.fixture(params=["split", "lost", "comment lost", "swapped"])
+    def broken(
+        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clause = canonical.clause
+        faults = {
+            "split": (
+                "clause",
+                lambda c: [p.replace("ran", "ran ") for p in clause(c)],
+            ),
+            "lost": ("clause", lambda c: clause(c) if c.kind != "qd" else [""]),
+            "swapped": ("spec", lambda s: [p for c in s.clauses for p in clause(c)]),
+        }
+        if request.param == "comment lost":
+            monkeypatch.setattr(formatter, "comments_of", lambda _: [])
+        else:
+            monkeypatch.setattr(canonical, *faults[request.param])
+
+    @pytest.mark.usefixtures("broken")
+    def test_the_file_is_left_alone(self, tmp_path: Path) -> None:
+        plan = tmp_path / "mine.ioplan"
+        plan.write_text(self.TEXT)
+        with pytest.raises(WordsChanged, match=r"mine\.ioplan.*so nothing is written"):
+            format_plans([plan], check=False, stdin_name=None)
+        assert plan.read_text() == self.TEXT
+        with pytest.raises(WordsChanged):
+            formatting(Document(plan, self.TEXT))
+
+
+@given(st.data())
+def test_no_word_may_change(data: st.DataObject) -> None:
+    """A text without one of its words, or with a blank in one, says something else."""
+    text = text_of(data.draw(st.sampled_from(GOOD)))
+    at = data.draw(st.integers(1, len(text) - 1))
+    cut = data.draw(st.sampled_from(["", " "]))
+    assume(text[at - 1 : at + 1].isalpha())
+    with pytest.raises(WordsChanged):
+        require_same_words(Source("", text), text[:at] + cut + text[at + (not cut) :])

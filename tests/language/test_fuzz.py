@@ -158,6 +158,11 @@ FOUND = {
     "nothing but an item's keyword": "test",
     "blocks are open, and the text ends in a comment": 'test "T" { repeat 2 {' * 9
     + "#",
+    "a keyword begins a longer word": 'test "T" { run w chart mean x over bytes }',
+    "a keyword stands close to a unit": 'test "T" { run random 4MB/sfor 1s }',
+    "a comment stands close to a keyword": 'test "T" { run w chart mean x by# y\n z }',
+    "a comment quotes a test": 'test "T" { run w, rate 5% of # "U"\n "V" for 1s }',
+    "a host has a quote in it": 'test "T" { run w, on hosts "a\\"b" for 1s }',
 }
 
 

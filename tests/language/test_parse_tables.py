@@ -26,7 +26,13 @@ PLANS = sorted(
 )
 TEXT = text()
 MADE = json.loads(json.dumps(parse_tables.made_tables(TEXT)))
-LARK = Lark(TEXT, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+LARK = Lark(
+    TEXT,
+    parser="lalr",
+    propagate_positions=True,
+    maybe_placeholders=True,
+    edit_terminals=parse_tables.whole_words,
+)
 INSERTED = '{}(),."=1a \n'
 
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from ioplan.core.text import did_you_mean, nearest
-from ioplan.language.clause_table import FIO_WORDS, SIMPLE_WORDS
+from ioplan.language.clause_table import FIO_WORDS
 from ioplan.language.errors.clause_repair import spec_start
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.stop import Stop
@@ -17,6 +17,7 @@ from ioplan.language.syntax.grammar import (
     ITEM_WORDS,
     STATEMENT_WORDS,
     grammar,
+    words_of,
 )
 from ioplan.language.syntax.source import Span, without_comments
 
@@ -134,23 +135,15 @@ def _no_comma(stop: Stop) -> Diagnostic | None:
     return Diagnostic(message, span, f"write: , {written}")
 
 
-WORD_END = r"\b"
 PLAIN = {
     "BOUND": "a name and '='",
     "SETTING": "a name and '='",
-    "_ON_FAILURE": "'on failure'",
-    "_ON_UNSTEADY": "'on unsteady'",
-    "_ACCEPT": "'accept'",
-    "_ON_HOSTS": "'on hosts'",
     "NAME": "a name",
     "QUANTITY": "a quantity",
     "MIX": "a mix such as 70/30",
     "STRING": 'a "text"',
     "OPERATOR": "a comparison such as <",
-    "READ_SIZES": "'read sizes'",
-    "WRITE_SIZES": "'write sizes'",
-    "READ_RANDOM": "'read random'",
-    "WRITE_RANDOM": "'write random'",
+    "_THEN": "', then'",
     "DATA": "'random', 'zeros'",
     "$END": "the end of the file",
 }
@@ -259,9 +252,8 @@ ARITHMETIC = {"PLUS", "MINUS", "STAR", "SLASH", "LPAR"}
 @cache
 def _terminal(name: str) -> tuple[str, ...]:
     """A terminal of the grammar as a person would write it, each of its words."""
-    if name == "SIMPLE":
-        return tuple(f"'{word}'" for word in SIMPLE_WORDS)
     if name in PLAIN:
         return (PLAIN[name],)
-    pattern, _ = grammar().terminals[name]
-    return (f"'{pattern.removesuffix(WORD_END)}'",)
+    return tuple(
+        f"'{word}'" for word in words_of(name) or grammar().terminals[name][:1]
+    )

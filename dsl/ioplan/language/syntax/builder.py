@@ -206,7 +206,8 @@ class Builder:
         ]
 
     def chart_by(self, meta: Extent, parts: list[Any]) -> tuple[str, list[Any]]:
-        return self.at(meta).text.split(None, 1)[0], parts[0]
+        is_by = self.at(meta).text.startswith("by")
+        return "by" if is_by else "over", parts[0]
 
     def chart_per(self, meta: Extent, parts: list[Any]) -> list[Any]:
         found: list[Any] = parts[0]

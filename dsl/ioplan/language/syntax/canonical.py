@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, PATTERNS
+from ioplan.language.syntax.source import without_comments
 
 APART = ("iops", "pass", "passes")
 """Units that are words of their own stand apart from their number."""
@@ -183,7 +184,7 @@ def clause(node: tree.Clause) -> list[str]:
         case "hosts":
             return [f"on hosts {', '.join(map(host, node.words))}"]
         case "quoted":
-            return [f'"{words}"']
+            return [node.words[0].span.text]
         case "until":
             every = f" every {atoms}" if atoms else ""
             return [f"until steady {words}{every}", *when(node.condition)]
@@ -203,7 +204,8 @@ def _over_time(node: tree.Clause, words: str) -> str:
 def host(node: tree.Word) -> str:
     """A host's name, in quotes where the language needs them."""
     is_bare = BARE.fullmatch(node.text) and node.text not in (*CLAUSE_WORDS, *PATTERNS)
-    return node.text if is_bare else f'"{node.text}"'
+    is_quoted = node.span.text.startswith('"')
+    return node.text if is_bare or not is_quoted else node.span.text
 
 
 def _pairs(node: tree.Clause) -> str:
@@ -272,7 +274,8 @@ def atom(node: tree.Atom) -> str:
         text = _reckoned(node)
         return f"({text})" if is_mix(text) else text
     if node.kind == "share":
-        title = node.span.text[node.span.text.index('"') :]
+        written = without_comments(node.span.text)
+        title = written[written.index('"') :]
         return f"{atom(node.parts[0])} of {title}"
     text = "".join(node.text.split())
     if node.kind != "quantity":

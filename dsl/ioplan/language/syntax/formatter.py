@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ioplan.core.value import Value, fresh, replace
 from ioplan.language.errors.diagnostic import PlanError, too_deep
 from ioplan.language.syntax import canonical, tree
+from ioplan.language.syntax.layout import require_same_words
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Comment, Source, comments_of
 
@@ -96,11 +97,16 @@ def format_text(text: str, name: str = "plan.ioplan") -> str:
 
 
 def format_tree(source: Source, file: tree.File) -> str:
-    """The same of a text that is parsed. Raises PlanError where it is too deep."""
+    """The same of a text that is parsed. Raises PlanError where it is too deep.
+
+    Raises WordsChanged where, by a defect, the result would say something else.
+    """
     try:
-        return _formatted(source, file)
+        written = _formatted(source, file)
     except RecursionError:
         raise PlanError([too_deep(source)]) from None
+    require_same_words(source, written)
+    return written
 
 
 def _formatted(source: Source, file: tree.File) -> str:

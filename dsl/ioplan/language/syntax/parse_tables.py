@@ -15,6 +15,10 @@ from typing import Any
 
 KEPT = Path(__file__).with_name("grammar.json")
 
+WORD_END = r"(?!\.?\w)"
+"""Where a name ends: it has letters, digits, `_`, and dots between them."""
+ENDS_IN_A_LETTER = re.compile(r"[a-z]\Z")
+
 Tables = dict[str, Any]
 """What `lalr.Parser` takes, of JSON's types only; `grammar` is the text they are of."""
 
@@ -44,7 +48,9 @@ def made_tables(grammar: str) -> Tables:
     from lark.grammar import Rule  # noqa: PLC0415
     from lark.lexer import TerminalDef  # noqa: PLC0415
 
-    lark = Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=True)
+    lark = Lark(
+        grammar, parser="lalr", maybe_placeholders=True, edit_terminals=whole_words
+    )
     data, memo = lark.memo_serialize([TerminalDef, Rule])
     ignored = data["parser"]["lexer_conf"]["ignore"]
     found = [one for one in memo.values() if one["__type__"] == "TerminalDef"]
@@ -67,6 +73,19 @@ def made_tables(grammar: str) -> Tables:
         "first": order.index(table["start_states"]["start"]),
         "last": order.index(table["end_states"]["start"]),
     }
+
+
+def whole_words(terminal: Any) -> None:
+    """Let what ends in a letter end only where a name would, and come before names.
+
+    Where no name may stand, a lexer would else find `by` in `bytes`.
+    """
+    from lark.lexer import PatternRE  # noqa: PLC0415
+
+    pattern = terminal.pattern.value
+    if ENDS_IN_A_LETTER.search(pattern):
+        terminal.pattern = PatternRE(f"(?:{pattern}){WORD_END}")
+        terminal.priority = terminal.priority or 1
 
 
 def _precedence(terminal: dict[str, Any]) -> tuple[int, int, int, str]:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 from ioplan.language.errors.recovery import ITEM_START
 from ioplan.language.errors.stop import WRONG
-from ioplan.language.syntax.grammar import grammar
+from ioplan.language.syntax.grammar import grammar, words_of
 from ioplan.language.syntax.lalr import Extent, ParseState, Stuck, Token
 from ioplan.language.syntax.source import COMMENT, without_comments
 
 WORD = re.compile(
     r"(?:[A-Za-z_]\w*(?:\.\w*)*|[0-9][\d_]*(?:\.\d+)?[A-Za-zµ%]*(?:/[\ds]*)?)\Z"
 )
-KEYWORD = re.compile(r"\(?([a-z]+(?:(?:\||\\s\+)[a-z]+)*)\)?(?:\\b.*)?")
 ROW_REST = re.compile(r"[^\n{}]*")
 MOST_REPAIRS = 8
 MOST_EXPANSIONS = 3
@@ -165,16 +163,6 @@ def _flat(values: list[Any]) -> Iterator[Token | Part]:
             yield from _flat(value)
         elif value is not None:
             yield value
-
-
-@cache
-def words_of(terminal: str) -> tuple[str, ...]:
-    """The keywords that a terminal stands for; none for names and values."""
-    pattern, literal = grammar().terminals.get(terminal, ("", True))
-    if literal:
-        return (pattern,) if pattern.isalpha() else ()
-    found = KEYWORD.fullmatch(pattern)
-    return tuple(found[1].replace(r"\s+", " ").split("|")) if found else ()
 
 
 def _expanded(state: Prefix, terminal: str, word: str, depth: int = 0) -> Iterator[str]:

@@ -18,8 +18,7 @@ from pygments.token import (
 
 from ioplan.language.clause_table import BY_WORD
 from ioplan.language.quantity import UNITS
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
-from ioplan_editor.complete.place import words_of
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar, words_of
 
 LEADING = {"for", "on hosts"}
 

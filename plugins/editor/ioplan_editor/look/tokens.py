@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ioplan.core.value import Value
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar, words_of
 from ioplan.language.syntax.lalr import Stuck, Token
 from ioplan.language.syntax.source import comments_of
-from ioplan_editor.complete.place import Prefix, Recorder, words_of
+from ioplan_editor.complete.place import Prefix, Recorder
 from ioplan_editor.document import Document
 from ioplan_editor.look.occurrences import occurrences
 
