@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calm import in_a_calm_moment
+from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from fio_jobs import (
     MIB,
@@ -111,7 +111,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_littles_law(engine: str, data: Path) -> None:
     qd = 1 if engine == "psync" else 16
     _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
@@ -126,7 +126,7 @@ PAUSES = {"each": (1, 1, 1), "groups": (8, 32, 1), "few": (32, 8, 2)}
 
 
 @pytest.mark.parametrize("name", PAUSES)
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_pauses(name: str, data: Path) -> None:
     """Of each group's time, what is no pause is its I/O; latencies are those of I/Os."""
     qd, every, threads = PAUSES[name]
@@ -141,7 +141,7 @@ def test_pauses(name: str, data: Path) -> None:
     assert least_ns < group_ns < least_ns + mean_ns * every + MS_NS
 
 
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
     """Where it does, before 3.34, that is a gap and no surprise: and not a hang."""
     wanted = job(stream(pause_ns=700 * MS_NS), run_ns=SECOND_NS)
