@@ -7,7 +7,6 @@ change is how the figures belong together; so a stall of the machine is no defec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,15 +144,3 @@ def waited_ns(result: dict[str, Any]) -> float:
     """How long the engine's thread waited for its CPU, as the kernel says."""
     (thread,) = result["facts"]["conditions"]["threads"].values()
     return float(thread["waited_percent"] / 100 * result["run_ns"])
-
-
-def group_sizes(ends_ns: Sequence[float], pause_ns: float) -> list[int]:
-    """How many I/Os came back between two pauses, but for the first and last group."""
-    sizes, size = [], 1
-    for before_ns, after_ns in pairwise(sorted(ends_ns)):
-        if after_ns - before_ns < pause_ns:
-            size += 1
-            continue
-        sizes.append(size)
-        size = 1
-    return sizes[1:]
