@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.testing.calm import NAP_S, calmly
 
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
 STALLED = range(500 * MS, 700 * MS)
@@ -198,3 +199,26 @@ def test_a_run_of_another_length_is_refused(run_ns: int) -> None:
     assert waited_ns(made.result) < 71 * MS
     with pytest.raises(AssertionError, match="<="):
         check_run_time(made.result, 600 * MS, 700 * MS)
+
+
+def failing(attempts: list[int]) -> None:
+    def measured(number: int) -> None:
+        attempts.append(number)
+        raise AssertionError("a defect")
+
+    calmly(measured, idle_ms=50)
+
+
+@pytest.mark.parametrize("late_ms", [0, 10])
+def test_a_need_that_is_not_met_is_named(
+    late_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect is one on any machine, but on a busy one it may be none."""
+    clock_s = count(step=NAP_S + late_ms / 1000)
+    monkeypatch.setattr("ioplan.testing.calm.time.monotonic", lambda: next(clock_s))
+    attempts: list[int] = []
+    with pytest.raises(AssertionError, match="a defect") as caught:
+        failing(attempts)
+    assert attempts == [0, 1, 2]
+    notes = "".join(getattr(caught.value, "__notes__", ()))
+    assert ("a thread waited 10.0 ms" in notes) == (late_ms > 0)
