@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calm import in_a_calm_moment
+from calm import needs_idle_cpu
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.blocking import BlockingBackend, Device
@@ -236,7 +236,7 @@ PAUSES = {"each": (1, 1, 1), "groups": (4, 16, 1), "few": (8, 2, 2)}
 
 
 @pytest.mark.parametrize("name", PAUSES)
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_pauses(name: str, tmp_path: Path) -> None:
     """A group takes its I/Os, a millisecond each, and its pause."""
     qd, every, threads = PAUSES[name]

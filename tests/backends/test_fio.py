@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calm import in_a_calm_moment
+from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from fio_jobs import (
     MIB,
@@ -111,37 +111,70 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_littles_law(engine: str, data: Path) -> None:
     qd = 1 if engine == "psync" else 16
     _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
-    assert found.total.latency
-    held = found.total.iops * found.total.latency.mean_ns / 1e9
-    assert held == pytest.approx(qd, rel=0.1)
-    assert len(found.series) >= 4
+    assert found.total.latency and len(found.series) >= 4
+    check_held(found.total.iops, found.total.latency.mean_ns, qd)
 
 
+def check_held(iops: float, mean_ns: float, qd: int) -> None:
+    """Little's law."""
+    held = iops * mean_ns / 1e9
+    assert held == pytest.approx(qd, rel=0.1), f"{held:.2f} I/Os were under way"
+
+
+@pytest.mark.parametrize("off", [0.5, 0.88, 1.12, 1.5])
+@pytest.mark.parametrize("qd", [1, 16])
+def test_a_queue_depth_or_a_latency_that_is_off_is_refused(qd: int, off: float) -> None:
+    """By 12 % and more."""
+    check_held(80_000, qd * 12_500, qd)
+    with pytest.raises(AssertionError, match="under way"):
+        check_held(80_000, qd * 12_500 * off, qd)
+
+
+PAUSE_NS = 5 * MS_NS
 PAUSES = {"each": (1, 1, 1), "groups": (8, 32, 1), "few": (32, 8, 2)}
 """Queue depth, I/Os between two pauses, threads."""
 
 
 @pytest.mark.parametrize("name", PAUSES)
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_pauses(name: str, data: Path) -> None:
     """Of each group's time, what is no pause is its I/O; latencies are those of I/Os."""
     qd, every, threads = PAUSES[name]
-    pause_ns = 5 * MS_NS
-    paused = stream(qd=qd, threads=threads, pause_ns=pause_ns, pause_every=every)
+    paused = stream(qd=qd, threads=threads, pause_ns=PAUSE_NS, pause_every=every)
     result, _ = done(job(paused, run_ns=SECOND_NS), data)
     reads = result.streams[0].directions["read"]
     group_ns = result.run_ns * threads * every / reads.ios
-    mean_ns = reads.sum_ns / reads.ios
-    assert mean_ns < pause_ns / 2
-    least_ns = pause_ns + mean_ns * max(1, every / qd) / 2
-    assert least_ns < group_ns < least_ns + mean_ns * every + MS_NS
+    check_pauses(group_ns, reads.sum_ns / reads.ios, name)
 
 
-@in_a_calm_moment
+def check_pauses(group_ns: float, mean_ns: float, name: str) -> None:
+    """A group's time is its pause and its I/O, and its latencies have no pause in them."""
+    qd, every, _ = PAUSES[name]
+    assert mean_ns < PAUSE_NS / 2, f"the mean latency is {mean_ns:.0f} ns"
+    least_ns = PAUSE_NS + mean_ns * max(1, every / qd) / 2
+    most_ns = least_ns + mean_ns * every + MS_NS
+    assert least_ns < group_ns < most_ns, f"{least_ns} < {group_ns} < {most_ns} ns"
+
+
+@pytest.mark.parametrize("name", PAUSES)
+@pytest.mark.parametrize(
+    ("group_off", "latency_ns"), [(0.75, 0), (2, 0), (1, PAUSE_NS)]
+)
+def test_wrong_pauses_are_refused(name: str, group_off: float, latency_ns: int) -> None:
+    """A quarter shorter, twice as long, or counted as a part of the latency."""
+    qd, every, _ = PAUSES[name]
+    mean_ns = 100_000.0
+    group_ns = PAUSE_NS + mean_ns * max(1, every / qd)
+    check_pauses(group_ns, mean_ns, name)
+    with pytest.raises(AssertionError):
+        check_pauses(group_ns * group_off, mean_ns + latency_ns, name)
+
+
+@needs_idle_cpu(ms=50)
 def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
     """Where it does, before 3.34, that is a gap and no surprise: and not a hang."""
     wanted = job(stream(pause_ns=700 * MS_NS), run_ns=SECOND_NS)

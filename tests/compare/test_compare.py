@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from calm import in_a_calm_moment
+from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from run_data import measurement, record, session
 from synthetic_sessions import DEPTHS, store_session
@@ -144,7 +144,7 @@ def test_more_is_better_of_all_that_is_per_something() -> None:
 
 
 @pytest.mark.slow
-@in_a_calm_moment
+@needs_idle_cpu(ms=50)
 def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A/A on a real disk, whose sessions differ by more than their runs."""
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import paths
@@ -138,22 +140,49 @@ def test_by_completion_real_fio_has_the_groups_of_issued_ios(
     every: int, alike: bool, tmp_path: Path
 ) -> None:
     """But for the first one, if no more than a group is outstanding."""
-    target = tmp_path / "t"
-    target.write_bytes(b"x" * (1 << 20))
-    rates = []
+    (tmp_path / "t").write_bytes(b"x" * (1 << 20))
     for counted in ("complete", "issue"):
         text = (
-            f"[j]\nioengine=io_uring\nfilename={target}\nrw=randread\nbs=4k\niodepth=8\n"
+            f"[j]\nioengine=io_uring\nfilename=t\nrw=randread\nbs=4k\niodepth=8\n"
             f"thinktime=20ms\nthinktime_blocks={every}\nthinktime_blocks_type={counted}\n"
-            f"time_based\nruntime=500ms\n"
+            f"time_based\nruntime=500ms\nwrite_lat_log=j\n"
         )
         (tmp_path / "j.fio").write_text(text)
-        found = _fio(["--output-format=json", "j.fio"], tmp_path)
-        (job,) = json.loads(found[found.index("{") :])["jobs"]
-        assert counts_issues(only_job(text), 8, every) == (alike or counted == "issue")
-        rates.append(job["read"]["total_ios"] / every)
-    # so many groups, where a busy machine makes fewer of them
-    assert (rates[0] < rates[1] * 1.15 + 8 / every) == alike, rates
+        _fio(["j.fio"], tmp_path)
+        ends_ms = [
+            int(line.split(",")[0]) for line in (tmp_path / "j_lat.1.log").open()
+        ]
+        as_issued = alike or counted == "issue"
+        assert counts_issues(only_job(text), 8, every) == as_issued
+        assert are_groups_of(every, group_sizes(ends_ms, 20)) == as_issued
+
+
+def group_sizes(ends_ms: Sequence[int], pause_ms: int) -> list[int]:
+    """How many I/Os came back between two pauses, but for the first and last group."""
+    sizes = [1]
+    for before_ms, after_ms in pairwise(ends_ms):
+        # both are rounded down
+        if after_ms - before_ms < pause_ms - 1:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+    return sizes[1:-1]
+
+
+def are_groups_of(every: int, sizes: Sequence[int]) -> bool:
+    """Of most groups: a machine that stalls for a pause makes two of one."""
+    assert len(sizes) >= 3, f"too few groups to tell: {sizes}"
+    return sizes.count(every) > len(sizes) / 2
+
+
+@pytest.mark.parametrize("issued", [7, 8, 9, 16])
+def test_groups_are_counted_whatever_the_machine_does(issued: int) -> None:
+    ends_ms, now_ms = [], 0
+    for number in range(20 * issued):
+        now_ms += 25 if number % issued == 0 else 1
+        now_ms += 100 if number % (5 * issued) == 3 else 0  # a stall in mid-group
+        ends_ms.append(now_ms)
+    assert are_groups_of(8, group_sizes(ends_ms, 20)) == (issued == 8)
 
 
 def only_job(text: str) -> FioJob:

@@ -9,8 +9,6 @@ import paths
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ioplan.lsp.document import Document
-from ioplan.lsp.fix.edits import formatting
 
 from fuzz.survive import shape
 from ioplan.cli.commands.check import format_plans
@@ -20,6 +18,8 @@ from ioplan.language.syntax import canonical, formatter
 from ioplan.language.syntax.formatter import WIDTH, format_text
 from ioplan.language.syntax.layout import WordsChanged, require_same_words
 from ioplan.language.syntax.source import Source, comments_of
+from ioplan_editor.document import Document
+from ioplan_editor.fix.edits import formatting
 
 FORMAT = paths.GOLDEN / "format"
 CASES = sorted(FORMAT.glob("*.ioplan"))

@@ -9,10 +9,10 @@ from functools import cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ioplan.lsp.complete.place import Prefix, Recorder
 
 from ioplan.language.syntax.grammar import grammar, words_of
 from ioplan.language.syntax.lalr import Stuck, Token
+from ioplan_editor.complete.place import Prefix, Recorder
 
 SAMPLES = {
     **{"NAME": "x", "BOUND": "b =", "SETTING": "b =", "STRING": '"t"'},

@@ -1,4 +1,4 @@
-"""Tests that are measurements, which other programs may disturb."""
+"""Tests that are measurements, and name what they need of the machine."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from ioplan.testing.subject import calmly
+from ioplan.testing.calm import calmly
+
+Test = Callable[..., None]
 
 
-def in_a_calm_moment(test: Callable[..., None]) -> Callable[..., None]:
-    """Each attempt has a folder of its own, if the test has any."""
+def needs_idle_cpu(ms: int) -> Callable[[Test], Test]:
+    """Each attempt begins once a CPU was idle so long, in a folder of its own."""
 
-    @wraps(test)
-    def measured(**fixtures: Any) -> None:
-        calmly(lambda number: test(**_own(fixtures, number)))
+    def marked(test: Test) -> Test:
+        @wraps(test)
+        def measured(**fixtures: Any) -> None:
+            calmly(lambda number: test(**_own(fixtures, number)), ms)
 
-    return measured
+        return measured
+
+    return marked
 
 
 def _own(fixtures: dict[str, Any], number: int) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def check(name: str, row: dict[str, str], renew: bool) -> None:
     if renew:
         GOLDEN.mkdir(exist_ok=True)
         path.write_text(json.dumps(row, indent=2) + "\n")
-    assert row == json.loads(path.read_text())
+    kept = json.loads(path.read_text())
+    assert row == kept, f"{row}\nis not the row of {path.name}:\n{kept}"
 
 
 def table(names: list[str]) -> str:

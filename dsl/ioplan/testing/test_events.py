@@ -13,7 +13,7 @@ from ioplan.testing.checks import (
     check_sums,
     result_of,
 )
-from ioplan.testing.subject import Subject, calmly, stream
+from ioplan.testing.subject import Subject, stream
 
 
 class Events(Subject):
@@ -49,7 +49,7 @@ class Events(Subject):
                 del type(self)._mixed
                 raise
 
-        calmly(measured)
+        self.calmly(measured)
 
     def test_events_come_in_order(self, tmp_path: Path) -> None:
         asked, events = self.mixed(tmp_path)

@@ -28,7 +28,6 @@ from ioplan.testing.subject import (
     SLACK_NS,
     WORK_BYTES,
     Subject,
-    calmly,
     sizes,
     stream,
 )
@@ -133,7 +132,7 @@ class Load(Subject):
         with self.drive(tmp_path) as drive:
             one = stream(drive.facts, qd=qd, threads=threads)
             asked = self.job(drive.facts, one, run_ns=2 * self.times.run_ns)
-            calmly(lambda _: self._check_depth(drive, asked, qd * threads))
+            self.calmly(lambda _: self._check_depth(drive, asked, qd * threads))
 
     def _check_depth(self, drive: Drive, asked: Job, outstanding: int) -> None:
         result = result_of(self.done(drive, asked))
@@ -142,13 +141,13 @@ class Load(Subject):
     def test_a_run_takes_its_time(self, tmp_path: Path) -> None:
         with self.drive(tmp_path) as drive:
             asked = self.job(drive.facts, warmup_ns=self.times.warmup_ns)
-            calmly(lambda _: self._check_time(drive, asked))
+            self.calmly(lambda _: self._check_time(drive, asked))
 
     def _check_time(self, drive: Drive, asked: Job) -> None:
         began_s = time.monotonic()
         result = result_of(self.done(drive, asked))
         took_s = time.monotonic() - began_s
-        check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
+        check_duration(result, self.times.run_ns, slack_ns=SLACK_NS)
         assert not result.stopped, "it says that somebody stopped it"
         if not self.backend().virtual_time:
             least_s = (self.times.run_ns + self.times.warmup_ns) / 1e9 - 0.02
@@ -160,13 +159,13 @@ class Load(Subject):
             asked = self.job(
                 drive.facts, stream(drive.facts, qd=4), warmup_ns=2 * self.times.run_ns
             )
-            calmly(lambda _: self._check_warmup(drive, asked))
+            self.calmly(lambda _: self._check_warmup(drive, asked))
 
     def _check_warmup(self, drive: Drive, asked: Job) -> None:
         events = self.done(drive, asked)
         result = result_of(events)
         assert isinstance(result, Result)
-        check_duration(result.run_ns, self.times.run_ns, slack_ns=SLACK_NS)
+        check_duration(result, self.times.run_ns, slack_ns=SLACK_NS)
         check_depth(result, 4, 2 * self.queue_depth_tolerance)
         parts = [event for event in events if isinstance(event, Progress)]
         assert any(part.warmup for part in parts), "the warm-up was not told"

@@ -1,0 +1,224 @@
+"""What judges the engine's accuracy takes true figures of any machine, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, count
+from typing import Any
+
+import pytest
+from accuracy import (
+    MS,
+    Kernel,
+    Seen,
+    check_arrived,
+    check_due,
+    check_held,
+    check_latencies,
+    check_run_time,
+    check_stalled,
+    check_under_way,
+    waited_ns,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.testing.calm import NAP_S, calmly
+
+GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
+STALLED = range(500 * MS, 700 * MS)
+
+
+def completions(services_ns: Sequence[int]) -> list[int]:
+    """Lindley's recursion: each I/O waits for its due time and for the one before."""
+    rows = enumerate(services_ns)
+    ends = accumulate(
+        rows, lambda end, row: max(end, row[0] * GAP_NS) + row[1], initial=0
+    )
+    return [*ends][1:]
+
+
+def seen(ends_ns: Sequence[int], starts_ns: Sequence[int]) -> list[Seen]:
+    """As intervals of 5 ms and buckets tell of it."""
+    return [
+        Seen(
+            (end // GAP_NS * GAP_NS, (end // GAP_NS + 1) * GAP_NS), bucket(end - start)
+        )
+        for end, start in zip(ends_ns, starts_ns, strict=True)
+    ]
+
+
+def bucket(ns: int) -> tuple[int, int]:
+    return bucket_range(bucket_index(ns))
+
+
+def dues(count: int) -> list[int]:
+    return [number * GAP_NS for number in range(count)]
+
+
+def issues(ends_ns: Sequence[int]) -> list[int]:
+    """When each is issued: coordinated omission counts from then."""
+    before = [0, *ends_ns[:-1]]
+    return [max(due, end) for due, end in zip(dues(len(ends_ns)), before, strict=True)]
+
+
+WITH_STALL = completions([MS] * 100 + [200 * MS] + [MS] * 99)
+
+
+@given(st.lists(st.integers(1, 300 * MS), min_size=1, max_size=200))
+def test_any_stalls_of_the_machine_are_no_defect(services_ns: list[int]) -> None:
+    ends_ns = completions(services_ns)
+    check_due(seen(ends_ns, dues(len(ends_ns))), GAP_NS)
+
+
+def test_coordinated_omission_is_refused() -> None:
+    check_due(seen(WITH_STALL, dues(200)), GAP_NS)
+    with pytest.raises(AssertionError, match="beside the due time"):
+        check_due(seen(WITH_STALL, issues(WITH_STALL)), GAP_NS)
+
+
+@pytest.mark.parametrize("share", [0.95, 1.1])
+def test_a_latency_that_is_off_is_refused(share: float) -> None:
+    """By 10 ms of 200 at the stall's end."""
+    starts = [
+        end - int((end - due) * share)
+        for end, due in zip(WITH_STALL, dues(200), strict=True)
+    ]
+    with pytest.raises(AssertionError, match="beside the due time"):
+        check_due(seen(WITH_STALL, starts), GAP_NS)
+
+
+def test_another_rate_is_refused() -> None:
+    """By 2 %."""
+    ends_ns = completions([MS] * 200)
+    with pytest.raises(AssertionError, match="beside the due time"):
+        check_due(seen(ends_ns, dues(200)), GAP_NS * 1.02)
+
+
+def counts(latencies_ns: Sequence[int]) -> dict[str, Any]:
+    """As the engine reports them."""
+    bins: dict[int, int] = {}
+    for ns in latencies_ns:
+        bins[bucket_index(ns)] = bins.get(bucket_index(ns), 0) + 1
+    return {
+        "ios": len(latencies_ns),
+        "bytes": 4096 * len(latencies_ns),
+        "min_ns": min(latencies_ns),
+        "sum_ns": sum(latencies_ns),
+        "bins": [number for pair in sorted(bins.items()) for number in pair],
+    }
+
+
+def test_a_stall_of_one_io_only_is_refused() -> None:
+    def latencies(starts_ns: Sequence[int]) -> list[int]:
+        return [end - start for end, start in zip(WITH_STALL, starts_ns, strict=True)]
+
+    check_stalled(counts(latencies(dues(200))), 200, RATE_IOPS)
+    with pytest.raises(AssertionError, match="1 I/Os saw the stall"):
+        check_stalled(counts(latencies(issues(WITH_STALL))), 200, RATE_IOPS)
+
+
+@pytest.mark.parametrize("stalled", [1, 7, 9])
+def test_a_stall_is_of_what_is_under_way(stalled: int) -> None:
+    check_under_way(counts([MS] * 500 + [200 * MS] * 8), 200, 8)
+    with pytest.raises(AssertionError, match=f"{stalled} I/Os saw the stall"):
+        check_under_way(counts([MS] * 500 + [200 * MS] * stalled), 200, 8)
+
+
+@pytest.mark.parametrize(("ios", "backlog"), [(199, 0), (201, 0), (150, 49)])
+def test_an_io_that_is_lost_is_refused(ios: int, backlog: int) -> None:
+    stream = {"run_ns": RUN_NS, "directions": {"read": {"ios": 150}}, "backlog_ios": 50}
+    check_arrived(stream, RATE_IOPS)
+    wrong = stream | {"directions": {"read": {"ios": ios}}, "backlog_ios": backlog}
+    with pytest.raises(AssertionError, match="I/Os arrived"):
+        check_arrived(wrong, RATE_IOPS)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run on a device that takes 5 ms, whose engine waits a third of its time."""
+
+    latencies_ns: tuple[int, ...] = (5 * MS + 200_000,) * 8 * 80 + (6_500_000,) * 8 * 28
+    run_ns: int = 598 * MS
+    qd: int = 8
+    waited_percent: float = 10.0
+
+    @property
+    def result(self) -> dict[str, Any]:
+        threads = {"main": {"waited_percent": self.waited_percent}}
+        return {
+            "run_ns": self.run_ns,
+            "streams": [{"directions": {"read": counts(self.latencies_ns)}}],
+            "facts": {"conditions": {"threads": threads}},
+        }
+
+    def scaled(self, factor: float) -> Made:
+        longer = (int(ns * factor) for ns in self.latencies_ns)
+        return replace(self, latencies_ns=tuple(longer))
+
+
+MADE = Made()
+KERNEL = Kernel(4096 * len(MADE.latencies_ns), len(MADE.latencies_ns) * 5 * MS)
+
+
+def test_latencies_of_a_busy_machine_are_taken() -> None:
+    check_latencies(MADE.result, 8, 5 * MS, KERNEL)
+    check_run_time(MADE.result, 600 * MS, 700 * MS)
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05, 2.0])
+def test_latencies_that_are_off_are_refused(factor: float) -> None:
+    with pytest.raises(AssertionError):
+        check_held(counts(MADE.scaled(factor).latencies_ns), MADE.run_ns, 8)
+    with pytest.raises(AssertionError):
+        check_latencies(MADE.scaled(factor).result, 8, 5 * MS, KERNEL)
+
+
+DEFECTS = {
+    "slow": (replace(MADE, waited_percent=0.0).scaled(1.2), 1.2, "the engine added"),
+    "early": (MADE.scaled(0.95), 1.0, "too few"),
+    "shallow": (replace(MADE, latencies_ns=MADE.latencies_ns[::2]), 1.0, "under way"),
+    "counts more": (replace(MADE, latencies_ns=MADE.latencies_ns[:-8]), 1.0, " B of "),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_has_its_judge(name: str) -> None:
+    """An engine that adds a fifth really, and so runs as much longer, among them."""
+    made, longer, said = DEFECTS[name]
+    run = replace(made, run_ns=int(made.run_ns * longer))
+    with pytest.raises(AssertionError, match=said):
+        check_latencies(run.result, 8, 5 * MS, KERNEL)
+
+
+@pytest.mark.parametrize("run_ns", [500 * MS, 701 * MS])
+def test_a_run_of_another_length_is_refused(run_ns: int) -> None:
+    made = replace(MADE, run_ns=run_ns)
+    assert waited_ns(made.result) < 71 * MS
+    with pytest.raises(AssertionError, match="<="):
+        check_run_time(made.result, 600 * MS, 700 * MS)
+
+
+def failing(attempts: list[int]) -> None:
+    def measured(number: int) -> None:
+        attempts.append(number)
+        raise AssertionError("a defect")
+
+    calmly(measured, idle_ms=50)
+
+
+@pytest.mark.parametrize("late_ms", [0, 10])
+def test_a_need_that_is_not_met_is_named(
+    late_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect is one on any machine, but on a busy one it may be none."""
+    clock_s = count(step=NAP_S + late_ms / 1000)
+    monkeypatch.setattr("ioplan.testing.calm.time.monotonic", lambda: next(clock_s))
+    attempts: list[int] = []
+    with pytest.raises(AssertionError, match="a defect") as caught:
+        failing(attempts)
+    assert attempts == [0, 1, 2]
+    notes = "".join(getattr(caught.value, "__notes__", ()))
+    assert ("a thread waited 10.0 ms" in notes) == (late_ms > 0)

@@ -1,0 +1,146 @@
+"""Judges of what a generator reports, by its own records: whatever else the machine does.
+
+An I/O that waits for a CPU is slower, and rightly reported so. What no other program can
+change is how the figures belong together; so a stall of the machine is no defect here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ioplan.measure.histogram import bucket_index, bucket_range
+
+MS = 1_000_000
+OWN_NS = MS // 2
+"""What the engine may add to an I/O."""
+HELD = 0.02
+"""A stamp is taken so soon after the one that it follows, as a part of the latency."""
+
+
+class Seen(NamedTuple):
+    """An I/O that came back in an interval of time, with a latency of a bucket."""
+
+    interval_ns: tuple[int, int]
+    latency_ns: tuple[int, int]
+
+
+def seen_of(lines: Iterable[dict[str, Any]]) -> Iterator[Seen]:
+    """All reads of the engine's `progress` lines."""
+    for line in lines:
+        if line["event"] != "progress":
+            continue
+        interval_ns = (line["t_ns"] - line["interval_ns"], line["t_ns"])
+        bins = line["streams"][0]["directions"].get("read", {"bins": []})["bins"]
+        for index, count in zip(bins[::2], bins[1::2], strict=True):
+            yield from [Seen(interval_ns, bucket_range(index))] * count
+
+
+def seen_of_log(log: str) -> Iterator[Seen]:
+    """All I/Os of fio's log of latencies: ms, ns, …"""
+    for line in log.splitlines():
+        at_ms, latency_ns, *_ = map(int, line.split(",")[:2])
+        yield Seen((at_ms * MS, (at_ms + 1) * MS), (latency_ns, latency_ns))
+
+
+def farthest_from_due_ns(ios: Sequence[Seen], gap_ns: float) -> float:
+    """How far from its due time an I/O began, where one was due after each gap.
+
+    What completes less its latency is when it began, or should have: in the order of
+    time these are the due times, as near as the intervals tell.
+    """
+    earliest = sorted(one.interval_ns[0] - one.latency_ns[1] for one in ios)
+    latest = sorted(one.interval_ns[1] - one.latency_ns[0] for one in ios)
+    dues = [number * gap_ns for number in range(len(ios))]
+    bounds = zip(earliest, dues, latest, strict=True)
+    return max(max(low - due, due - high, 0.0) for low, due, high in bounds)
+
+
+def check_due(ios: Sequence[Seen], gap_ns: float) -> None:
+    """Latencies count from when an I/O was due, and not from when it was issued."""
+    far_ms = farthest_from_due_ns(ios, gap_ns) / MS
+    assert far_ms < 1, f"a latency counts from {far_ms:.1f} ms beside the due time"
+
+
+def reads(result: dict[str, Any]) -> dict[str, Any]:
+    """The counts of the reads of the engine's `result`."""
+    found: dict[str, Any] = result["streams"][0]["directions"]["read"]
+    return found
+
+
+def slower_than(counts: dict[str, Any], latency_ms: float) -> int:
+    """How many I/Os took longer."""
+    bins = counts["bins"]
+    pairs = zip(bins[::2], bins[1::2], strict=True)
+    edge = bucket_index(int(latency_ms * MS))
+    return sum(count for index, count in pairs if index > edge)
+
+
+def check_under_way(counts: dict[str, Any], stall_ms: float, qd: int) -> None:
+    """As many I/Os waited for the end of the stall as were under way at its start."""
+    found = slower_than(counts, 0.9 * stall_ms)
+    assert found == qd, f"{found} I/Os saw the stall, and {qd} were under way"
+
+
+def check_stalled(counts: dict[str, Any], stall_ms: float, rate_iops: float) -> None:
+    """Each I/O that was due in the stall waited for its end, and few can be issued then."""
+    least_ms = 20.0
+    due = int((stall_ms - least_ms) * rate_iops / 1000) - 1
+    found = slower_than(counts, least_ms)
+    assert found >= due, f"{found} I/Os saw the stall, in which {due} were due"
+
+
+def check_arrived(stream: dict[str, Any], rate_iops: float) -> None:
+    """Each I/O that was due was done, or is reported as one that had no turn."""
+    done = stream["directions"]["read"]["ios"] + stream["backlog_ios"]
+    asked = round(rate_iops * stream["run_ns"] / 1e9)
+    assert done == asked, f"{done} I/Os arrived, and {asked} were due"
+
+
+def check_held(counts: dict[str, Any], run_ns: int, qd: int) -> None:
+    """Little's law: the latencies add up to what so many I/Os can wait in that time."""
+    held = counts["sum_ns"] / run_ns
+    assert abs(held - qd) <= HELD * qd, f"{held:.3f} I/Os were under way, not {qd}"
+
+
+def check_run_time(result: dict[str, Any], asked_ns: int, took_ns: int) -> None:
+    """A run is as long as asked, but for a late beginning, and no longer than it took."""
+    run_ns, least_ns = result["run_ns"], asked_ns - waited_ns(result)
+    assert least_ns <= run_ns <= took_ns, f"{least_ns} <= {run_ns} <= {took_ns} ns"
+
+
+class Kernel(NamedTuple):
+    """What the kernel counts of a device, by its own clock."""
+
+    read_bytes: int
+    waited_ns: int
+
+    @classmethod
+    def of(cls, path: str) -> Kernel:
+        """Now, since the device is there."""
+        words = Path(f"/sys/block/{Path(path).name}/stat").read_text().split()
+        return cls(512 * int(words[2]), MS * int(words[3]))
+
+    def less(self, before: Kernel) -> Kernel:
+        """What it has counted since."""
+        return Kernel(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def check_latencies(
+    result: dict[str, Any], qd: int, least_ns: int, kernel: Kernel
+) -> None:
+    """Those of the device, and little of the engine but what it waited for a CPU."""
+    counts = reads(result)
+    assert counts["min_ns"] >= least_ns, f"{counts['min_ns']} ns are too few"
+    check_held(counts, result["run_ns"], qd)
+    assert counts["bytes"] == kernel.read_bytes, f"{counts['bytes']} B of {kernel}"
+    added_ns = counts["sum_ns"] - kernel.waited_ns
+    allowed_ns = counts["ios"] * OWN_NS + qd * waited_ns(result)
+    assert -MS <= added_ns <= allowed_ns, f"the engine added {added_ns} ns"
+
+
+def waited_ns(result: dict[str, Any]) -> float:
+    """How long the engine's thread waited for its CPU, as the kernel says."""
+    (thread,) = result["facts"]["conditions"]["threads"].values()
+    return float(thread["waited_percent"] / 100 * result["run_ns"])

@@ -1,0 +1,97 @@
+"""The CPU time of this process and its children by the kernel's clocks of processes.
+
+These are no part of /proc, and count in ns. Each time that telemetry reads ticks, they
+are read before and after it.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from started import is_running
+
+from ioplan.runner.execute.processes import descendants
+from ioplan.telemetry import sensors
+from ioplan.telemetry.cpu_times import TICKS_PER_S
+
+CPUCLOCK_SCHED = 2
+ROUNDED_DOWN = 6
+"""User and system time of this process, of its ended children, and of the engine."""
+
+
+class Moment(NamedTuple):
+    """Between two readings of the clocks."""
+
+    at_s: float
+    before_s: float
+    after_s: float
+
+
+class Clocks:
+    """Of this process and its children. One that has ended and was not waited for has
+    no clock any more: it has used as much as was seen last, or more."""
+
+    def __init__(self) -> None:
+        self.seen_s: dict[int, float] = {}
+
+    def read(self) -> tuple[float, float, bool]:
+        """Own time, the children's so far as is known, and whether one has ended."""
+        known_s = ended_s()
+        for child in descendants():
+            with suppress(OSError):
+                now_s = time.clock_gettime(~child.pid << 3 | CPUCLOCK_SCHED)
+                self.seen_s[child.pid] = now_s
+        unreaped = {pid for pid in self.seen_s if Path(f"/proc/{pid}").exists()}
+        self.seen_s = {pid: self.seen_s[pid] for pid in unreaped}
+        known_s += sum(self.seen_s.values())
+        has_ended = any(not is_running(pid) for pid in unreaped)
+        return time.process_time(), known_s, has_ended
+
+
+def ended_s() -> float:
+    """Of all children that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def watching() -> Iterator[list[Moment]]:
+    """At the end, a moment for each sample that was taken meanwhile."""
+    moments: list[Moment] = []
+    rows: list[tuple[float, float, float, float, bool]] = []
+    read, clocks = sensors.own_times, Clocks()
+
+    def own_times(*of: Any) -> Any:
+        at_s, (own_s, children_s, _) = time.monotonic(), clocks.read()
+        found = read(*of)
+        later_s, children_later_s, has_ended = clocks.read()
+        least_s = own_s + children_s
+        rows.append((at_s, least_s, later_s, children_later_s, has_ended))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sensors, "own_times", own_times)
+        yield moments
+    all_s = ended_s()
+    for at_s, least_s, own_s, children_s, has_ended in rows:
+        most_s = own_s + (all_s if has_ended else children_s)
+        moments.append(Moment(at_s, least_s, most_s))
+
+
+def check_cpu(percent: float, covered_s: float, moments: list[Moment]) -> None:
+    """What was used in that time up to the last moment, but for rounding to ticks."""
+    last = moments[-1]
+    first = min(moments, key=lambda one: abs(last.at_s - one.at_s - covered_s))
+    slack_s = ROUNDED_DOWN / TICKS_PER_S
+    least_s = last.before_s - first.after_s - slack_s
+    most_s = last.after_s - first.before_s + slack_s
+    used_s = percent / 100 * covered_s
+    assert least_s <= used_s <= most_s, (
+        f"{least_s:.2f} <= {used_s:.2f} <= {most_s:.2f} s"
+    )
