@@ -41,7 +41,8 @@ from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.records.record import RunDetail
-from ioplan.records.session import Session, new_session_id
+from ioplan.records.session import Session
+from ioplan.records.session_id import new_session_id
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
 from ioplan.runner.seal import is_signed, sign

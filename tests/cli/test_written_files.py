@@ -11,6 +11,8 @@ from command import ioplan, plan_file
 from labs import MIB, loop_device, mounted, needs_root, tell
 from paths import ROOT
 
+from ioplan.cli.app import run
+
 pytestmark = pytest.mark.slow
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
@@ -47,6 +49,23 @@ def test_a_file_is_replaced_only_by_force(
     assert ioplan(*call, "-o", out, "--force").code == 0
     assert out.read_bytes() != OLD
     assert ioplan(*call, "-o", out).code == 0, "its own file is replaced"
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_dash_is_standard_output(
+    call: tuple[str, ...],
+    session: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """All of the file and nothing else, and no file called so."""
+    monkeypatch.chdir(tmp_path)
+    assert run([*call, "-o", "out"]) == 0
+    capfdbinary.readouterr()
+    assert run([*call, "-o", "-"]) == 0
+    assert not Path("-").exists()
+    assert capfdbinary.readouterr().out == Path("out").read_bytes()
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)

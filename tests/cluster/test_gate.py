@@ -34,11 +34,8 @@ def begun(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     with closing(backend.open(asked)) as drive:
         execution: Any = drive.start(awaiting(drive.facts.path))
         execution = GatedExecution(execution) if backend.virtual_time else execution
-        execution.__enter__()
-        try:
+        with execution:
             yield execution
-        finally:
-            execution.__exit__(None, None, None)
     assert not list((tmp_path / "session").glob("*.prerun.txt"))
 
 

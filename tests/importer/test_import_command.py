@@ -21,6 +21,18 @@ def test_the_exit_code_tells_how_much_was_said(name: str, code: int) -> None:
     assert done.err.strip().startswith((GOLDEN / f"{name}.told").read_text()[:20])
 
 
+def test_a_dash_is_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = ioplan("import", str(GOLDEN / "matrix.fio"), "-o", "-")
+    assert (done.code, done.out) == (0, (GOLDEN / "matrix.ioplan").read_text())
+    several = [str(GOLDEN / f"{name}.fio") for name in ("matrix", "streams")]
+    refused = ioplan("import", *several, "-o", "-")
+    assert refused.code == 2 and "-o DIR" in refused.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_plan_is_written_and_checks(tmp_path: Path) -> None:
     plan = tmp_path / "m.ioplan"
     assert ioplan("import", str(GOLDEN / "matrix.fio"), "-o", str(plan)).code == 0

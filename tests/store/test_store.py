@@ -27,7 +27,6 @@ from run_data import HOST, measurement, record, run, session
 from ioplan.core.error_kinds import CommandFault, StoreFault
 from ioplan.core.state_folder import state_folder
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
-from ioplan.records.session import new_session_id
 from ioplan.store.codec import (
     CodecError,
     decode_histograms,
@@ -258,12 +257,6 @@ def test_unknown_sessions_and_runs(store: Store) -> None:
 def test_an_empty_store_has_no_last_session(path: Path) -> None:
     with Store.open(path) as empty, pytest.raises(StoreError, match="no session yet"):
         empty.session("last")
-
-
-def test_session_ids_sort_by_time_and_differ() -> None:
-    ids = {new_session_id() for _ in range(50)}
-    assert len(ids) > 45
-    assert all(len(id) == len(ID) for id in ids)
 
 
 def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:

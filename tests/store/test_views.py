@@ -52,7 +52,7 @@ def rows(path: Path, query: str) -> list[dict[str, Any]]:
 
 
 def test_sessions(path: Path, store: Store) -> None:
-    found = rows(path, "SELECT * FROM v_session ORDER BY started_at DESC, session DESC")
+    found = rows(path, "SELECT * FROM v_session ORDER BY session DESC")
     for row, one in zip(found, store.overview(), strict=True):
         assert (row["session"], row["host"]) == (one.id, one.host_name)
         assert tuple(json.loads(row["tags"])) == one.tags

@@ -56,10 +56,13 @@ def results_at(place: str | None) -> Store:
     return store
 
 
+STDOUT = Path("-")
+
+
 @contextmanager
 def opened(path: Path | None, force: bool = False) -> Iterator[BinaryIO]:
     """The file to write to, through the gate, or standard output. Raises UsageError."""
-    if path is None:
+    if path is None or path == STDOUT:
         with data_out() as out:
             yield out
         return

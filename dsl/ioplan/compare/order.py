@@ -17,8 +17,8 @@ MOST_SHOWN = 5
 
 def units(base: Sequence[Session], new: Sequence[Session]) -> tuple[int, int]:
     """How many sessions of each side count."""
-    starts = [(one.started_at, "base") for one in base]
-    starts += [(one.started_at, "new") for one in new]
+    starts = [(one.id, "base") for one in base]
+    starts += [(one.id, "new") for one in new]
     stretches = [side for side, _ in groupby(side for _, side in sorted(starts))]
     return stretches.count("base"), stretches.count("new")
 

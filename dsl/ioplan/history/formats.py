@@ -47,7 +47,7 @@ def otava(found: History) -> bytes:
     writer = csv.writer(out, lineterminator="\n")
     names = [f"{one.name} {one.metric}".replace(",", "") for one in found.series]
     writer.writerow(["time", *ATTRIBUTES, *names])
-    for session in sorted(whole, key=lambda name: (times[name], name)):
+    for session in sorted(whole):
         values = (one[session] for one in by_session)
         writer.writerow([times[session], session, *values])
     return out.getvalue().encode()

@@ -70,7 +70,7 @@ def read_visits(
             if of_session:
                 found.append(_visit(reader, of_session, metrics))
                 cells |= {cell.key: cell for cell in map(_cell, of_session)}
-    found.sort(key=lambda visit: (visit.at, visit.session))
+    found.sort(key=lambda visit: visit.session)
     places = {run_id: place for place, run_id in enumerate(run_ids)}
     ordered = sorted(cells.values(), key=lambda cell: places[cell.run_id])
     return Visits(tuple(found), tuple(ordered))

@@ -42,7 +42,6 @@ class Clause(Value):
     """Whether it takes one whole number, so that `qd 1, 2` means an axis."""
     title: str = ""
     """What a chart's axis is called, where it is not the word."""
-    random_only: bool = False
     writes_only: bool = False
     feature: str = ""
     """A run that shows it, where the example alone does not do."""
@@ -319,7 +318,6 @@ CLAUSES: tuple[Clause, ...] = (
             "uniform",
         ),
         slot="distribution",
-        random_only=True,
     ),
     Clause(
         word="zipf",
@@ -334,7 +332,6 @@ CLAUSES: tuple[Clause, ...] = (
         slot="distribution",
         is_simple=True,
         kinds=("number",),
-        random_only=True,
         fio={"random_distribution": "zipf 1.1"},
     ),
     Clause(
@@ -345,7 +342,6 @@ CLAUSES: tuple[Clause, ...] = (
         slot="distribution",
         is_simple=True,
         kinds=("number",),
-        random_only=True,
     ),
     Clause(
         word="normal",
@@ -355,7 +351,6 @@ CLAUSES: tuple[Clause, ...] = (
         slot="distribution",
         is_simple=True,
         kinds=("share",),
-        random_only=True,
     ),
     Clause(
         word="permuted",
@@ -370,7 +365,6 @@ CLAUSES: tuple[Clause, ...] = (
             "off",
         ),
         is_axis=False,
-        random_only=True,
         fio={
             "norandommap": "nothing: offsets are independent unless permuted",
             "random_generator": "permuted, for what fio's random map does",

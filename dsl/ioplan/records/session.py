@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-import secrets
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from ioplan import __version__
 from ioplan.core.lazy_model import LazyModel, Marked
 from ioplan.core.model import Model, described
 from ioplan.records.drive import Drive
-
-ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
-"""Without the letters and digits that people confuse."""
+from ioplan.records.session_id import new_session_id
 
 SessionStatus = Literal["running", "ok", "failed", "interrupted"]
 
@@ -39,13 +35,6 @@ def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Tags = Annotated[tuple[Tag, ...], Marked("AfterValidator", _each_once)]
-
-
-def new_session_id(now: datetime | None = None) -> str:
-    """An id that sorts by time, such as 20261121-054512-k3f9."""
-    moment = (now or datetime.now(UTC)).astimezone(UTC)
-    suffix = "".join(secrets.choice(ALPHABET) for _ in range(4))
-    return f"{moment:%Y%m%d-%H%M%S}-{suffix}"
 
 
 class Session(Model):

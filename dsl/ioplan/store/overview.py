@@ -113,7 +113,7 @@ def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
         limit = "LIMIT :limit OFFSET :offset"
     query = f"""
         SELECT * FROM ({SESSIONS}) AS s {where}
-        ORDER BY s.started_at DESC, s.session DESC {limit}"""
+        ORDER BY s.session DESC {limit}"""
     return query, values
 
 

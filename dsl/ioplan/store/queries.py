@@ -22,7 +22,7 @@ def all_sessions(condition: str = "TRUE") -> str:
         FROM session JOIN env ON session.env = env.digest
         LEFT JOIN drive ON session.drive = drive.digest
         WHERE {condition}
-        ORDER BY session.started_at DESC, session.id DESC"""
+        ORDER BY session.id DESC"""
 
 
 def page_of_runs(*conditions: str) -> str:

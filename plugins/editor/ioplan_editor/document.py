@@ -254,13 +254,6 @@ class Document:
         """The items of a kind."""
         return (one for one in self.file.items if isinstance(one, kind))
 
-    def item_at(self, offset: int) -> tree.Item | None:
-        """The item around a place."""
-        for item in self.file.items:
-            if item.span.start <= offset <= item.span.end:
-                return item
-        return None
-
     def span(self, start: int, end: int) -> Span:
         """A place in its text."""
         return Span(self.source, start, end)

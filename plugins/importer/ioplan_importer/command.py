@@ -10,7 +10,7 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import pairs
-from ioplan.cli.stores import opened
+from ioplan.cli.stores import STDOUT, opened
 from ioplan.core.text import counted
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
@@ -52,7 +52,7 @@ def import_files(
     if suite is None and len(sources) == 1:
         code = _one(sources[0], kinds[0], variables, output, force)
         return max(code, _proven(sources[0], variables)) if prove else code
-    if output is None:
+    if output is None or output == STDOUT:
         raise UsageError("several files are written to a folder: name it with -o DIR")
     code = _folder(sources, kinds, variables, output, suite, force)
     return max(code, *(_proven(one, variables) for one in sources)) if prove else code
@@ -94,7 +94,7 @@ def _one(
         return USAGE
     with opened(output, force) as out:
         out.write(made.text.encode())
-    if output:
+    if output and output != STDOUT:
         print_line(f"{output}: {_summary(made)}")
     return _code(made)
 

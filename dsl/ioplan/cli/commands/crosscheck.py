@@ -36,7 +36,8 @@ from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.session import SessionStatus, new_session_id
+from ioplan.records.session import SessionStatus
+from ioplan.records.session_id import new_session_id
 from ioplan.runner.context import SessionContext
 from ioplan.runner.crosscheck import (
     AGREEMENT_PERCENT,

@@ -59,7 +59,7 @@ def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
     if wanted.status == "interrupted":
         running = store.overview(replace(wanted, status="running"))
         found += [_actual(one, Path(store.where)) for one in running]
-        found.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+        found.sort(key=lambda one: one.id, reverse=True)
     fitting = [one for one in found if wanted.status in ("", one.status)]
     return fitting[: wanted.limit]
 

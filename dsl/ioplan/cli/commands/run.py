@@ -39,7 +39,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
 from ioplan.records.host_clock import HostClock
-from ioplan.records.session import Session, new_session_id
+from ioplan.records.session import Session
+from ioplan.records.session_id import new_session_id
 from ioplan.runner.context import SessionContext, no_clock
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits

@@ -15,7 +15,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import fits, only_tests
-from ioplan.cli.stores import opened
+from ioplan.cli.stores import STDOUT, opened
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
@@ -199,8 +199,9 @@ def write_report(
         output = output.with_suffix(".pdf") if output == USUAL_REPORT else output
     with opened(output, force) as out:
         out.write(data)
-    size = bytes_text(len(data))
-    Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
+    if output != STDOUT:
+        size = bytes_text(len(data))
+        Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
     return HELD
 
 

@@ -348,8 +348,8 @@ RESULT_COMMANDS = (
         ),
         examples=(
             "ioplan push --to postgresql://lab@10.0.0.1/ioplan",
-            "ioplan push 20261121-051500-k3f9",
-            "ioplan push 20261121-051500-k3f9 --drop",
+            "ioplan push 20261121-051500-k3f9ab",
+            "ioplan push 20261121-051500-k3f9ab --drop",
         ),
     ),
 )

@@ -14,7 +14,7 @@ from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
-from ioplan.records.session import new_session_id
+from ioplan.records.session_id import new_session_id
 from ioplan.target_entry import LabTarget
 
 FOLDER = "plan"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event as Flag
 from threading import Thread, Timer
-from typing import Any
+from typing import Any, Self
 
 from ioplan.backends import Drive, Execution
 from ioplan.cluster.sync.messages import Message, MessageWriter
@@ -35,16 +35,18 @@ class GatedExecution:
         self.execution, self.gate = execution, Flag()
         self.at_ns = self.started_ns = 0
         self.stop, self.kill = execution.stop, execution.kill
-        self.__exit__ = execution.__exit__
 
     def go(self, at_ns: int) -> None:
         """Start at that time."""
         self.at_ns = at_ns
         self.gate.set()
 
-    def __enter__(self) -> Execution:
+    def __enter__(self) -> Self:
         self.execution.__enter__()
-        return self  # type: ignore[return-value]
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.execution.__exit__(*raised)
 
     def __iter__(self) -> Iterator[Event]:
         for event in self.execution:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from ioplan.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan.core.text import did_you_mean
@@ -13,8 +11,6 @@ from ioplan.desk.errors import DeskError
 from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
 from ioplan.guard.consent_list.read import signed_list
 from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import plan_folders
-from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan
 
 
@@ -65,25 +61,3 @@ def priority_named(word: str) -> Priority:
             return one
     known = ", ".join(one.word for one in Priority)
     raise DeskError(f"there is no priority {word!r}; there are: {known}")
-
-
-def plan_of_text(
-    text: str, name: str, options: RunOptions, lab: Path | None
-) -> CheckedPlan:
-    """The plan that was sent as a text. Raises PlanError, DeskError."""
-    values = dict(one.partition("=")[::2] for one in options.settings)
-    with tempfile.TemporaryDirectory(prefix="ioplan-plan-") as folder:
-        file = Path(folder) / f"{_plain(name)}.ioplan"
-        file.write_text(text)
-        try:
-            return check_file(
-                file, values, options.scale_time, options.profile,
-                lambda: plan_folders(lab),
-            )  # fmt: skip
-        except (OSError, ValueError) as error:
-            raise DeskError(f"the plan cannot be read: {error}") from error
-
-
-def _plain(name: str) -> str:
-    kept = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:60]
-    return kept.strip("-") or "plan"

@@ -47,7 +47,7 @@ def decisions(
 ) -> list[Decision]:
     """Each entry that waits, in the order in which they are started.
 
-    `served` has when an entry of a person was last started.
+    `served` has the last job of each person; ids of jobs sort by time.
     """
     held = _Held()
     for entry in entries:
@@ -65,7 +65,7 @@ def in_order(waiting: Iterable[Entry], served: dict[str, str]) -> list[Entry]:
         first = min(left, key=lambda one: _rank(one, last))
         left.remove(first)
         found.append(first)
-        last[first.person] = f"~{len(found):09}"  # later than any time
+        last[first.person] = f"~{len(found):09}"  # later than any id
     return found
 
 

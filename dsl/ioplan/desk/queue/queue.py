@@ -27,14 +27,14 @@ from ioplan.desk.queue.entry import (
     row_of,
 )
 from ioplan.desk.queue.tables import insert, locked, next_number
-from ioplan.records.session import new_session_id
+from ioplan.records.session_id import new_session_id
 from ioplan.store.connection import Connection
 
 LEASE = timedelta(minutes=2)
 """How long a desk may say nothing before it is taken for lost."""
 SERVED = """
-    SELECT person, MAX(started_at) AS at FROM desk_queue
-    WHERE started_at <> '' GROUP BY person"""
+    SELECT person, MAX(job) AS job FROM desk_queue
+    WHERE job <> '' GROUP BY person"""
 
 Announce = Callable[[Connection, Entry, str], None]
 
@@ -204,7 +204,7 @@ def add_to(connection: Connection, wanted: Wanted) -> int:
 
 
 def _decided(connection: Connection, drives: DriveStates) -> list[Decision]:
-    served = {row["person"]: row["at"] for row in connection.rows(SERVED)}
+    served = {row["person"]: row["job"] for row in connection.rows(SERVED)}
     return decisions(_entries(connection, OPEN), drives, served, stamp())
 
 

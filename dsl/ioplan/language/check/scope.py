@@ -239,15 +239,6 @@ class Scope(Value):
             found = scope.param(value.text) if value.kind == "name" else None
         return None
 
-    def kind_of_name(self, name: str) -> Kind | None:
-        """The kind of what a name stands for, if it is a value."""
-        opened = self.bound_axis(name)
-        if opened:
-            return self.axis_names.names[opened].kind
-        found = self.param(name)
-        value = self.parameters.value(*found) if found else None
-        return value.kind if value else None
-
     def _no_value(self, atom: tree.Atom) -> None:
         known = self.module.find(atom.text)
         if known:

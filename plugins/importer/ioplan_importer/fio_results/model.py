@@ -103,8 +103,14 @@ class Report(_Part):
 
     version: Annotated[str, Field(alias="fio version")]
     timestamp_s: Annotated[int, Field(alias="timestamp", ge=0, le=MOST_S)] = 0
+    timestamp_ms: Annotated[int, Field(ge=0, le=MOST_S * 1000)] = 0
     options: Annotated[dict[str, Any], Field(alias="global options")] = {}
     jobs: tuple[JobReport, ...]
+
+    @property
+    def ended_ms(self) -> int:
+        """When fio wrote it: of an old fio, in whole seconds."""
+        return self.timestamp_ms or self.timestamp_s * 1000
 
     def leave_out_verification(self) -> None:
         """Drop what jobs that only write have read: fio verifies what they wrote."""

@@ -20,6 +20,7 @@ from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
 from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
 from ioplan.records.session import ALPHABET, TAG, Session, SessionStatus
+from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, asked_of
@@ -92,7 +93,7 @@ class _Maker:
         digest = _suffix(source.text, drive, tag, *(log.text for log in logs))
         self.report, self.drive, self.told_all = reports[-1], drive, told_all
         self.series = series
-        self.ended = datetime.fromtimestamp(self.report.timestamp_s, UTC)
+        ended = datetime.fromtimestamp(self.report.ended_ms / 1000, UTC)
         status: SessionStatus = (
             "failed" if any(job.error for job in self.report.jobs) else "ok"
         )
@@ -101,12 +102,12 @@ class _Maker:
         self.plan, self.file = plan, Path(source.name).name
         self.target = drive or self._file_name() or "unknown"
         self.session = Session(
-            id=f"{self.ended:%Y%m%d-%H%M%S}-{digest}",
+            id=id_of(self.report.ended_ms * 1_000_000, digest),
             plan=plan.title,
             plan_file=self.file,
             plan_text=asked.made.text,
-            started_at=self.ended.isoformat(),
-            ended_at=self.ended.isoformat(),
+            started_at=ended.isoformat(timespec="milliseconds"),
+            ended_at=ended.isoformat(timespec="milliseconds"),
             status=status,
             backend=f"fio, {IMPORTED}",
             target=self.target,
@@ -221,5 +222,5 @@ def _cpu(group: Group) -> Cpu:
 
 def _suffix(*parts: Any) -> str:
     """Four letters that the content decides: importing it twice is one session."""
-    digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest()
-    return "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest[:6])
+    digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=4).digest()
+    return "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest)

@@ -15,7 +15,7 @@ from typing import Any
 from ioplan.cli.commands.sessions import report_page
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import opened, results_at
+from ioplan.cli.stores import STDOUT, opened, results_at
 from ioplan.core.units import bytes_text
 from ioplan.lab.lab import LabError
 from ioplan.lab.lab_file import read_lab
@@ -52,7 +52,10 @@ def bundle_sessions(
     with opened(path, force) as out:
         out.write(data)
     runs = sum(len(one.runs) for one in found)
-    print_line(f"{path} ({bytes_text(len(data))}): {len(found)} sessions, {runs} runs")
+    if path != STDOUT:
+        print_line(
+            f"{path} ({bytes_text(len(data))}): {len(found)} sessions, {runs} runs"
+        )
 
 
 def _signing(key: Path | None) -> Callable[[bytes], bytes] | None:

@@ -17,7 +17,7 @@ from ioplan.compare.comparison import Comparison, Row
 from ioplan.core.state_folder import state_folder
 from ioplan.core.value import replace
 from ioplan.language.plan import FULL
-from ioplan.records.session import new_session_id
+from ioplan.records.session_id import new_session_id
 from ioplan.share.bundle import read_bundle
 from ioplan.share.contents import Bundled
 from ioplan.share.recorded_plan import run_ids

@@ -27,7 +27,7 @@ async def page(visit: Visit) -> Response:
         raise DeskError(
             "select at least two sessions: one to compare with, one to judge"
         )
-    found = sorted(found, key=lambda one: (one.started_at, one.id))
+    found = sorted(found, key=lambda one: one.id)
     oldest = found[0].id
     sides = {
         one.id: query.get(SIDE + one.id, "base" if one.id == oldest else "new")
