@@ -19,7 +19,7 @@ from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
 from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
-from ioplan.records.session import ALPHABET, TAG, Session, SessionStatus
+from ioplan.records.session import TAG, Session, SessionStatus
 from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
 from ioplan_importer.findings import Findings
