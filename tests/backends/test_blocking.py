@@ -254,6 +254,7 @@ def test_pauses(name: str, tmp_path: Path) -> None:
     assert MS_NS <= reads.sum_ns / reads.ios < 5 * MS_NS
 
 
+@needs_idle_cpu(ms=50)
 def test_a_pause_delays_no_end(tmp_path: Path) -> None:
     drive = FileBackend().open(named(tmp_path))
     asked = job(drive.facts, stream(drive.facts, qd=2, pause_ns=60_000 * MS_NS))

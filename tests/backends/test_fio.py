@@ -89,6 +89,7 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in text.split()]
 
 
+@needs_idle_cpu(ms=50)
 def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
     path = plan_file(tmp_path, SWEEP)
     called = ioplan(
@@ -184,6 +185,7 @@ def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
     assert result.streams[0].directions["read"].ios == 2 and not result.stopped
 
 
+@needs_idle_cpu(ms=50)
 def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
                  warmup_ns=SECOND_NS // 2)  # fmt: skip

@@ -47,10 +47,10 @@ class Clocks:
             with suppress(OSError):
                 now_s = time.clock_gettime(~child.pid << 3 | CPUCLOCK_SCHED)
                 self.seen_s[child.pid] = now_s
+        has_ended = any(not is_running(pid) for pid in self.seen_s)
         unreaped = {pid for pid in self.seen_s if Path(f"/proc/{pid}").exists()}
         self.seen_s = {pid: self.seen_s[pid] for pid in unreaped}
         known_s += sum(self.seen_s.values())
-        has_ended = any(not is_running(pid) for pid in unreaped)
         return time.process_time(), known_s, has_ended
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -530,7 +531,9 @@ def test_a_real_run(measured: Measured) -> None:
     """Its figures agree with the engine's own, and with other clocks of the kernel."""
     _, found, detail, moments, children_s = measured
     made = found.telemetry
-    assert made and made.covered_s == pytest.approx(found.run_s, rel=0.5)
+    gap_s = max(after.at_s - before.at_s for before, after in pairwise(moments))
+    # a first interval that was told late is left out
+    assert made and found.run_s - 2 * gap_s <= made.covered_s <= 1.5 * found.run_s
     # a loaded machine may tell several intervals at once
     assert {one.t_s for one in detail.telemetry} <= {one.t_s for one in detail.series}
     assert made.intervals == len(detail.telemetry) >= 2
@@ -577,7 +580,9 @@ def test_the_kernel_counts_the_same_reads(measured: Measured) -> None:
     if made.device_read_iops is None:
         pytest.skip("LEFT OUT: the test's folder is on no block device seen in /sys")
     # others may read as well; a file in memory reads nothing of its disk
-    slowest = min(one.ios["read"] / one.length_s for one in measured.detail.series)
+    slowest = min(
+        one.ios.get("read", 0) / one.length_s for one in measured.detail.series
+    )
     assert made.device_read_iops > 0.6 * slowest
     assert made.device_busy_percent is not None and made.device_busy_percent > 0
 

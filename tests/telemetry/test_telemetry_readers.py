@@ -71,6 +71,23 @@ def test_other_programs_are_neither_ours_nor_kernel_threads(tmp_path: Path) -> N
     assert others.times() is None and others.times(is_start=True)
 
 
+def test_a_child_that_ends_between_two_rows_is_counted(tmp_path: Path) -> None:
+    """It is waited for when its parent's row was read, and its own was not."""
+    own = os.getpid()
+    put(tmp_path, **{f"proc/{own}/task/{own}/children": "41 "})
+    _process(tmp_path, own, 10, 0, 0, 0)
+
+    class Reaping(Tree):
+        def text(self, path: str) -> str:
+            if path == "proc/41/stat":
+                _process(tmp_path, own, 10, 0, 300, 0)
+                return ""
+            return super().text(path)
+
+    found = own_times(Reaping(tmp_path))
+    assert found and found.all_s == pytest.approx(310 / TICKS_PER_S)
+
+
 def test_nothing_there_is_nothing_read(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     assert machine_times(tree) is None and own_times(tree) is None

@@ -60,6 +60,7 @@ def _sum_s(words: list[str], places: tuple[int, ...]) -> float:
 
 OWN_USER, OWN_SYSTEM, OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED = 11, 12, 13, 14
 """Places in /proc/PID/stat behind the name, from the state on."""
+OF_ENDED = slice(OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED + 1)
 
 
 class ProgramTimes(Value):
@@ -71,12 +72,20 @@ class ProgramTimes(Value):
 
 def own_times(tree: Tree, pid: int | None = None) -> ProgramTimes | None:
     """Of a process and its descendants, also of those that have ended."""
-    rows = [row for one in family(tree, pid or os.getpid()) if (row := _row(tree, one))]
+    pid = pid or os.getpid()
+    rows = _family_rows(tree, pid)
+    # One that was waited for between its parent's row and its own is in neither.
+    while rows and (now := _row(tree, pid)) and now[OF_ENDED] != rows[0][OF_ENDED]:
+        rows = _family_rows(tree, pid)
     if not rows:
         return None
     user = sum(row[OWN_USER] + row[OWN_USER_OF_ENDED] for row in rows)
     system = sum(row[OWN_SYSTEM] + row[OWN_SYSTEM_OF_ENDED] for row in rows)
     return ProgramTimes(user / TICKS_PER_S, (user + system) / TICKS_PER_S)
+
+
+def _family_rows(tree: Tree, pid: int) -> list[list[int]]:
+    return [row for one in family(tree, pid) if (row := _row(tree, one))]
 
 
 def family(tree: Tree, pid: int) -> Iterator[int]:
