@@ -15,8 +15,8 @@ from typing import Any
 from lark.load_grammar import load_grammar
 
 from ioplan.language.quantity import UNITS
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, text, words_of
-from ioplan.language.syntax.grammar import grammar as known_grammar
+from ioplan.language.syntax.grammar import CLAUSE_WORDS, text
+from ioplan.language.syntax.reader import pattern_of, words_of
 
 FOLDER = Path(__file__).parents[1] / "tree-sitter-ioplan"
 LOOKAHEAD = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)")
@@ -113,9 +113,7 @@ class Rules:
         """A pattern, without the look-aheads that tree-sitter has not."""
         if name == "QUANTITY":
             return {"type": "PATTERN", "value": QUANTITY}
-        pattern, literal = known_grammar().terminals[name]
-        assert not literal
-        plain = re.sub(r"\(\?:", "(", LOOKAHEAD.sub("", pattern))
+        plain = re.sub(r"\(\?:", "(", LOOKAHEAD.sub("", pattern_of(name)))
         return {"type": "PATTERN", "value": plain}
 
 

@@ -167,7 +167,7 @@ OWN = {
     "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
     "dsl/ioplan/core/child.py": "a temporary file without a name",
     "dsl/ioplan/devices/open_files.py": "names the flags, and opens nothing",
-    "dsl/ioplan/language/syntax/parse_tables.py": "the parser's tables, in the cache",
+    "dsl/ioplan/language/syntax/reader.py": "the parser's tables, beside it",
     "dsl/ioplan/cli/shell_scripts.py": "appends a line to the shell's own start file",
 }
 """All that opens for writing, and what. A new place goes through the gate, or here."""

@@ -9,10 +9,16 @@ from functools import cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lark import Token
 
-from ioplan.language.syntax.grammar import grammar, words_of
-from ioplan.language.syntax.lalr import Stuck, Token
-from ioplan_editor.complete.place import Prefix, Recorder
+from ioplan.language.syntax.reader import (
+    END,
+    Reader,
+    Stuck,
+    grammar,
+    pattern_of,
+    words_of,
+)
 
 SAMPLES = {
     **{"NAME": "x", "BOUND": "b =", "SETTING": "b =", "STRING": '"t"'},
@@ -23,24 +29,12 @@ BEHIND = st.sampled_from(["", " ", " 1", " x", " = 1", ' "t"', ", x", " { x", ".
 IN_WORD = re.compile(r"(?<=\w)\.?\w")
 
 
-class Reader(Prefix):
-    """Reads a text up to what is wrong in it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(grammar(), text, Recorder())
-        self.tokens: list[Token] = []
-        with suppress(Stuck):
-            self.read()
-
-    def push(self, token: Token) -> None:
-        super().push(token)
-        self.tokens.append(token)
-
-    @property
-    def at_end(self) -> bool:
-        """Whether all of it was read."""
-        last = self.tokens[-1] if self.tokens else ""
-        return self.text.rstrip().endswith(last)
+def read(text: str) -> Reader:
+    """Up to what is wrong in it."""
+    reader = Reader(text)
+    with suppress(Stuck):
+        reader.read()
+    return reader
 
 
 @cache
@@ -48,33 +42,38 @@ def places() -> list[tuple[str, str]]:
     """Each keyword of each state of the parser, behind a text that leads there."""
     found, waiting, known = [], [""], set()
     for text in waiting:
-        reader = Reader(text)
-        state = reader.states[-1], frozenset(reader.accepted())
-        if state in known or not reader.at_end:
+        reader = read(text)
+        state = reader.parser.parser_state.position, frozenset(reader.accepted())
+        at_end = text.endswith(reader.tokens[-1] if reader.tokens else "")
+        if state in known or not at_end:
             continue
         known.add(state)
-        for terminal in sorted(grammar().states[reader.states[-1]]):
-            found += [(text, word) for word in words_of(terminal)]
+        for terminal in sorted(reader.parser.choices()):
+            found += [(text, word) for word in _words(terminal)]
             waiting += [f"{text} {sample}" for sample in _samples(terminal)]
     return found
+
+
+def _words(terminal: str) -> tuple[str, ...]:
+    return words_of(terminal) if terminal.isupper() else ()
 
 
 def _samples(terminal: str) -> Iterator[str]:
     if terminal in SAMPLES:
         yield SAMPLES[terminal]
-    elif terminal in grammar().terminals:
-        yield from words_of(terminal) or grammar().terminals[terminal][:1]
+    elif terminal.isupper() and terminal != END:
+        yield from words_of(terminal) or [pattern_of(terminal)]
 
 
 def taken_apart(before: str, word: str, behind: str) -> list[Token]:
     """The tokens that end inside a word, after some text."""
     text = f"{before} {word}{behind}"
-    ends = [(t.start + len(t), t) for t in Reader(text).tokens]
+    ends = [(t.end_pos or 0, t) for t in read(text).tokens]
     return [t for end, t in ends if end > len(before) and IN_WORD.match(text, end)]
 
 
 def test_each_keyword_has_a_place() -> None:
-    words = {word for name in grammar().terminals for word in words_of(name)}
+    words = {word for one in grammar().terminals for word in words_of(one.name)}
     assert {word for _, word in places()} == words
 
 

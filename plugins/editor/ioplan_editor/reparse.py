@@ -11,8 +11,7 @@ from typing import Any
 
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.builder import Builder
-from ioplan.language.syntax.grammar import grammar
-from ioplan.language.syntax.lalr import Stuck
+from ioplan.language.syntax.reader import Reader, Stuck
 from ioplan.language.syntax.source import Source, Span, without_comments
 
 
@@ -32,7 +31,7 @@ def reparsed(before: tree.File, source: Source) -> tree.File | None:
     parsed = without_comments(new)
     try:
         text = " " * start + parsed[start:end]
-        middle: tree.File = grammar().parse(text, Builder(source))
+        middle = Builder(source).build(Reader(text).tree())
     except Stuck:
         return None
     rest = (moved(item, moved_by, source) for item in behind)

@@ -28,8 +28,8 @@ CRATE = Path("plugins/io_uring/engine")
 PLACE = Path("plugins/io_uring/ioplan_io_uring/bin/ioplan-engine")
 IN_WHEEL = "ioplan_io_uring/bin"
 SOURCES = Path("dsl")
-TABLES = Path("ioplan/language/syntax/grammar.json")
-MAKE_TABLES = "from ioplan.language.syntax.grammar import grammar; grammar()"
+TABLES = Path("ioplan/language/syntax/grammar.tables")
+MAKE_TABLES = "from ioplan.language.syntax.reader import grammar; grammar()"
 """Writes them into the sources, unless they are there and of this grammar."""
 MACHINES = {62: "x86_64", 183: "aarch64"}
 """ELF's numbers of processors."""

@@ -16,9 +16,8 @@ from ioplan.language.syntax.grammar import (
     CLAUSE_WORDS,
     ITEM_WORDS,
     STATEMENT_WORDS,
-    grammar,
-    words_of,
 )
+from ioplan.language.syntax.reader import pattern_of, words_of
 from ioplan.language.syntax.source import Span, without_comments
 
 CLAUSE_START = re.compile(r",\s*([A-Za-z_]\w*)\s+\Z")
@@ -254,6 +253,4 @@ def _terminal(name: str) -> tuple[str, ...]:
     """A terminal of the grammar as a person would write it, each of its words."""
     if name in PLAIN:
         return (PLAIN[name],)
-    return tuple(
-        f"'{word}'" for word in words_of(name) or grammar().terminals[name][:1]
-    )
+    return tuple(f"'{word}'" for word in words_of(name) or [pattern_of(name)])

@@ -1,13 +1,15 @@
-"""Makes the syntax tree while a text is parsed, one method a rule of the grammar."""
+"""Makes the syntax tree of what lark has parsed, one method a rule of the grammar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lark import Token, Tree
+from lark.tree import Meta
+
 from ioplan.core.value import replace
 from ioplan.language.syntax import canonical, tree
-from ioplan.language.syntax.lalr import NOWHERE, Extent, Token
 from ioplan.language.syntax.source import Source, Span
 
 ESCAPES = {'\\"': '"', "\\\\": "\\"}
@@ -16,7 +18,7 @@ ESCAPES = {'\\"': '"', "\\\\": "\\"}
 def _clause(kind: str) -> Callable[..., Any]:
     """A method for a clause that consists of atoms and perhaps flags."""
 
-    def build(self: Builder, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def build(self: Builder, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.clause_of(kind, meta, parts)
 
     return build
@@ -28,16 +30,25 @@ class Builder:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def at(self, meta: Extent) -> Span:
+    def build(self, parsed: Tree[Token]) -> tree.File:
+        """The syntax tree; without recursion, as blocks may be in blocks in blocks."""
+        made: dict[int, Any] = {}
+        for rule in parsed.iter_subtrees():
+            parts = [made.get(id(part), part) for part in rule.children]
+            made[id(rule)] = getattr(self, rule.data)(rule.meta, parts)
+        whole: tree.File = made[id(parsed)]
+        return whole
+
+    def at(self, meta: Meta) -> Span:
         """The place of a rule; an empty one stands at the start."""
-        if meta is NOWHERE:
+        if meta.empty:
             return Span(self.source, 0, 0)
-        end = min(meta.end, len(self.source.text))
-        return Span(self.source, min(meta.start, end), end)
+        end = min(meta.end_pos, len(self.source.text))
+        return Span(self.source, min(meta.start_pos, end), end)
 
     def word(self, token: Token) -> tree.Word:
         """A token with its place."""
-        start = token.start
+        start = token.start_pos or 0
         return tree.Word(Span(self.source, start, start + len(token)), str(token))
 
     def quoted(self, token: Token) -> tree.Word:
@@ -47,7 +58,7 @@ class Builder:
             text = text.replace(written, meant)
         return tree.Word(word.span, text)
 
-    def clause_of(self, kind: str, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def clause_of(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Clause:
         """A clause out of whatever its rule holds."""
         words = [self.word(p) for p in parts if isinstance(p, Token)]
         words += [p for p in parts if isinstance(p, tree.Word)]
@@ -63,95 +74,95 @@ class Builder:
 
     # items
 
-    def start(self, meta: Extent, items: list[Any]) -> tree.File:
+    def start(self, meta: Meta, items: list[Any]) -> tree.File:
         return tree.File(self.source, tuple(items))
 
-    def plan(self, meta: Extent, parts: list[Any]) -> tree.Plan:
+    def plan(self, meta: Meta, parts: list[Any]) -> tree.Plan:
         return tree.Plan(self.at(meta), self.quoted(parts[0]))
 
-    def use(self, meta: Extent, parts: list[Any]) -> tree.Use:
+    def use(self, meta: Meta, parts: list[Any]) -> tree.Use:
         alias = self.word(parts[1]) if parts[1] else None
         return tree.Use(self.at(meta), self.quoted(parts[0]), alias)
 
-    def param(self, meta: Extent, parts: list[Any]) -> tree.Param:
+    def param(self, meta: Meta, parts: list[Any]) -> tree.Param:
         return tree.Param(self.at(meta), self.word(parts[0]), parts[1])
 
-    def setting(self, meta: Extent, parts: list[Any]) -> tree.Setting:
+    def setting(self, meta: Meta, parts: list[Any]) -> tree.Setting:
         return tree.Setting(self.at(meta), self.word(parts[0]), parts[1])
 
-    def profile(self, meta: Extent, parts: list[Any]) -> tree.Profile:
+    def profile(self, meta: Meta, parts: list[Any]) -> tree.Profile:
         name, *settings = parts
         return tree.Profile(self.at(meta), self.word(name), tuple(settings))
 
-    def on_failure(self, meta: Extent, parts: list[Any]) -> tree.OnFailure:
+    def on_failure(self, meta: Meta, parts: list[Any]) -> tree.OnFailure:
         return tree.OnFailure(self.at(meta), self.word(parts[0]))
 
-    def on_unsteady(self, meta: Extent, parts: list[Any]) -> tree.OnUnsteady:
+    def on_unsteady(self, meta: Meta, parts: list[Any]) -> tree.OnUnsteady:
         return tree.OnUnsteady(self.at(meta), self.word(parts[0]))
 
-    def accept(self, meta: Extent, parts: list[Any]) -> tree.Accept:
+    def accept(self, meta: Meta, parts: list[Any]) -> tree.Accept:
         return tree.Accept(self.at(meta), self.quoted(parts[0]))
 
-    def workload(self, meta: Extent, parts: list[Any]) -> tree.Workload:
+    def workload(self, meta: Meta, parts: list[Any]) -> tree.Workload:
         name, *rest = parts
         if isinstance(rest[0], tree.Spec):
             return tree.Workload(self.at(meta), self.word(name), rest[0])
         return tree.Workload(self.at(meta), self.word(name), None, tuple(rest))
 
-    def stream(self, meta: Extent, parts: list[Any]) -> tree.Stream:
+    def stream(self, meta: Meta, parts: list[Any]) -> tree.Stream:
         return tree.Stream(self.at(meta), self.word(parts[0]), parts[1])
 
-    def precondition(self, meta: Extent, parts: list[Any]) -> tree.Precondition:
+    def precondition(self, meta: Meta, parts: list[Any]) -> tree.Precondition:
         name, *steps = parts
         return tree.Precondition(self.at(meta), self.word(name), tuple(steps))
 
-    def test(self, meta: Extent, parts: list[Any]) -> tree.Test:
+    def test(self, meta: Meta, parts: list[Any]) -> tree.Test:
         title, *statements = parts
         return tree.Test(self.at(meta), self.quoted(title), tuple(statements))
 
     # steps
 
-    def purge(self, meta: Extent, parts: list[Any]) -> tree.Purge:
+    def purge(self, meta: Meta, parts: list[Any]) -> tree.Purge:
         return tree.Purge(self.at(meta))
 
-    def write(self, meta: Extent, parts: list[Any]) -> tree.Write:
+    def write(self, meta: Meta, parts: list[Any]) -> tree.Write:
         return tree.Write(self.at(meta), parts[0])
 
-    def named(self, meta: Extent, parts: list[Any]) -> tree.Named:
+    def named(self, meta: Meta, parts: list[Any]) -> tree.Named:
         return tree.Named(self.at(meta), self.word(parts[0]))
 
-    def after(self, meta: Extent, parts: list[Any]) -> tree.After:
+    def after(self, meta: Meta, parts: list[Any]) -> tree.After:
         name, then, each = (self.word(part) if part else None for part in parts)
         assert name
         return tree.After(self.at(meta), name, then, each)
 
-    def run(self, meta: Extent, parts: list[Any]) -> tree.Run:
+    def run(self, meta: Meta, parts: list[Any]) -> tree.Run:
         spec, name = parts
         return tree.Run(self.at(meta), spec, self.word(name) if name else None)
 
-    def idle(self, meta: Extent, parts: list[Any]) -> tree.Idle:
+    def idle(self, meta: Meta, parts: list[Any]) -> tree.Idle:
         return tree.Idle(self.at(meta), parts[0])
 
-    def repeat(self, meta: Extent, parts: list[Any]) -> tree.Repeat:
+    def repeat(self, meta: Meta, parts: list[Any]) -> tree.Repeat:
         times, *steps = parts
         return tree.Repeat(self.at(meta), times, tuple(steps))
 
     # statements
 
-    def axes(self, meta: Extent, parts: list[Any]) -> list[tree.Word]:
+    def axes(self, meta: Meta, parts: list[Any]) -> list[tree.Word]:
         return [self.word(part) for part in parts]
 
-    def vary(self, meta: Extent, parts: list[Any]) -> tree.Vary:
+    def vary(self, meta: Meta, parts: list[Any]) -> tree.Vary:
         names, *elements = parts
         return tree.Vary(self.at(meta), tuple(names), tuple(elements))
 
-    def skip(self, meta: Extent, parts: list[Any]) -> tree.Skip:
+    def skip(self, meta: Meta, parts: list[Any]) -> tree.Skip:
         return tree.Skip(self.at(meta), parts[0])
 
-    def rounds(self, meta: Extent, parts: list[Any]) -> tree.Rounds:
+    def rounds(self, meta: Meta, parts: list[Any]) -> tree.Rounds:
         return tree.Rounds(self.at(meta), tuple(parts))
 
-    def seek(self, meta: Extent, parts: list[Any]) -> tree.Seek:
+    def seek(self, meta: Meta, parts: list[Any]) -> tree.Seek:
         goal, name, *rest = parts
         elements = [part for part in rest if isinstance(part, tree.Element)]
         share, where, *options = rest[len(elements) :]
@@ -165,11 +176,11 @@ class Builder:
             tuple(options),
         )
 
-    def knee_share(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def knee_share(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         found: tree.Atom = parts[0]
         return found
 
-    def expect(self, meta: Extent, parts: list[Any]) -> tree.Expect:
+    def expect(self, meta: Meta, parts: list[Any]) -> tree.Expect:
         metric, operator, limit, of, condition = parts
         return tree.Expect(
             self.at(meta),
@@ -180,10 +191,10 @@ class Builder:
             condition,
         )
 
-    def baseline(self, meta: Extent, parts: list[Any]) -> tree.Word:
+    def baseline(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return self.word(parts[0])
 
-    def chart(self, meta: Extent, parts: list[Any]) -> tree.Chart:
+    def chart(self, meta: Meta, parts: list[Any]) -> tree.Chart:
         kind, metrics, by, per, when = parts
         preposition, by_words = by or ("by", [])
         condition, scales = when or (None, [])
@@ -199,39 +210,39 @@ class Builder:
             scales=tuple(w for k, w in mixed if k == "scale") + tuple(scales),
         )
 
-    def listed(self, meta: Extent, parts: list[Any]) -> list[tuple[str, tree.Word]]:
+    def listed(self, meta: Meta, parts: list[Any]) -> list[tuple[str, tree.Word]]:
         return [
             ("name", self.word(part)) if isinstance(part, Token) else ("scale", part)
             for part in parts
         ]
 
-    def chart_by(self, meta: Extent, parts: list[Any]) -> tuple[str, list[Any]]:
+    def chart_by(self, meta: Meta, parts: list[Any]) -> tuple[str, list[Any]]:
         is_by = self.at(meta).text.startswith("by")
         return "by" if is_by else "over", parts[0]
 
-    def chart_per(self, meta: Extent, parts: list[Any]) -> list[Any]:
+    def chart_per(self, meta: Meta, parts: list[Any]) -> list[Any]:
         found: list[Any] = parts[0]
         return found
 
-    def chart_when(self, meta: Extent, parts: list[Any]) -> tuple[Any, list[Any]]:
+    def chart_when(self, meta: Meta, parts: list[Any]) -> tuple[Any, list[Any]]:
         return parts[0], parts[1:]
 
-    def log_scale(self, meta: Extent, parts: list[Any]) -> tree.Word:
+    def log_scale(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), f"log {parts[0]}")
 
-    def both_scales(self, meta: Extent, parts: list[Any]) -> tree.Word:
+    def both_scales(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), "linear and log")
 
     # workloads
 
-    def spec(self, meta: Extent, parts: list[Any]) -> tree.Spec:
+    def spec(self, meta: Meta, parts: list[Any]) -> tree.Spec:
         head, *clauses = parts
         return tree.Spec(self.at(meta), (*head, *with_hosts(clauses)))
 
-    def head(self, meta: Extent, parts: list[Any]) -> list[tree.Clause]:
+    def head(self, meta: Meta, parts: list[Any]) -> list[tree.Clause]:
         return [self.as_clause(part, head=True) for part in parts]
 
-    def clause(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def clause(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.as_clause(parts[0], head=False)
 
     def as_clause(self, part: Any, head: bool) -> tree.Clause:
@@ -249,50 +260,50 @@ class Builder:
             head,
         )
 
-    def random(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def random(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.pattern_of(meta, "random")
 
-    def sequential(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def sequential(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.pattern_of(meta, "sequential")
 
-    def pattern_of(self, meta: Extent, text: str) -> tree.Clause:
+    def pattern_of(self, meta: Meta, text: str) -> tree.Clause:
         """Which of the two patterns."""
         word = tree.Word(self.at(meta), text)
         return tree.Clause(self.at(meta), "pattern", words=(word,))
 
-    def sizes(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def sizes(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         kind = " ".join(str(parts[0]).split())
         return self.clause_of(kind, meta, parts)
 
-    def hosts(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def hosts(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "hosts", words=(self._host(parts[0]),))
 
-    def host(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def host(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "quoted", words=(self._host(parts[0]),))
 
     def _host(self, token: Token) -> tree.Word:
         return self.quoted(token) if token.type == "STRING" else self.word(token)
 
-    def share(self, meta: Extent, parts: list[Any]) -> tuple[Any, ...]:
+    def share(self, meta: Meta, parts: list[Any]) -> tuple[Any, ...]:
         return tuple(parts)
 
     spot = phase = share
 
-    def drawn(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def drawn(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         kind = " ".join(str(parts[0]).split())
         return self.clause_of(kind, meta, parts[1:])
 
-    def simple(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def simple(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return self.clause_of(str(parts[0]), meta, parts[1:])
 
-    def data(self, meta: Extent, parts: list[Any]) -> tree.Clause:
+    def data(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         word = parts[0]
         if isinstance(word, tree.Element):
             name = tree.Word(word.span, "compressible")
             return self.clause_of("data", meta, [name, *word.atoms])
         return self.clause_of("data", meta, parts)
 
-    def flag(self, meta: Extent, parts: list[Any]) -> tree.Word:
+    def flag(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), self.at(meta).text)
 
     each = total = poisson = plus = flag
@@ -323,36 +334,36 @@ class Builder:
 
     # values
 
-    def literal(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def literal(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         token = parts[0]
         return tree.Atom(self.word(token).span, token.type.lower(), str(token))
 
     atom_literal = given = literal
 
-    def atom(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def atom(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         found: tree.Atom = parts[0]
         return found
 
-    def share_of(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def share_of(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         share, title = parts
         return tree.Atom(self.at(meta), "share", self.quoted(title).text, (share,))
 
-    def bracketed(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def bracketed(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         return replace(self._quotient(parts[0]), span=self.at(meta))
 
-    def added(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def added(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         return self.reckoned(meta, "+", parts)
 
-    def less(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def less(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         return self.reckoned(meta, "-", parts)
 
-    def times(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def times(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         return self.reckoned(meta, "*", parts)
 
-    def over_by(self, meta: Extent, parts: list[Any]) -> tree.Atom:
+    def over_by(self, meta: Meta, parts: list[Any]) -> tree.Atom:
         return self.reckoned(meta, "/", parts)
 
-    def reckoned(self, meta: Extent, operator: str, parts: list[Any]) -> tree.Atom:
+    def reckoned(self, meta: Meta, operator: str, parts: list[Any]) -> tree.Atom:
         """What an operator makes of two values; `a / 8/2` goes from left to right."""
         left, right = parts
         left, span = self._quotient(left), self.at(meta)
@@ -370,20 +381,20 @@ class Builder:
         parts = tuple(tree.Atom(atom.span, "quantity", one) for one in numbers)
         return tree.Atom(atom.span, "reckoned", "/", parts)
 
-    def condition(self, meta: Extent, parts: list[Any]) -> tree.Condition:
+    def condition(self, meta: Meta, parts: list[Any]) -> tree.Condition:
         found: tree.Condition = parts[0]
         return found
 
-    def junction(self, meta: Extent, parts: list[Any]) -> tree.Junction:
+    def junction(self, meta: Meta, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "or", tuple(parts))
 
-    def conjunction(self, meta: Extent, parts: list[Any]) -> tree.Junction:
+    def conjunction(self, meta: Meta, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "and", tuple(parts))
 
-    def negated(self, meta: Extent, parts: list[Any]) -> tree.Junction:
+    def negated(self, meta: Meta, parts: list[Any]) -> tree.Junction:
         return tree.Junction(self.at(meta), "not", tuple(parts))
 
-    def comparison(self, meta: Extent, parts: list[Any]) -> tree.Comparison:
+    def comparison(self, meta: Meta, parts: list[Any]) -> tree.Comparison:
         left, operator, value = parts
         name = tree.Word(left.span, canonical.atom(left))
         reckoned = None if left.kind == "name" else left
@@ -391,42 +402,42 @@ class Builder:
             self.at(meta), name, self.word(operator), value, reckoned
         )
 
-    def element_of(self, kind: str, meta: Extent, parts: list[Any]) -> tree.Element:
+    def element_of(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Element:
         """One entry of a `vary`."""
         return tree.Element(self.at(meta), kind, tuple(parts))
 
-    def single(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def single(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("single", meta, parts)
 
-    def span(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def span(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("span", meta, parts)
 
-    def doubling(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def doubling(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("doubling", meta, parts)
 
-    def stepped(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def stepped(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("stepped", meta, parts)
 
-    def together(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def together(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("together", meta, parts)
 
-    def poisson_rate(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def poisson_rate(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("poisson", meta, parts[:1])
 
-    def skewed(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def skewed(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of(str(parts[0]), meta, parts[1:])
 
-    def spots(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def spots(self, meta: Meta, parts: list[Any]) -> tree.Element:
         pairs = [part for part in parts if isinstance(part, tuple)]
         return self.element_of("hotspots", meta, [a for pair in pairs for a in pair])
 
-    def compressible_range(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def compressible_range(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("compressible range", meta, parts)
 
-    def compressible(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def compressible(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("compressible", meta, parts)
 
-    def element(self, meta: Extent, parts: list[Any]) -> tree.Element:
+    def element(self, meta: Meta, parts: list[Any]) -> tree.Element:
         found: tree.Element = parts[0]
         return found
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from itertools import zip_longest
 
-from ioplan.language.syntax.grammar import grammar
+from ioplan.language.syntax.reader import pattern_of
 from ioplan.language.syntax.source import Source, comments_of, without_comments
 
 WORDS = (r"\w+(?:\.\w+)*", r"\.\.|[<>=!]=", r"\S")
@@ -52,5 +52,5 @@ def _bare(word: str) -> str:
 @cache
 def _word() -> re.Pattern[str]:
     """A text in quotes, a quantity, a word or a sign."""
-    values = (grammar().terminals[name][0] for name in ("STRING", "QUANTITY"))
+    values = pattern_of("STRING"), pattern_of("QUANTITY")
     return re.compile("|".join((*values, *WORDS)))

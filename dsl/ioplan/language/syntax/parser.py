@@ -8,8 +8,7 @@ from __future__ import annotations
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.builder import Builder
-from ioplan.language.syntax.grammar import grammar
-from ioplan.language.syntax.lalr import Stuck
+from ioplan.language.syntax.reader import Reader, Stuck
 from ioplan.language.syntax.source import Source, Span, without_comments
 
 MOST_ERRORS = 30
@@ -24,7 +23,7 @@ def parse(source: Source) -> tuple[tree.File, list[Diagnostic]]:
     damaged: list[Span] = []
     while True:
         try:
-            file = grammar().parse(text, Builder(source))
+            file = Builder(source).build(Reader(text).tree())
             return tree.File(source, file.items, tuple(damaged), text), found
         except Stuck as error:
             if not found and (foreign := _foreign(source)):

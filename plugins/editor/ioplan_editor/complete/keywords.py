@@ -65,7 +65,7 @@ def _timing(word: str) -> str:
 
 def _said(place: Place, statement: Statement) -> set[str]:
     """The clauses that the statement has: each is said once."""
-    begin = statement.words[0].start
+    begin = statement.words[0].start_pos or 0
     text = place.item[begin : place.start - place.item_start]
     words = set(re.findall(r"[a-z]+", text))
     slots = {clause_table.slot(word) for word in words & KNOWN}

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from lark import Token, Tree
 
 from ioplan.language.errors.recovery import ITEM_START
 from ioplan.language.errors.stop import WRONG
-from ioplan.language.syntax.grammar import grammar, words_of
-from ioplan.language.syntax.lalr import Extent, ParseState, Stuck, Token
+from ioplan.language.syntax.reader import Reader, Stuck, words_of
 from ioplan.language.syntax.source import COMMENT, without_comments
 
 WORD = re.compile(
@@ -23,53 +24,6 @@ WORD = re.compile(
 ROW_REST = re.compile(r"[^\n{}]*")
 MOST_REPAIRS = 8
 MOST_EXPANSIONS = 3
-
-
-class Part(NamedTuple):
-    """A rule of the grammar that is complete, and what it is made of."""
-
-    rule: str
-    extent: Extent
-    parts: list[Any]
-
-
-class Recorder:
-    """A builder that keeps what it is given."""
-
-    def __getattr__(self, rule: str) -> Any:
-        return lambda extent, parts: Part(rule, extent, parts)
-
-
-class Prefix(ParseState):
-    """A text that may go on."""
-
-    def read(self) -> None:
-        """As far as it goes. Raises Stuck."""
-        for token in self._tokens():
-            self._reduce_for(token.type, token.start)
-            self.push(token)
-
-    def push(self, token: Token) -> None:
-        """Put a word on the stack, once all that ends before it is closed."""
-        self.states.append(self.parser.states[self.states[-1]][token.type])
-        self.values.append(token)
-        self.extents.append(Extent(token.start, token.start + len(token)))
-
-    def accepted(self) -> set[str]:
-        """The terminals that may come next."""
-        return self._accepted()
-
-    def after(self, terminal: str) -> Prefix:
-        """The same text with one more word."""
-        other = Prefix(self.parser, self.text, self.builder)
-        other.states, other.values = [*self.states], [*self.values]
-        other.extents = [*self.extents]
-        at = len(self.text)
-        other._reduce_for(terminal, at)
-        token = Token("")
-        token.type, token.start = terminal, at
-        other.push(token)
-        return other
 
 
 class Place:
@@ -89,14 +43,9 @@ class Place:
         self.accepted = self.state.accepted()
 
     @property
-    def stack(self) -> list[Token | Part]:
-        """What stands before, its finished parts as one each."""
-        return list(_flat(self.state.values))
-
-    @property
     def words(self) -> list[Token]:
         """The unfinished statement: its words on the stack, the last one last."""
-        return [one for one in self.stack if isinstance(one, Token)]
+        return list(_words(self.state.values))
 
     @property
     def end_before(self) -> int:
@@ -120,28 +69,28 @@ class Place:
             for found in COMMENT.finditer(self.text, row, self.offset)
         )
 
-    def keywords(self, state: Prefix | None = None) -> Iterator[str]:
+    def keywords(self, state: Reader | None = None) -> Iterator[str]:
         """Each keyword that may stand here, with those that must follow it."""
         here = state or self.state
         for terminal in sorted(here.accepted()):
             for word in words_of(terminal):
                 yield from _expanded(here, terminal, word)
 
-    def after_comma(self) -> Prefix | None:
+    def after_comma(self) -> Reader | None:
         """The state after a comma, where one may stand."""
         return self.state.after("COMMA") if "COMMA" in self.accepted else None
 
 
-def _read(text: str) -> Prefix:
+def _read(text: str) -> Reader:
     """The state at the end of a text, what is wrong in it left out."""
     for _ in range(MOST_REPAIRS):
-        state = Prefix(grammar(), text, Recorder())
+        state = Reader(text)
         try:
             state.read()
             return state
         except Stuck as stuck:
             text = _without(text, stuck.position)
-    return Prefix(grammar(), "", Recorder())
+    return Reader("")
 
 
 def _without(text: str, at: int) -> str:
@@ -156,16 +105,16 @@ def _without(text: str, at: int) -> str:
     return text[:at] + " " * (max(end, at + 1) - at) + text[max(end, at + 1) :]
 
 
-def _flat(values: list[Any]) -> Iterator[Token | Part]:
-    """Without the lists that rules of no name leave."""
+def _words(values: list[Any]) -> Iterator[Token]:
+    """Words that are in no finished rule, but in lists: their rules have no name."""
     for value in values:
-        if isinstance(value, list):
-            yield from _flat(value)
-        elif value is not None:
+        if isinstance(value, Token):
             yield value
+        elif isinstance(value, Tree) and value.data.startswith("_"):
+            yield from _words(value.children)
 
 
-def _expanded(state: Prefix, terminal: str, word: str, depth: int = 0) -> Iterator[str]:
+def _expanded(state: Reader, terminal: str, word: str, depth: int = 0) -> Iterator[str]:
     """A keyword with what must follow: `at most`, `until steady`, `before each`."""
     after = state.after(terminal)
     accepted = after.accepted()

@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from lark import Token
+
 from ioplan.core.value import Value, fresh
 from ioplan.language import clause_table, statement_table
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.metric import MetricError, parse_metric
 from ioplan.language.quantity import EXAMPLES, Kind, QuantityError, parse
-from ioplan.language.syntax.lalr import Token
 from ioplan_editor.complete.place import Place
 
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"

@@ -18,14 +18,15 @@ from pygments.token import (
 
 from ioplan.language.clause_table import BY_WORD
 from ioplan.language.quantity import UNITS
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar, words_of
+from ioplan.language.syntax.grammar import CLAUSE_WORDS
+from ioplan.language.syntax.reader import grammar, words_of
 
 LEADING = {"for", "on hosts"}
 
 
 def _all_words() -> tuple[str, ...]:
     """Each keyword of the grammar."""
-    found = (word for name in grammar().terminals for word in words_of(name))
+    found = (word for one in grammar().terminals for word in words_of(one.name))
     return tuple(sorted({*found}))
 
 

@@ -7,11 +7,12 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 
+from lark import Token
+
 from ioplan.core.value import Value
-from ioplan.language.syntax.grammar import CLAUSE_WORDS, grammar, words_of
-from ioplan.language.syntax.lalr import Stuck, Token
+from ioplan.language.syntax.grammar import CLAUSE_WORDS
+from ioplan.language.syntax.reader import Reader, Stuck, words_of
 from ioplan.language.syntax.source import comments_of
-from ioplan_editor.complete.place import Prefix, Recorder
 from ioplan_editor.document import Document
 from ioplan_editor.look.occurrences import occurrences
 
@@ -68,18 +69,6 @@ def _split(found: dict[int, Coloured], start: int, length: int) -> None:
         found[rest] = Coloured(rest, whole.length - length - 1, whole.sort)
 
 
-class _Reader(Prefix):
-    """Keeps each word that was read."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(grammar(), text, Recorder())
-        self.tokens: list[Token] = []
-
-    def push(self, token: Token) -> None:
-        super().push(token)
-        self.tokens.append(token)
-
-
 def _read(document: Document) -> Iterator[Coloured]:
     """The words of each item; those of an item that has not changed are known."""
     text = document.file.parsed
@@ -92,10 +81,10 @@ def _read(document: Document) -> Iterator[Coloured]:
 @lru_cache(maxsize=1000)
 def _words(text: str) -> tuple[Coloured, ...]:
     """The words of an item's text."""
-    reader = _Reader(text)
+    reader = Reader(text)
     with suppress(Stuck):
         reader.read()
-    return tuple(Coloured(t.start, len(t), _sort(t)) for t in reader.tokens)
+    return tuple(Coloured(t.start_pos or 0, len(t), _sort(t)) for t in reader.tokens)
 
 
 def _sort(token: Token) -> str:

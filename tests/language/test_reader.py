@@ -1,0 +1,75 @@
+"""The parser's tables are made by lark, once, and lie in the package's own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ioplan.language.syntax import reader
+
+PLAN = 'test "T" { run random 4KiB 100/0 § for 1s }'
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the grammar's own."""
+    place = tmp_path / "grammar.tables"
+    monkeypatch.setattr(reader, "KEPT", place)
+    reader.grammar.cache_clear()
+    yield place
+    reader.grammar.cache_clear()
+
+
+def _stop() -> tuple[int, set[str]]:
+    reader.grammar.cache_clear()
+    with pytest.raises(reader.Stuck) as stuck:
+        reader.Reader(PLAN).tree()
+    return stuck.value.position, stuck.value.accepted
+
+
+def test_what_could_follow_is_told_where_no_word_begins() -> None:
+    position, accepted = _stop()
+    assert position == PLAN.index("§")
+    assert {"COMMA", "FOR", "RBRACE"} <= accepted and "NAME" not in accepted
+
+
+def test_tables_are_made_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _stop()
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+    monkeypatch.delattr(reader, "_keep")
+    assert _stop() == made
+
+
+@pytest.mark.parametrize("cut", [0, 10, 65, 100, -1])
+def test_half_of_the_tables_is_made_again(kept: Path, cut: int) -> None:
+    made = _stop()
+    whole = kept.stat().st_size
+    kept.write_bytes(kept.read_bytes()[:cut])
+    assert _stop() == made
+    assert kept.stat().st_size == pytest.approx(whole, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["WORD_END", "grammar_text", "lark"])
+def test_tables_of_another_grammar_are_made_again(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    _stop()
+    before = kept.read_bytes()
+    if name == "WORD_END":
+        monkeypatch.setattr(reader, name, r"(?!\.?\w|§)")
+    elif name == "lark":
+        monkeypatch.setattr(reader.lark, "__version__", "0")
+    else:
+        changed = reader.grammar_text() + "\n// changed"
+        monkeypatch.setattr(reader, name, lambda: changed)
+    _stop()
+    assert kept.read_bytes().splitlines()[0] != before.splitlines()[0]
+
+
+def test_a_place_that_cannot_be_written_is_no_error(kept: Path) -> None:
+    made = _stop()
+    kept.unlink()
+    kept.mkdir()
+    assert _stop() == made
