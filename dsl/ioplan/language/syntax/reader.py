@@ -79,7 +79,8 @@ class Reader:
     @property
     def values(self) -> list[Any]:
         """What was read: finished rules, and words of rules that are not."""
-        return self.parser.parser_state.value_stack
+        found: list[Any] = self.parser.parser_state.value_stack
+        return found
 
     def accepted(self) -> set[str]:
         """The terminals that may come next."""
