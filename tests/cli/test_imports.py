@@ -69,7 +69,7 @@ def of_the_parser() -> set[str]:
     """What a bare Python imports with lark."""
     program = "import lark, sys; print(*sys.modules)"
     bare = [sys.executable, "-c", program]
-    return set(subprocess.run(bare, capture_output=True, text=True).stdout.split())
+    return set(subprocess.check_output(bare, text=True).split())
 
 
 def tables_are_made() -> None:
