@@ -60,8 +60,8 @@ def cases(folder: Path) -> dict[str, Case]:
         "ioplan --help": Case(("--help",), 3),
         "ioplan run --help": Case(("run", "--help"), 3),
         "ioplan, completion": Case((), 3, env=asked),
-        "ioplan check": Case(("check", DEMO), 6),
-        "ioplan fmt --check": Case(("fmt", "--check", DEMO), 6),
+        "ioplan check": Case(("check", DEMO), 12),
+        "ioplan fmt --check": Case(("fmt", "--check", DEMO), 12),
         # two fifths of it import numpy, by which the simulated drive draws, and pydantic,
         # of which records are made
         "ioplan run, two cells on sim": Case(("run", str(two), *sim), 15),

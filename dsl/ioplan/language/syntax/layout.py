@@ -10,7 +10,7 @@ from ioplan.language.syntax.reader import pattern_of
 from ioplan.language.syntax.source import Source, comments_of, without_comments
 
 WORDS = (r"\w+(?:\.\w+)*", r"\.\.|[<>=!]=", r"\S")
-"""Told apart without the grammar, so that what a parser gets wrong shows, too."""
+"""Told apart without keywords, so that what the parser gets wrong shows, too."""
 QUOTED_NAME = re.compile(r'"([A-Za-z_]\w*(?:\.\w+)*)"')
 SCALE = re.compile(r"^,\n(log\n.+|linear\nand\nlog)\n", re.M)
 """The scales of a chart, which stand at its end."""

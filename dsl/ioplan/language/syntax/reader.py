@@ -14,7 +14,6 @@ import re
 from contextlib import suppress
 from copy import copy
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ END = "$END"
 WORD_END = r"(?!\.?\w)"
 """Where a name ends: it has letters, digits, `_`, and dots between them."""
 ENDS_IN_A_LETTER = re.compile(r"[a-z]\Z")
-KEYWORD = re.compile(r"\(?(?:\?:)?([a-z]+(?:(?:\||\\s\+)[a-z]+)*)\)\(\?.*")
+KEYWORD = re.compile(r"\(?(?:\?:)?([a-z]+(?:(?:\||\\s\+)[a-z]+)*)\)?\(\?.*")
 """A terminal that is one of some words, with a look-ahead."""
 
 
@@ -79,8 +78,7 @@ class Reader:
     @property
     def values(self) -> list[Any]:
         """What was read: finished rules, and words of rules that are not."""
-        found: list[Any] = self.parser.parser_state.value_stack
-        return found
+        return [*self.parser.parser_state.value_stack]
 
     def accepted(self) -> set[str]:
         """The terminals that may come next."""
@@ -101,8 +99,7 @@ class Reader:
 @cache
 def grammar() -> Lark:
     """The parser, made once."""
-    made_of = f"{lark.__version__} {WORD_END} {grammar_text()}"
-    key = sha256(made_of.encode()).hexdigest().encode() + b"\n"
+    key = f"{(lark.__version__, WORD_END, grammar_text())}\n".encode()
     with suppress(OSError, EOFError, pickle.UnpicklingError), KEPT.open("rb") as kept:
         if kept.readline() == key:
             return Lark.load(kept)
@@ -134,7 +131,8 @@ def whole_words(terminal: TerminalDef) -> None:
     """
     pattern = terminal.pattern.value
     if ENDS_IN_A_LETTER.search(pattern):
-        terminal.pattern = PatternRE(f"(?:{pattern}){WORD_END}")
+        whole = f"(?:{pattern})" if "|" in pattern else pattern
+        terminal.pattern = PatternRE(f"{whole}{WORD_END}")
         terminal.priority = terminal.priority or 1
 
 
