@@ -15,7 +15,7 @@ OPTIONS :=
 WORKERS := 3
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
-.PHONY: demo fast test test-engine test-python test-vm dist dist-test clean
+.PHONY: demo fast test test-engine test-python test-vm docs dist dist-test clean
 .PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
 
@@ -38,6 +38,10 @@ test-python: $(READY)
 
 test-vm: $(READY)
 	$(PYTEST) -n 2 tests/vm
+
+# The documents as a site that needs no network; a broken link is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 # All that is published, in dist/.
 dist: $(DIST_READY)
