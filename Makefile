@@ -17,7 +17,7 @@ SECONDS := 600
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
 .PHONY: demo fast test test-engine test-python test-vm test-tools soak
-.PHONY: dist dist-test clean
+.PHONY: docs dist dist-test clean
 .PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
 
@@ -50,6 +50,10 @@ test-python: $(READY)
 
 test-vm: $(READY)
 	$(PYTEST) -n 2 --again tests/vm
+
+# The documents as a site that needs no network; a broken link is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 # All that is published, in dist/.
 dist: $(DIST_READY)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,15 @@ def python_packages(folder: Path) -> Iterator[Component]:
             licences = tuple(packed.read(one).decode(errors="replace") for one in texts)
         url = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
         yield Component(name, version, _licence(headers), url, licences)
+
+
+def pages() -> Iterator[Component]:
+    """What the pages of the documents contain beside their texts."""
+    theme = distribution("mkdocs-material")
+    files = [file for file in theme.files or () if LICENCE_FILE.search(str(file))]
+    url = f"pkg:pypi/{theme.name}@{theme.version}"
+    texts = tuple(file.read_text() for file in files)
+    yield Component(theme.name, theme.version, "MIT", url, texts)
 
 
 def _licence(headers: Message) -> str:

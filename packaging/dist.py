@@ -17,7 +17,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from bill import bill, crates, licences, python_packages, runtime
+from bill import bill, crates, licences, pages, python_packages, runtime
 from offline import archive, debian_package, folder_of
 from static_engine import BUILD, MACHINES, ROOT, static_engine
 
@@ -62,7 +62,7 @@ def packages(machines: list[str]) -> list[Path]:
 
 def documents(wheels: Path) -> list[Path]:
     """The bill of materials and the licences of what is shipped with ours."""
-    components = [*runtime(), *crates(), *python_packages(wheels)]
+    components = [*runtime(), *crates(), *python_packages(wheels), *pages()]
     texts = {"cdx.json": bill(version(), components), "licences": licences(components)}
     made = []
     for end, text in texts.items():
@@ -77,10 +77,18 @@ def version() -> str:
     return sdist.name.removeprefix("ioplan-").removesuffix(".tar.gz")
 
 
-def offline(machine: str) -> list[Path]:
+def site() -> Path:
+    """The documents as pages that need no network; a broken link is an error."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return BUILD / "site"
+
+
+def offline(machine: str, pages: Path) -> list[Path]:
     """The archive and the package for a processor, and what is said of both."""
     (wheel,) = DIST.glob(f"*manylinux2014_{machine}*.whl")
     folder = folder_of(wheel, machine)
+    shutil.copytree(pages, folder / "docs")
     said = documents(folder / "wheels")
     for file in said:
         shutil.copy2(file, folder)
@@ -95,7 +103,8 @@ def main() -> None:
     machines = list(parser.parse_args().machines)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    made = packages(machines) + [one for name in machines for one in offline(name)]
+    made, pages = packages(machines), site()
+    made += [one for name in machines for one in offline(name, pages)]
     for one in sorted(set(made)):
         print(one.relative_to(ROOT))
 

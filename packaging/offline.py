@@ -1,8 +1,8 @@
 """Packages for machines without a network: an archive with an installer, and a .deb.
 
 Both hold ioplan's wheel and those of all that it depends on, for each Python that is
-supported on one processor. A .deb cannot use Debian's own Python packages: those of
-its older systems are too old.
+supported on one processor, and the documents as pages. A .deb cannot use Debian's own
+Python packages: those of its older systems are too old.
 """
 
 from __future__ import annotations

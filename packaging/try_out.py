@@ -7,7 +7,7 @@ each the offline archive is unpacked and its installer run, without a network; t
 demo runs on a file there. Systems of another processor run under qemu's user mode,
 which has no io_uring, so that the engine's threads do the I/O. Where no Python is new
 enough, or none at all, the engine alone does the demo's jobs, which it gets as JSON.
-The table is that of dsl/install.md.
+The table is that of docs/install.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dist import DIST
 from static_engine import BUILD, ROOT
 
 ROOTS = BUILD / "roots"
-DOCUMENT = ROOT / "dsl/install.md"
+DOCUMENT = ROOT / "docs/install.md"
 DEMO = "demo.ioplan"
 WORDS = (
     "--target /work/scratch.bin --create 64MiB --set run_time=200ms --store /work/r.db"

@@ -200,7 +200,7 @@ def story(capacity_bytes: int, most_pages: int) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_a_scaled_drive_is_like_a_whole_one() -> None:
-    """The bounds that sim.md states: 4 % in what it costs, 2 % of a drive write."""
+    """The bounds that docs/sim.md states: 4 % in what it costs, 2 % of a drive write."""
     whole, scaled = story(2 * GIB, 1 << 24), story(2 * GIB, 1 << 16)
     assert whole["scale"] == 1 and scaled["scale"] > 8
     for name in ("amplification", "steady", "fresh"):

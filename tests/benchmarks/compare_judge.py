@@ -1,5 +1,5 @@
 """How often does `compare` raise a false alarm, and what does it find? Written into
-dsl/compare.md.
+docs/compare.md.
 
     .venv/bin/python tests/benchmarks/compare_judge.py [--comparisons 1000] [--print]
 
@@ -157,7 +157,7 @@ def main() -> None:
     if asked.print:
         print(text)
         return
-    page = ROOT / "dsl" / "compare.md"
+    page = ROOT / "docs" / "compare.md"
     marks = r"(<!-- compare_judge -->\n).*?(<!-- end -->)"
     page.write_text(
         re.sub(

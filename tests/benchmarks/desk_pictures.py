@@ -1,4 +1,4 @@
-"""Makes the pictures of dsl/desk.md anew: a desk with simulated drives, in Chromium.
+"""Makes the pictures of docs/desk.md anew: a desk with simulated drives, in Chromium.
 
     .venv/bin/python tests/benchmarks/desk_pictures.py
 
@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT / "tests" / part) for part in ("support", "browser")]
 
 from chromium import Browser, browser  # noqa: E402
 
-FOLDER = ROOT / "dsl" / "gallery"
+FOLDER = ROOT / "docs" / "gallery"
 DRIVES = [f"gen5-{at:02}" for at in range(1, 7)]
 SHORT = ("quick/datasheet", "--profile", "short", "--quiet")
 PAGES = {

@@ -1,4 +1,4 @@
-"""Makes the pictures of first screens in dsl/gallery.md: of 1280 x 900, in Chromium.
+"""Makes the pictures of first screens in docs/gallery.md: of 1280 x 900, in Chromium.
 
     .venv/bin/python tests/benchmarks/first_screens.py [--name after] [--work FOLDER]
 
@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from gallery import DRIVES, FOLDER, FORGET, Browser, browser, ioplan, missing
+
 from ioplan.store.store import Store
 
 WIDTH, HEIGHT, SCALE = 1280, 900, 0.6

@@ -1,4 +1,4 @@
-"""Makes the pictures of dsl/gallery.md anew: suites on simulated drives, in Chromium.
+"""Makes the pictures of docs/gallery.md anew: suites on simulated drives, in Chromium.
 
     .venv/bin/python tests/benchmarks/gallery.py [NAME…] [--work FOLDER]
 
@@ -25,7 +25,7 @@ from command import ioplan  # noqa: E402
 
 from ioplan.store.store import Store  # noqa: E402
 
-FOLDER = ROOT / "dsl" / "gallery"
+FOLDER = ROOT / "docs" / "gallery"
 DRIVES = ROOT / "examples" / "sim"
 WIDTH = 1000
 MOST_BYTES = 150_000

@@ -4,7 +4,7 @@
 
 Of series that do not change, how many have any change; and how often a change of one cell
 is called when two or three sessions of it are there. Of 12 cells, the others tell what
-noise to expect. The seed is fixed: the table of dsl/history.md is the same again.
+noise to expect. The seed is fixed: the table of docs/history.md is the same again.
 """
 
 from __future__ import annotations

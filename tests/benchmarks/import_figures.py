@@ -5,7 +5,7 @@
     python tests/benchmarks/import_figures.py --pairs [--seconds 2] [--rounds 5]
 
 The folders are clones of fio and of FioSynth, which are no part of this repository. With
---write the tables replace those in dsl/import.md. About two minutes for the files, and
+--write the tables replace those in docs/import.md. About two minutes for the files, and
 six for the pairs.
 """
 
@@ -34,7 +34,7 @@ from ioplan_importer.kinds import kind_of
 from ioplan_importer.plan_import import ImportedPlan, import_plan
 from ioplan_importer.proof.prove import prove
 
-DOCUMENT = paths.ROOT / "dsl" / "import.md"
+DOCUMENT = paths.ROOT / "docs" / "import.md"
 FILE_BYTES = 256 << 20
 FAMILY_SIZES, FAMILY_SCALE = ("64MiB", "2GiB", "128GiB"), 3e-5
 """The first that a suite's regions and discards fit; ten hours become a second."""

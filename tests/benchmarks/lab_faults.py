@@ -1,4 +1,4 @@
-"""The delivery's rows of the table in dsl/labs.md: `python tests/benchmarks/lab_faults.py [WORD]`.
+"""The delivery's rows of the table in docs/labs.md: `python tests/benchmarks/lab_faults.py [WORD]`.
 
 Two hosts in namespaces, reached by ssh, and a PostgreSQL on a third. In most rows it is
 made sure that the fault comes in the middle of a push: a lock on a table holds each

@@ -1,4 +1,4 @@
-"""Gathers the rows of the benchmarks into dsl/performance.md.
+"""Gathers the rows of the benchmarks into docs/performance.md.
 
     .venv/bin/python tests/benchmarks/performance.py [SCRIPT [ARGUMENT …]]
 
@@ -18,7 +18,7 @@ from benchmark_row import Row, read
 
 HERE = Path(__file__).parent
 ROWS = HERE / "rows"
-DOCUMENT = HERE.parents[1] / "dsl/performance.md"
+DOCUMENT = HERE.parents[1] / "docs/performance.md"
 BEGIN, END = "<!-- rows: begin -->\n", "<!-- rows: end -->"
 TELLS = "from benchmark_row import tell"
 HEAD = "| | figure | aim | held | made by | on |\n|---|---|---|---|---|---|\n"

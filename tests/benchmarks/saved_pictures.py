@@ -1,4 +1,4 @@
-"""Makes the pictures of dsl/gallery.md that a reader saves from a report, in Chromium.
+"""Makes the pictures of docs/gallery.md that a reader saves from a report, in Chromium.
 
     .venv/bin/python tests/benchmarks/saved_pictures.py [--work FOLDER]
 
@@ -20,8 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from first_screens import variants
-
 from gallery import FOLDER, Browser, browser, ioplan, missing
+
 from ioplan.store.store import Store
 
 SUITE, TEST, CHART = "reviews/p3700", "A3*", "IOPS by queue depth"

@@ -9,7 +9,7 @@ on a real file (--file, made before) against fio's latency_target, interleaved, 
 file's I/Os limited by a cgroup. All but `file` have seeds, so that they come out the same.
 
 --write keeps what was found in tests/golden/seek/proof.json, from which
-`pytest tests/seek/test_proof.py --renew` makes the tables of dsl/seek.md.
+`pytest tests/seek/test_proof.py --renew` makes the tables of docs/seek.md.
 """
 
 from __future__ import annotations

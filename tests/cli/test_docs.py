@@ -1,22 +1,47 @@
-"""What the documents show is what the program does."""
+"""What the documents show is what the program does, and their links lead somewhere."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-README = (ROOT / "README.md").read_text()
+from ioplan.devices.identity import Identity, id_of
+from ioplan.guard.guard import no_entry_text
+
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+DOCUMENTS = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *DOCS.glob("*.md"),
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.ioplan"))
 SUITES = sorted((ROOT / "plans").rglob("*.ioplan"))
+FOLDERS = "docs|dsl|editors|examples|packaging|plans|plugins|tests"
+DRIVE = Identity(
+    kernel="nvme1n1",
+    serial="S4EVNX0R123456",
+    nsid=1,
+    model="Samsung SSD 980 PRO 1TB",
+)
+BROKEN = "[a](nowhere.md) [b](language.md#nowhere) [c](#nowhere) ![d](nowhere.png)\n"
+FETCHED = re.compile(
+    r'<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(?:https?:)?//'
+)
 
 
-def blocks(kind: str) -> list[str]:
+def blocks(kind: str, document: Path) -> list[str]:
     """The fenced blocks of a kind."""
-    return re.findall(rf"^```{kind}\n(.*?)^```", README, re.S | re.M)
+    return re.findall(rf"^```{kind}\n(.*?)^```", document.read_text(), re.S | re.M)
 
 
 def squeezed(text: str) -> str:
@@ -24,41 +49,65 @@ def squeezed(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
-def test_the_plan_in_the_readme_is_the_demo() -> None:
-    shown, _ = blocks("ioplan")
-    assert shown == (ROOT / "examples/demo.ioplan").read_text()
+STARTED = DOCS / "getting-started.md"
 
 
-def test_the_import_in_the_readme(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    job = plan_file(tmp_path, blocks("ini")[0], "rand.fio")
-    done = ioplan("import", job.name)
-    assert (done.code, done.out) == (0, blocks("ioplan")[1])
+@pytest.mark.parametrize("document", [README, STARTED], ids=lambda p: p.name)
+def test_the_plan_that_is_shown_is_the_demo(document: Path) -> None:
+    assert blocks("ioplan", document)[0] == (ROOT / "examples/demo.ioplan").read_text()
 
 
-def test_the_run_in_the_readme_is_what_sim_gives(
-    store_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("document", [README, STARTED], ids=lambda p: p.name)
+def test_the_run_that_is_shown_is_what_sim_gives(
+    document: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     done = ioplan("run", "examples/demo.ioplan", "--backend", "sim", "--create", "1GiB")
-    assert squeezed(blocks("text")[0]) in squeezed(done.out)
+    assert squeezed(blocks("text", document)[0]) in squeezed(done.out)
 
 
-def test_the_diagnostic_in_the_readme(
+def test_the_refused_drive_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And its lines are a lab file that permits it."""
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    path, id = Path("/dev/nvme1n1"), id_of(DRIVE, [DRIVE])
+    shown = blocks("text", README)[1]
+    assert shown == f"error: {no_entry_text(path, DRIVE, id, None)}\n"
+    assert f"--target {DRIVE.kernel} --overwrite {id}\n" in README.read_text()
+
+
+def test_the_lines_in_the_readme_are_a_lab_file(tmp_path: Path) -> None:
+    (entry,) = re.findall(
+        r"^\[targets.*?^writable = true$", README.read_text(), re.S | re.M
+    )
+    lab = plan_file(tmp_path, entry, "lab.toml")
+    assert ioplan("lab", "check", "--lab", lab).code == 0
+
+
+def test_the_import_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = DOCS / "import.md"
+    job = plan_file(tmp_path, blocks("ini", document)[0], "rand.fio")
+    done = ioplan("import", job.name)
+    assert (done.code, done.out) == (0, blocks("ioplan", document)[0])
+
+
+def test_the_diagnostic_that_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = "\n" * 6 + "workload oltp = random 8KiB 70/40, qd 32\n"
     plan_file(tmp_path, text + 'test "T" { run oltp for 1s }', "review.ioplan")
-    assert squeezed(blocks("text")[1]) in squeezed(ioplan("check", "review.ioplan").err)
+    shown = squeezed(blocks("text", STARTED)[1])
+    assert shown in squeezed(ioplan("check", "review.ioplan").err)
 
 
-def test_the_steps_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steps_that_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = ioplan("plan", "examples/demo.ioplan", "--capacity", "512MiB")
-    assert squeezed(blocks("text")[2]) in squeezed(done.out)
+    assert squeezed(blocks("text", STARTED)[2]) in squeezed(done.out)
 
 
 @pytest.mark.parametrize("plan", EXAMPLES + SUITES, ids=lambda p: p.name)
@@ -72,6 +121,56 @@ def test_each_example_is_right(plan: Path) -> None:
     assert done.code == 0, done.err
 
 
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+# where they lead
+
+
+def paths(document: Path) -> Iterator[Path]:
+    """Links, and files of the repository that are named."""
+    text = document.read_text()
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        yield document.parent / target
+    if document.name != "CHANGELOG.md":  # it names files of its time
+        for name in re.findall(rf"`((?:{FOLDERS})/[^`\s:*<{{…]*)`", text):
+            yield ROOT / name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_links_and_paths_lead_somewhere(document: Path) -> None:
+    assert not [path for path in paths(document) if not path.exists()]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 200
+
+
+def site(folder: Path, added: str = "") -> subprocess.CompletedProcess[str]:
+    """The documents as a site, with something added to the first of them."""
+    shutil.copytree(DOCS, folder / "docs")
+    shutil.copy2(ROOT / "mkdocs.yml", folder)
+    with (folder / "docs/index.md").open("a") as index:
+        index.write(added)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+def test_the_site_fetches_nothing(tmp_path: Path) -> None:
+    done = site(tmp_path)
+    assert done.returncode == 0, done.stderr
+    pages = {
+        page.name: page.read_text() for page in tmp_path.rglob("build/site/*.html")
+    }
+    assert {path.stem for path in DOCS.glob("*.md")} <= {
+        Path(name).stem for name in pages
+    }
+    assert not [name for name, text in pages.items() if FETCHED.search(text)]
+
+
+@pytest.mark.slow
+def test_a_broken_link_fails_the_site(tmp_path: Path) -> None:
+    done = site(tmp_path, f"\n{BROKEN}")
+    assert done.returncode == 1
+    for target in ("nowhere.md", "language.md#nowhere", "#nowhere", "nowhere.png"):
+        assert f"'index.md' contains a link '{target}'" in done.stderr

@@ -20,7 +20,7 @@ from ioplan.records.session import Session
 from ioplan.store.errors import ReserveUsedError, StoreError, StoreFullError
 from ioplan.store.store import Store
 
-DOCUMENT = ROOT / "dsl" / "errors.md"
+DOCUMENT = ROOT / "docs" / "errors.md"
 ALL = list(chain.from_iterable(KINDS))
 CODE = ROOT / "dsl" / "ioplan"
 PLUGINS = ROOT / "plugins"

@@ -50,6 +50,12 @@ def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences() -> Non
     assert all(one.licence and one.texts for one in found.values())
 
 
+def test_the_pages_name_what_they_are_made_with() -> None:
+    (theme,) = bill.pages()
+    assert theme.name == "mkdocs-material" and theme.version
+    assert any("Martin Donath" in text for text in theme.texts)
+
+
 def test_the_installer_is_as_short_as_it_says() -> None:
     lines = offline.INSTALLER.read_text().splitlines()
     assert len(lines) <= 10 and "--no-index" in offline.INSTALLER.read_text()

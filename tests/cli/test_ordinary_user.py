@@ -1,4 +1,4 @@
-"""ioplan without root: the device's group, and nothing else, as dsl/security.md has it."""
+"""ioplan without root: the device's group, and nothing else, as docs/security.md has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dsl/performance.md has the rows that the benchmarks printed."""
+"""docs/performance.md has the rows that the benchmarks printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from generated import check_part
 from paths import ROOT
 
 FOLDER = ROOT / "tests/benchmarks"
-DOCUMENT = ROOT / "dsl/performance.md"
+DOCUMENT = ROOT / "docs/performance.md"
 
 
 @pytest.fixture

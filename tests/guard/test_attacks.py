@@ -9,7 +9,7 @@ from attacks import ATTACKS, Attack
 from generated import check_part
 from paths import ROOT, TESTS
 
-DOCUMENT = ROOT / "dsl/security.md"
+DOCUMENT = ROOT / "docs/security.md"
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.what[:40])

@@ -48,7 +48,7 @@ def seen(path: Path, seed: int = 1) -> tuple[int, ...]:
 def tar(image: Path) -> None:
     """As `tar cf /dev/sdb` writes it: no signature that wipefs knows."""
     with tarfile.open(image.with_suffix(".tar"), "w") as archive:
-        archive.add(ROOT / "dsl/language.md")
+        archive.add(ROOT / "docs/language.md")
     put(image, 0, image.with_suffix(".tar").read_bytes())
 
 

@@ -1,7 +1,7 @@
 """The guard: each kind of target that must be refused, really made.
 
 What a person sees is kept in tests/golden/refused, a file a kind, and shown in
-dsl/lab.md; both are renewed with `pytest --renew`.
+docs/lab-file.md; both are renewed with `pytest --renew`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ioplan.guard.target import TargetError, open_target
 
 GOLDEN = paths.GOLDEN / "refused"
 FROM_VM = paths.TESTS / "vm/rows.json"
-DOCUMENT = paths.ROOT / "dsl/lab.md"
+DOCUMENT = paths.ROOT / "docs/lab-file.md"
 
 
 def plain(text: str, folder: Path) -> str:

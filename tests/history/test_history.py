@@ -157,7 +157,7 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
 
 
 def test_the_document_shows_what_the_program_says(asked: Callable[..., Any]) -> None:
-    _, shown = (ROOT / "dsl/history.md").read_text("utf-8").split("```text\n")
+    _, shown = (ROOT / "docs/history.md").read_text("utf-8").split("```text\n")
     rows = [row.rstrip() for row in asked().out.splitlines() if row.strip()]
     assert shown.partition("```")[0].splitlines() == rows
 

@@ -20,7 +20,7 @@ from ioplan.language.syntax.source import Source
 from ioplan.runner.fit import FEATURES
 from ioplan.workload import Stream
 
-REFERENCE = ROOT / "dsl/language.md"
+REFERENCE = ROOT / "docs/language.md"
 TABLE = re.compile(
     r"(?<=\| clause \| meaning \| default \|\n\|---\|---\|---\|\n)(\|.*\n)+"
 )

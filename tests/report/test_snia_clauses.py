@@ -220,7 +220,7 @@ def manual() -> Iterator[str]:
 
 
 def test_the_manual_lists_all_clauses(renew: bool) -> None:
-    check_part(ROOT / "dsl/conformance.md", "clauses", "".join(manual()), renew)
+    check_part(ROOT / "docs/conformance.md", "clauses", "".join(manual()), renew)
 
 
 def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Data that is damaged below the target: `verify` finds it, in a later session too.
 
-The rows of the second table in dsl/faults.md are those of DAMAGES.
+The rows of the second table in docs/faults.md are those of DAMAGES.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHECK = """test "Check" {
   run sequential 128KiB 100/0, verify, 1 pass
   expect verified >= 100%
 }"""
-DOCUMENT = paths.ROOT / "dsl/faults.md"
+DOCUMENT = paths.ROOT / "docs/faults.md"
 
 
 class Disk:

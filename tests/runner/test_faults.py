@@ -1,6 +1,6 @@
 """Faults, really made: each leaves a record with its cause, and what was measured.
 
-The rows of the table in dsl/faults.md are made here; `pytest --renew` renews them.
+The rows of the table in docs/faults.md are made here; `pytest --renew` renews them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SIGKILL at random instants of a session: nothing is lost or done twice.
 
 The same session undisturbed says what must be there at the end. The table of
-`dsl/resume.md` is made of what is counted here (`pytest --renew`).
+`docs/resume.md` is made of what is counted here (`pytest --renew`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ test "Reads" {
 """
 
 
-DOCUMENT = paths.ROOT / "dsl/resume.md"
+DOCUMENT = paths.ROOT / "docs/resume.md"
 
 
 @dataclass

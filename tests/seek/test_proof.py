@@ -1,4 +1,4 @@
-"""The tables of dsl/seek.md are what the benchmark found, and that is good enough."""
+"""The tables of docs/seek.md are what the benchmark found, and that is good enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from generated import check_part
 from paths import ROOT
 from seek_proof import PARTS, file_table, proof, table
 
-DOCUMENT = ROOT / "dsl/seek.md"
+DOCUMENT = ROOT / "docs/seek.md"
 
 
 @pytest.mark.parametrize(("name", "made"), [("proof", table), ("file", file_table)])

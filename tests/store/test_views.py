@@ -123,7 +123,7 @@ def test_no_view_is_left_out_here() -> None:
 
 
 def test_the_document_has_all_columns(path: Path) -> None:
-    text = (paths.ROOT / "dsl/store.md").read_text()
+    text = (paths.ROOT / "docs/store.md").read_text()
     told = {
         name: re.findall(r"`(\w+)`", columns)
         for name, columns in re.findall(r"^\| `(v_\w+)` \|[^|]*\|(.*)\|$", text, re.M)
@@ -140,7 +140,7 @@ def test_the_document_has_all_columns(path: Path) -> None:
 
 
 def test_the_examples_of_the_document(path: Path) -> None:
-    text = (paths.ROOT / "dsl/store.md").read_text()
+    text = (paths.ROOT / "docs/store.md").read_text()
     queries = re.findall(r"^SELECT.*?;", text, re.M | re.S)
     assert len(queries) == 2
     asked = queries[0].replace("S4EVNX0R123456", "SIME0FF1ACB")

@@ -32,7 +32,7 @@ from ioplan.records.record import RunRecord
 from ioplan.store.store import Store
 from ioplan.suites.suite import suite_names
 
-README = paths.ROOT / "plans" / "README.md"
+DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)
 PROFILES = ["full", "short", "smoke"]
 HOUR_NS = 3600 * 10**9
@@ -237,10 +237,10 @@ def test_a_setting_wins_over_the_profile(tmp_path: Path, store_path: Path) -> No
 
 
 def test_the_table_is_current(renew: bool) -> None:
-    text = README.read_text()
+    text = DOCUMENT.read_text()
     if renew:
         text = TABLE.sub(table(), text)
-        README.write_text(text)
+        DOCUMENT.write_text(text)
     shown = TABLE.search(text)
     assert shown and shown[0] == table()
 

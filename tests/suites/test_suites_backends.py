@@ -14,7 +14,7 @@ from ioplan.backends import Gap, TargetFacts, find
 from ioplan.language.clause_table import slot
 from ioplan.runner.fit_report import Fit, fits_of
 
-README = paths.ROOT / "plans" / "README.md"
+DOCUMENT = paths.ROOT / "docs" / "suites.md"
 ABSENT = "/nowhere"
 FACTS = {"kind": "block", "capacity_bytes": TB // 4096 * 4096, "block_bytes": 512}
 
@@ -84,8 +84,8 @@ def test_all_suites_but_two_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
 
 
 def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:
-    check_part(README, "suites by backend", suites_table(fits), renew)
-    check_part(README, "inexact clauses", clauses_table(fits), renew)
+    check_part(DOCUMENT, "suites by backend", suites_table(fits), renew)
+    check_part(DOCUMENT, "inexact clauses", clauses_table(fits), renew)
 
 
 def suites_table(fits: Fits) -> str:

@@ -41,7 +41,7 @@ ATTACKS = (
     Attack(
         "the first 64 KiB of an ext4 answer with EIO; archives, databases, virtual disks, "
         "damaged ext4, a loop device inside an image",
-        "refused, with `--overwrite` too; each kind is a row in [lab.md](lab.md)",
+        "refused, with `--overwrite` too; each kind is a row in [lab-file.md](lab-file.md)",
         GUARD + "guard.py::test_it_is_refused",
     ),
     Attack(

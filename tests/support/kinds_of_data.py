@@ -42,7 +42,7 @@ def database(folder: Path) -> bytes:
 def device_with_an_archive(folder: Path, stack: ExitStack) -> TargetRequest:
     device = loop(folder, stack)
     with tarfile.open(device, "w") as archive:
-        archive.add(ROOT / "dsl/language.md", "letters")
+        archive.add(ROOT / "docs/language.md", "letters")
     return allowed(folder, device)
 
 

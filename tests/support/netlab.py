@@ -163,7 +163,7 @@ class NetLab:
     database: Server | None = None
 
     def close_ports(self) -> None:
-        """Let in what dsl/keys.md says that a firewall must, and nothing else."""
+        """Let in what docs/labs.md says that a firewall must, and nothing else."""
         if not shutil.which("iptables"):
             return
         _close_ports(self.coordinator, f"{PREFIX}.0/24", PORT)

@@ -1,4 +1,4 @@
-"""What the benchmark of seeks found, summed up, and as the tables of dsl/seek.md."""
+"""What the benchmark of seeks found, summed up, and as the tables of docs/seek.md."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ioplan.store.store import Store
 
 GOLDEN = paths.GOLDEN / "faults"
 FROM_VM = paths.TESTS / "vm/rows.json"
-DOCUMENT = paths.ROOT / "dsl/faults.md"
+DOCUMENT = paths.ROOT / "docs/faults.md"
 COLUMNS = ("fault", "how", "status", "cause", "message", "kept")
 HEAD = ("fault", "made by", "status", "cause", "what a person reads", "kept")
 

@@ -122,7 +122,7 @@ RULE = (
     'SUBSYSTEM=="block", ENV{ID_SERIAL_SHORT}=="VMLAB-PLAIN", ATTR{nsid}=="1", '
     'GROUP="ioplan", MODE="0660"\n'
 )
-"""As dsl/security.md has it."""
+"""As docs/security.md has it."""
 
 
 def test_a_rule_of_udev_lets_a_group_write_but_not_format() -> None:

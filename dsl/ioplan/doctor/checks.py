@@ -87,7 +87,7 @@ def check_drives(machine: Machine) -> Finding:
     return Finding(
         name="drives",
         state="limited",
-        text=f"no permission for {', '.join(closed)}; dsl/security.md names one drive",
+        text=f"no permission for {', '.join(closed)}; docs/security.md names one drive",
         mend='sudo usermod -aG disk "$USER"    # then log in again',
     )
 

@@ -3,7 +3,7 @@
 From here come the grammar's keywords, "did you mean", fio's words, what a workload
 says twice, the axes of `vary`, the titles of charts, what a backend can say that it
 speaks, the features of `ioplan backends`, and the table in the language's reference.
-How to add one: dsl/add-a-clause.md.
+How to add one: docs/add-a-clause.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ scale), `flash` (the map and garbage collection), `load` and `placement` (what s
 ask, and where).
 Its speed: `speed` (in a state of the drive), from a `batch` of I/Os that `io_source`
 draws and `queue_model` follows one by one; `latency` (drawn from what they had).
-`sim.md` says what is modelled and how exactly.
+`docs/sim.md` says what is modelled and how exactly.
 """
 
 from ioplan_sim.backend import SimBackend

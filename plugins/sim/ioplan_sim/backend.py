@@ -60,7 +60,7 @@ class SimBackend:
         return Availability(usable=True, version=ioplan.__version__)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """None: all of a workload is in the model (see sim.md). The drive does not
+        """None: all of a workload is in the model (see docs/sim.md). The drive does not
         compress, so that data is all alike to it, and it loses none. Raises
         BackendError for an option that it does not have."""
         _drive_file(options)

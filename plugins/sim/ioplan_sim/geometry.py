@@ -4,7 +4,7 @@ Of a drive of many blocks only some are simulated, and a block of many pages has
 fewer, larger ones: each model page stands for `scale` host pages, and one in
 `scale` host pages that are written is. In units of drive writes, nothing else
 changes: what greedy collection costs depends on the spare and, weakly, on the
-pages of a block (see sim.md for the error).
+pages of a block (see docs/sim.md for the error).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The views of a store, for other programs: their names and columns stay.
 
-`dsl/store.md` describes them. They are made of the tables in SQLite's words, which are
+`docs/store.md` describes them. They are made of the tables in SQLite's words, which are
 translated for PostgreSQL; what is listed by ioplan itself comes out of the same text.
 """
 

@@ -281,7 +281,7 @@ impl Run {
         ))
     }
 
-    /// The time of each stream: see engine.md, "run_ns".
+    /// The time of each stream: see docs/engine.md, "run_ns".
     fn runs_ns(&self, ends: &[LaneEnd]) -> Vec<u64> {
         let streams = self.job.streams.iter().enumerate();
         let lanes = self.crew.lanes.iter().zip(ends);
