@@ -70,7 +70,7 @@ fn a_pause_every_64_comes_after_64() {
                 let events = run(&scratch.job(fields.clone())).successful();
                 // A group takes 64 / 8 latencies at least, and some more to get going.
                 let group_ns = PAUSE_NS as f64 + 8.0 * mean_latency_ns(&events);
-                (iops(&events) / (64e9 / group_ns) - 1.0).abs()
+                (iops(&events) / (64e9 / group_ns) - 1.0).abs() - waited_share(&events)
             },
             0.05,
         );
