@@ -2,7 +2,10 @@
 
 mod common;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use common::{MIB, MODES, Scratch, calmly, finish, run, size, start, stream};
 use serde_json::{Value, json};
@@ -253,16 +256,58 @@ fn a_stall_is_seen_by_every_arrival_that_it_delayed() {
                 unsafe { libc::kill(child.id() as i32, signal) };
             };
             std::thread::sleep(Duration::from_millis(300));
+            let stalls = Stalls::watched();
             signal(libc::SIGSTOP);
+            let stopped = Instant::now();
             std::thread::sleep(Duration::from_millis(200));
+            let stop_s = stopped.elapsed().as_secs_f64();
             signal(libc::SIGCONT);
             let events = finish(child).successful();
-            assert_eq!(events.ios("read"), 2000);
-            // 20 % of the arrivals wait for 0 to 200 ms.
-            let mean_ms = events.counts("read")["sum_ns"].as_f64().expect("a sum") / 2000e6;
-            assert!((18.0..30.0).contains(&mean_ms), "{mode}: {mean_ms} ms");
+            let result = events.result();
+            let backlog = u64_of(&result["streams"][0]["backlog_ios"]);
+            assert_eq!(events.ios("read") + backlog, 2000);
+            // Arrivals of 2000/s wait for 0 to `stop_s`, together 1000 stop_s² seconds; and
+            // so they do for each stall of the machine, of which a thread of ours sees some.
+            let waited_s = events.counts("read")["sum_ns"].as_f64().expect("a sum") / 1e9;
+            let known_s = 1000.0 * stop_s * stop_s;
+            let machine_s = 1000.0 * stalls.squared_s();
+            let possible = 0.9 * known_s..1.5 * known_s + 20.0 * machine_s;
+            assert!(
+                possible.contains(&waited_s),
+                "{mode}: {waited_s} s of {possible:?}"
+            );
         }
     });
+}
+
+/// How late a thread of this process woke up: what the machine does to all of them.
+struct Stalls {
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<f64>,
+}
+
+impl Stalls {
+    fn watched() -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = ended.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut before, mut squared_s) = (Instant::now(), 0.0);
+            while !end.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+                let late = before.elapsed().saturating_sub(Duration::from_millis(2));
+                squared_s += late.as_secs_f64().powi(2);
+                before = Instant::now();
+            }
+            squared_s
+        });
+        Self { ended, thread }
+    }
+
+    /// The sum of the squares of all delays so far, in square seconds.
+    fn squared_s(self) -> f64 {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the watch ended")
+    }
 }
 
 #[test]
