@@ -22,7 +22,8 @@ DOCUMENTS = [
     README,
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
-    *DOCS.glob("*.md"),
+    *sorted(DOCS.glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.ioplan"))
 SUITES = sorted((ROOT / "plans").rglob("*.ioplan"))
@@ -137,6 +138,16 @@ def paths(document: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_links_and_paths_lead_somewhere(document: Path) -> None:
     assert not [path for path in paths(document) if not path.exists()]
+
+
+def test_the_architecture_names_each_package() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    core = {
+        path.name for path in (ROOT / "dsl/ioplan").iterdir() if any(path.glob("*.py"))
+    }
+    core |= {path.stem for path in (ROOT / "dsl/ioplan").glob("[!_]*.py")}
+    names = core | {f"plugins/{path.name}" for path in (ROOT / "plugins").iterdir()}
+    assert not {name for name in names if f"`{name}`" not in text}
 
 
 def test_the_readme_is_short() -> None:
