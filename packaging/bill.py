@@ -11,7 +11,6 @@ import re
 import subprocess
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
 from importlib.metadata import distribution
@@ -19,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from static_engine import CRATE, ROOT
 
 LICENCE_FILE = re.compile(r"(?i)(^|/)(LICEN[CS]E|COPYING|NOTICE)[^/]*$")
@@ -26,8 +26,7 @@ LLVM = "Apache-2.0 WITH LLVM-exception"
 TARGET = "x86_64-unknown-linux-musl"
 
 
-@dataclass(frozen=True)
-class Component:
+class Component(Struct, frozen=True):
     """Something of others' that is in our packages."""
 
     name: str

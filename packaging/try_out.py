@@ -20,10 +20,10 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from dist import DIST
+from msgspec import Struct
 from static_engine import BUILD, ROOT
 
 ROOTS = BUILD / "roots"
@@ -36,8 +36,7 @@ PASSED = "held in 6 of 6 cells: expect errors == 0"
 OUTSIDE = "env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin HOME=/work LANG=C.UTF-8"
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A system to install on: of Debian a suite, with Python or not, or nothing."""
 
     name: str

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.installed import entry_value
-from ioplan.core.lazy_model import LazyModel
+from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import fresh
 from ioplan.job import Event, Job
 from ioplan.target_entry import LabTarget
 
@@ -42,7 +42,7 @@ class BackendError(ExplainedError):
     kind = CommandFault.BACKEND
 
 
-class Availability(LazyModel):
+class Availability(Model):
     """Whether a backend can run here, and if not, why and what to do."""
 
     usable: bool
@@ -50,7 +50,7 @@ class Availability(LazyModel):
     reason: str = ""
 
 
-class TargetRequest(LazyModel):
+class TargetRequest(Model):
     """What the user said of the target, before any backend has looked at it.
 
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
@@ -65,7 +65,7 @@ class TargetRequest(LazyModel):
     overwrite: tuple[str, ...] = ()
     overwrite_data: tuple[str, ...] = ()
     writes: bool = False
-    options: dict[str, Any] = fresh(dict)
+    options: dict[str, Any] = {}
     folder: str | None = None
     entry: LabTarget | None = None
     lab: str | None = None
@@ -74,17 +74,17 @@ class TargetRequest(LazyModel):
     leads: bool = True
 
 
-class TargetFacts(LazyModel):
+class TargetFacts(Model):
     """What a target is. `identity` is what names it beyond its path."""
 
     path: str
     kind: str
     capacity_bytes: int
     block_bytes: int
-    identity: dict[str, str] = fresh(dict)
+    identity: dict[str, str] = {}
 
 
-class Gap(LazyModel):
+class Gap(Model):
     """Something in a job that a backend cannot do exactly.
 
     `stream` and `field` name the place in the workload, in the language's words:
@@ -228,8 +228,6 @@ MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "
 
 def names() -> list[str]:
     """The names of all installed backends."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  takes two Pythons
-
     return sorted(entry.name for entry in entry_points(group=GROUP))
 
 
@@ -237,8 +235,6 @@ def find(name: str) -> Backend:
     """The backend of that name. Raises BackendError with the names there are."""
     if value := entry_value(GROUP, name):
         return _load(name, lambda: _attribute(value))
-    from importlib.metadata import entry_points  # noqa: PLC0415  of other packages
-
     for entry in entry_points(group=GROUP, name=name):
         return _load(name, entry.load)
     raise BackendError(

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from ioplan.core.lazy_model import LazyModel, Limits, ReadAsTuple
-from ioplan.core.value import fresh
+from pydantic import Field, GetPydanticSchema, PlainSerializer, TypeAdapter
+
+from ioplan.core.model import Model
 from ioplan.workload import Direction, Stream, Workload
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 SECOND_NS = 1_000_000_000
 
@@ -24,8 +22,8 @@ SECOND_NS = 1_000_000_000
 class JobStream(Stream):
     """A stream with its region in bytes of this target."""
 
-    region_start_bytes: Annotated[int, Limits(ge=0)]
-    region_end_bytes: Annotated[int, Limits(gt=0)]
+    region_start_bytes: Annotated[int, Field(ge=0)]
+    region_end_bytes: Annotated[int, Field(gt=0)]
 
     @property
     def region_bytes(self) -> int:
@@ -33,7 +31,7 @@ class JobStream(Stream):
         return self.region_end_bytes - self.region_start_bytes
 
 
-class Job(LazyModel):
+class Job(Model):
     """One run. It ends at the first of its limits; at least one is set.
 
     `run_ns` does not include `warmup_ns`. `limit_bytes` counts bytes moved by
@@ -47,18 +45,18 @@ class Job(LazyModel):
     """
 
     target: str
-    capacity_bytes: Annotated[int, Limits(gt=0)]
-    block_bytes: Annotated[int, Limits(gt=0)]
+    capacity_bytes: Annotated[int, Field(gt=0)]
+    block_bytes: Annotated[int, Field(gt=0)]
     streams: tuple[JobStream, ...]
-    warmup_ns: Annotated[int, Limits(ge=0)] = 0
-    run_ns: Annotated[int, Limits(gt=0)] | None = None
-    limit_bytes: Annotated[int, Limits(gt=0)] | None = None
-    passes: Annotated[float, Limits(gt=0)] | None = None
-    interval_ns: Annotated[int, Limits(gt=0)] = SECOND_NS
-    seed: Annotated[int, Limits(ge=0, lt=2**63)] = 1
+    warmup_ns: Annotated[int, Field(ge=0)] = 0
+    run_ns: Annotated[int, Field(gt=0)] | None = None
+    limit_bytes: Annotated[int, Field(gt=0)] | None = None
+    passes: Annotated[float, Field(gt=0)] | None = None
+    interval_ns: Annotated[int, Field(gt=0)] = SECOND_NS
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     read_only: bool = True
     await_start: bool = False
-    cpus: tuple[Annotated[int, Limits(ge=0)], ...] = ()
+    cpus: tuple[Annotated[int, Field(ge=0)], ...] = ()
     mode: Literal["auto", "io_uring", "sync"] = "auto"
 
     @property
@@ -78,7 +76,7 @@ def job_streams(
 
     return tuple(
         JobStream.model_construct(
-            **stream.__dict__,
+            **dict(stream),
             region_start_bytes=edge(
                 stream.region.start_percent, stream.region.start_bytes
             ),
@@ -88,7 +86,15 @@ def job_streams(
     )
 
 
-class Counts(LazyModel):
+Bins = Annotated[
+    Sequence[int],
+    GetPydanticSchema(lambda _, handler: handler(tuple[int, ...])),
+    PlainSerializer(tuple, return_type=tuple[int, ...]),
+]
+"""Any sequence within this program, a tuple where it is read from JSON."""
+
+
+class Counts(Model):
     """What one direction of one stream did, in an interval or in the whole run.
 
     `bins` is a sparse histogram of latencies, flat: index, count, index, count…
@@ -103,10 +109,10 @@ class Counts(LazyModel):
     max_ns: int = 0
     sum_ns: int = 0
     sum_sq_ns2: float = 0.0
-    bins: Annotated[Sequence[int], ReadAsTuple(int)] = ()
+    bins: Bins = ()
 
 
-class StreamCounts(LazyModel):
+class StreamCounts(Model):
     """One stream's counts by direction; a direction that did nothing is absent.
 
     In a Result, `run_ns` is the stream's own measured time, where that is known.
@@ -115,23 +121,23 @@ class StreamCounts(LazyModel):
 
     name: str
     run_ns: int | None = None
-    directions: dict[Direction, Counts] = fresh(dict)
+    directions: dict[Direction, Counts] = {}
     sync_ios: int = 0
     backlog_ios: int = 0
     verified_bytes: int = 0
     verify_errors: int = 0
 
 
-class Started(LazyModel):
+class Started(Model):
     """The target is open and I/O begins. `facts` are the backend's own."""
 
     event: Literal["started"] = "started"
     mode: str
     reason: str = ""
-    facts: dict[str, Any] = fresh(dict)
+    facts: dict[str, Any] = {}
 
 
-class Progress(LazyModel):
+class Progress(Model):
     """An interval has ended, `t_ns` after the start of the measured part.
 
     While the run warms up, `warmup` is set, `t_ns` counts from the start of the
@@ -145,14 +151,14 @@ class Progress(LazyModel):
     streams: tuple[StreamCounts, ...]
 
 
-class Cpu(LazyModel):
+class Cpu(Model):
     """CPU time that the load generator used in the measured part."""
 
     user_ns: int = 0
     system_ns: int = 0
 
 
-class Wear(LazyModel):
+class Wear(Model):
     """What was written by the drive's own count, the warm-up included.
 
     `source` names the log, `span_s` is between its two readings, and it counts the
@@ -167,7 +173,7 @@ class Wear(LazyModel):
     step_bytes: int = 1
 
 
-class Result(LazyModel):
+class Result(Model):
     """The end of a run that could be measured; `cpu` is none if nobody measured it.
 
     A backend that is the drive itself tells its `wear`; of others the logs are read.
@@ -180,10 +186,10 @@ class Result(LazyModel):
     cpu: Cpu | None = None
     wear: Wear | None = None
     warnings: tuple[str, ...] = ()
-    facts: dict[str, Any] = fresh(dict)
+    facts: dict[str, Any] = {}
 
 
-class Failure(LazyModel):
+class Failure(Model):
     """The run cannot start, or cannot go on. `message` says what to do."""
 
     event: Literal["failure"] = "failure"
@@ -191,12 +197,10 @@ class Failure(LazyModel):
     message: str
 
 
-Event = Annotated[Started | Progress | Result | Failure, Limits(discriminator="event")]
+Event = Annotated[Started | Progress | Result | Failure, Field(discriminator="event")]
 
 
 @cache
 def events() -> TypeAdapter[Event]:
     """What reads the events of another program; made when it is first asked for."""
-    from pydantic import TypeAdapter  # noqa: PLC0415
-
     return TypeAdapter(Event)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from ioplan.core.lazy_model import Limits, Marked
+from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
+
 from ioplan.core.model import Model
 
 PurgeMethod = Literal["discard", "format", "sanitize", "zeros"]
-Words = Annotated[str, Marked("StringConstraints", strip_whitespace=True, min_length=1)]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 DEVICE = "{device}"
-Positive = Annotated[int, Limits(strict=True, ge=1)]
-Switch = Annotated[bool, Limits(strict=True)]
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Switch = Annotated[bool, Field(strict=True)]
 CPUS = r"\d{1,4}(-\d{1,4})?"
-CpuList = Annotated[str, Limits(pattern=rf"^{CPUS}(,{CPUS})*$")]
+CpuList = Annotated[str, Field(pattern=rf"^{CPUS}(,{CPUS})*$")]
 """CPUs as the kernel writes them, such as `2-5,8`."""
 
 NAMING = ("path", "serial", "wwid", "backing_file")
@@ -23,17 +24,19 @@ NAMING = ("path", "serial", "wwid", "backing_file")
 class PowerMeter(Model):
     """`command`, a program and its arguments, prints the present watts and ends."""
 
-    command: Annotated[tuple[Words, ...], Limits(min_length=1)]
+    command: Annotated[tuple[Words, ...], Field(min_length=1)]
 
 
 class PurgeCommand(Model):
     """`command`, a program and its arguments, erases `{device}` and exits with 0."""
 
-    command: Annotated[tuple[Words, ...], Limits(min_length=1)]
+    command: Annotated[tuple[Words, ...], Field(min_length=1)]
 
-    def check(self) -> None:
+    @model_validator(mode="after")
+    def _erases_the_device(self) -> Self:
         if not any(DEVICE in word for word in self.command[1:]):
             raise ValueError(f"none of its arguments has {DEVICE}, the device to erase")
+        return self
 
 
 METHOD, TABLE = "[method]", "[table]"
@@ -44,9 +47,8 @@ def _tag_of(purge: object) -> str:
 
 
 Purge = Annotated[
-    Annotated[PurgeMethod, Marked("Tag", METHOD)]
-    | Annotated[PurgeCommand, Marked("Tag", TABLE)],
-    Marked("Discriminator", _tag_of),
+    Annotated[PurgeMethod, Tag(METHOD)] | Annotated[PurgeCommand, Tag(TABLE)],
+    Discriminator(_tag_of),
 ]
 
 
@@ -75,7 +77,8 @@ class LabTarget(Model):
     hosts: tuple[Words, ...] = ()
     lock: Words | None = None
 
-    def check(self) -> None:
+    @model_validator(mode="after")
+    def _names_a_device(self) -> Self:
         if not any(getattr(self, key) for key in NAMING):
             raise ValueError(
                 "it names no device; add its serial, wwid, path or backing_file, as "
@@ -85,3 +88,4 @@ class LabTarget(Model):
             raise ValueError("it says host and hosts; keep hosts if several share it")
         if len(set(self.hosts)) < len(self.hosts):
             raise ValueError("it names a host twice; name each once")
+        return self

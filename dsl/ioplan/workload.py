@@ -8,74 +8,76 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from ioplan.core.lazy_model import Limits, ValidatedModel
+from pydantic import Field
 
-Percent = Annotated[float, Limits(ge=0, le=100)]
+from ioplan.core.model import Model, defaults_of
+
+Percent = Annotated[float, Field(ge=0, le=100)]
 Direction = Literal["read", "write", "trim"]
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
 
 
-class SizeShare(ValidatedModel):
+class SizeShare(Model):
     """One entry of a block-size distribution."""
 
-    size_bytes: Annotated[int, Limits(gt=0)]
-    percent: Annotated[float, Limits(gt=0, le=100)]
+    size_bytes: Annotated[int, Field(gt=0)]
+    percent: Annotated[float, Field(gt=0, le=100)]
 
 
-class Uniform(ValidatedModel):
+class Uniform(Model):
     """Random I/O falls everywhere alike."""
 
     kind: Literal["uniform"] = "uniform"
 
 
-class Hotspot(ValidatedModel):
+class Hotspot(Model):
     """`io_percent` of the I/Os fall into the next `space_percent` of the region."""
 
     io_percent: Percent
-    space_percent: Annotated[float, Limits(gt=0, le=100)]
+    space_percent: Annotated[float, Field(gt=0, le=100)]
 
 
-class Hotspots(ValidatedModel):
+class Hotspots(Model):
     """Zones in the order of their offsets; both columns add up to 100."""
 
     kind: Literal["hotspots"] = "hotspots"
     spots: tuple[Hotspot, ...]
 
 
-class Zipf(ValidatedModel):
+class Zipf(Model):
     """The k-th most popular block is hit in proportion to k to the minus `theta`."""
 
     kind: Literal["zipf"] = "zipf"
-    theta: Annotated[float, Limits(gt=0, le=5)]
+    theta: Annotated[float, Field(gt=0, le=5)]
 
 
-class Pareto(ValidatedModel):
+class Pareto(Model):
     """Pareto by fio's one-parameter form: `h` of 0.2 is the 80/20 rule."""
 
     kind: Literal["pareto"] = "pareto"
-    h: Annotated[float, Limits(gt=0, lt=1)]
+    h: Annotated[float, Field(gt=0, lt=1)]
 
 
-class Normal(ValidatedModel):
+class Normal(Model):
     """A bell around the middle; the deviation is a share of the region."""
 
     kind: Literal["normal"] = "normal"
-    deviation_percent: Annotated[float, Limits(gt=0, le=100)]
+    deviation_percent: Annotated[float, Field(gt=0, le=100)]
 
 
 Distribution = Annotated[
-    Uniform | Hotspots | Zipf | Pareto | Normal, Limits(discriminator="kind")
+    Uniform | Hotspots | Zipf | Pareto | Normal, Field(discriminator="kind")
 ]
 
 
-class RatePhase(ValidatedModel):
+class RatePhase(Model):
     """So long at so many I/Os or bytes per second, whichever the rate is in."""
 
-    length_ns: Annotated[int, Limits(gt=0)]
-    per_s: Annotated[float, Limits(ge=0)]
+    length_ns: Annotated[int, Field(gt=0)]
+    per_s: Annotated[float, Field(ge=0)]
 
 
-class Rate(ValidatedModel):
+class Rate(Model):
     """An open-loop rate of a whole stream, in I/Os or in bytes per second.
 
     Where it changes, that is its mean: `phases` are repeated, the first one from the
@@ -83,12 +85,12 @@ class Rate(ValidatedModel):
     `last_per_s` over that time, and is the first before.
     """
 
-    iops: Annotated[float, Limits(gt=0)] | None = None
-    bytes_per_s: Annotated[float, Limits(gt=0)] | None = None
+    iops: Annotated[float, Field(gt=0)] | None = None
+    bytes_per_s: Annotated[float, Field(gt=0)] | None = None
     arrivals: Literal["fixed", "poisson"] = "fixed"
     phases: tuple[RatePhase, ...] = ()
-    first_per_s: Annotated[float, Limits(ge=0)] | None = None
-    last_per_s: Annotated[float, Limits(ge=0)] | None = None
+    first_per_s: Annotated[float, Field(ge=0)] | None = None
+    last_per_s: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def changes(self) -> bool:
@@ -104,20 +106,20 @@ class Rate(ValidatedModel):
         return tuple(phase.per_s for phase in self.phases) or (mean,)
 
 
-class Data(ValidatedModel):
+class Data(Model):
     """What is written; `percent` is how much of each block compresses away."""
 
     kind: Literal["random", "zeros", "compressible"] = "random"
     percent: Percent = 0.0
 
 
-class Region(ValidatedModel):
+class Region(Model):
     """A part of the target: each edge is a share of its capacity and bytes beyond."""
 
     start_percent: Percent = 0.0
     end_percent: Percent = 100.0
-    start_bytes: Annotated[int, Limits(ge=0)] = 0
-    end_bytes: Annotated[int, Limits(ge=0)] = 0
+    start_bytes: Annotated[int, Field(ge=0)] = 0
+    end_bytes: Annotated[int, Field(ge=0)] = 0
 
     def edges_percent(self, capacity_bytes: float) -> tuple[float, float]:
         """Both edges on a target of this size, in percent of it."""
@@ -127,7 +129,7 @@ class Region(ValidatedModel):
         )
 
 
-class Stream(ValidatedModel):
+class Stream(Model):
     """One stream of I/O.
 
     `read_percent` is reads as a share of reads and writes; `trim_percent`
@@ -153,19 +155,19 @@ class Stream(ValidatedModel):
     permuted: bool = False
     random_percent: Percent = 100.0
     write_random_percent: Percent | None = None
-    align_bytes: Annotated[int, Limits(gt=0)] | None = None
-    qd: Annotated[int, Limits(ge=1)] = 1
-    threads: Annotated[int, Limits(ge=1)] = 1
+    align_bytes: Annotated[int, Field(gt=0)] | None = None
+    qd: Annotated[int, Field(ge=1)] = 1
+    threads: Annotated[int, Field(ge=1)] = 1
     rate: Rate | None = None
-    pause_ns: Annotated[int, Limits(ge=0)] = 0
-    pause_every: Annotated[int, Limits(ge=1)] = 1
-    starts_ns: Annotated[int, Limits(ge=0)] = 0
-    ends_ns: Annotated[int, Limits(gt=0)] | None = None
+    pause_ns: Annotated[int, Field(ge=0)] = 0
+    pause_every: Annotated[int, Field(ge=1)] = 1
+    starts_ns: Annotated[int, Field(ge=0)] = 0
+    ends_ns: Annotated[int, Field(gt=0)] | None = None
     region: Region = Region.model_construct()
     distribution: Distribution = Uniform.model_construct()
     data: Data = Data.model_construct()
     dedup_percent: Percent = 0.0
-    sync_every: Annotated[int, Limits(ge=1)] | None = None
+    sync_every: Annotated[int, Field(ge=1)] | None = None
     verify: bool = False
     hosts: tuple[str, ...] = ()
 
@@ -222,13 +224,13 @@ def scaled_times(stream: AnyStream, time_scale: float) -> AnyStream:
     return stream.model_copy(update=changed) if changed else stream
 
 
-STREAM_DEFAULTS: dict[str, Any] = Stream.defaults_
+STREAM_DEFAULTS: dict[str, Any] = defaults_of(Stream)
 
 
-class Workload(ValidatedModel):
+class Workload(Model):
     """Streams that run at the same time."""
 
-    streams: Annotated[tuple[Stream, ...], Limits(min_length=1)]
+    streams: Annotated[tuple[Stream, ...], Field(min_length=1)]
 
     @property
     def writes(self) -> bool:

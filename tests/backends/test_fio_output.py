@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from fio_jobs import GOLDEN, events, replay, stand_in
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.histogram import BITS, Histogram, bucket_index
@@ -25,8 +25,7 @@ pytestmark = pytest.mark.slow
 FIO_BITS = 6
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """What a real fio was told, and all that came of it."""
 
     job: Job

@@ -303,13 +303,3 @@ def test_less_than_a_nanosecond_is_a_latency() -> None:
     """Of a drive whose commands take no time, in the histogram's first bucket."""
     first, count = spread(1000, Curve.of([0.4] * 10), 1.0, 0.0, 0.5)
     assert (first, count.sum()) == (0, 1000)
-
-
-def test_the_drive_prints_as_pydantic_prints_it(tmp_path: Path) -> None:
-    """Its digest identifies the target."""
-    path = tmp_path / "drive.toml"
-    path.write_text(
-        'capacity = "1GiB"\n[flash]\nread = "50us"\n[host]\ncommands = "1_000_000 iops"'
-    )
-    for spec in (read_spec(None), read_spec(str(path))):
-        assert spec.as_json() == spec.model_dump_json()

@@ -21,11 +21,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
+from msgspec.structs import replace
+
 from ioplan.cli.choose import make_target, usable_backend
 from ioplan.cli.commands.crosscheck import Options, Side
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.units import metric_text
-from ioplan.core.value import replace
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.check import check_file
 from ioplan.planner.steps import Run

@@ -11,8 +11,10 @@ import os
 import platform
 import re
 import sys
-from dataclasses import astuple, dataclass
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 COLUMNS = ("what", "figure", "aim", "held", "command", "machine")
 FOLDER = "tests/benchmarks"
@@ -21,8 +23,7 @@ BUSY = 0.5
 _LOAD = os.getloadavg()[0]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One figure beside its aim. A ratio of one run, or a bound that any machine can hold."""
 
     what: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 GIB = 1 << 30
 FIO_ALONE: dict[str, float | None] = {"fio": None, "engine": None}
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """Where and how long. A target that this machine lacks is None."""
 
     targets: dict[str, str | None]
@@ -18,8 +18,7 @@ class Setting:
     t_io_uring: Path | None
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One workload. `programs` has what each should cost in times the engine."""
 
     name: str

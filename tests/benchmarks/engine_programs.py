@@ -11,11 +11,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from engine_cells import Cell, Setting
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan_io_uring.engine import engine_path
 
@@ -24,8 +25,7 @@ COUNTED_IOS = (20_000, 120_000)
 COUNTED_NS = (300_000_000, 1_500_000_000)
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One run."""
 
     ios: int
@@ -90,8 +90,7 @@ def counted(command: list[str], stdin: str = "") -> tuple[int, str]:
         return int(total[1]), done.stdout
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """ioplan-engine: the one that ioplan would use, or the one named."""
 
     program: Path | None = None
@@ -144,8 +143,7 @@ class Engine:
         return slope(ios, counts)
 
 
-@dataclass(frozen=True)
-class Fio:
+class Fio(Struct, frozen=True):
     """fio, with what is to be added to the options that everybody uses."""
 
     extra: tuple[str, ...] = ("--ioengine=io_uring",)

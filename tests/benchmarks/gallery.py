@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / part) for part in ("support", "browser")]
@@ -71,8 +72,7 @@ HOW = {
 """What tells little in the short profile, which is that of the others."""
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """Some charts of a test, or without a test the head of a report."""
 
     name: str

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from benchmark_row import Row, read
+from msgspec.structs import replace
 
 HERE = Path(__file__).parent
 ROWS = HERE / "rows"

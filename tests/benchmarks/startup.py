@@ -57,9 +57,9 @@ def cases(folder: Path) -> dict[str, Case]:
     sim = ("--backend", "sim", "--create", "64MiB", "--store", str(folder / "s.db"))
     asked = {"_IOPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "ioplan run --s"}
     return {
-        "ioplan --help": Case(("--help",), 3),
-        "ioplan run --help": Case(("run", "--help"), 3),
-        "ioplan, completion": Case((), 3, env=asked),
+        "ioplan --help": Case(("--help",), 4),
+        "ioplan run --help": Case(("run", "--help"), 4),
+        "ioplan, completion": Case((), 4, env=asked),
         "ioplan check": Case(("check", DEMO), 12),
         "ioplan fmt --check": Case(("fmt", "--check", DEMO), 12),
         # two fifths of it import numpy, by which the simulated drive draws, and pydantic,

@@ -6,10 +6,10 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from selenium import webdriver
 
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
@@ -24,8 +24,7 @@ def left_out() -> str:
     return f"LEFT OUT: no {' and no '.join(missing)}: apt install chromium-driver"
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """A page, and the store that it was made from."""
 
     page: Path

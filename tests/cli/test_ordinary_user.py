@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import plan_file
 from labs import MIB, lab_file, loop_device
+from msgspec import Struct
 
 pytestmark = pytest.mark.machine
 
@@ -57,8 +57,7 @@ def _possible() -> None:
         pytest.skip(f"LEFT OUT: ioplan as an ordinary user: {why}")
 
 
-@dataclass(frozen=True)
-class Home:
+class Home(Struct, frozen=True):
     """A folder of the user's, with a device that belongs to the group."""
 
     folder: Path

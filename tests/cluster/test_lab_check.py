@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import threading
-from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import paths
 import pytest
 from command import ioplan, plan_file
 from labs import loop_device, needs_root
+from msgspec.structs import astuple
 from refused import refused
 
 from ioplan.cli.programs import PROGRAMS

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
@@ -81,7 +83,7 @@ def _bare(node: Any) -> Any:
         return node
     parts = {
         name: _bare(value)
-        for name, value in zip(node.fields_, node.values_, strict=True)
+        for name, value in asdict(node).items()
         if not isinstance(value, Span)
     }
     if parts.keys() == {"kind", "text", "parts"}:

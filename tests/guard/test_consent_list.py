@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 from labs import MIB, loop_device, needs_root, tell
+from msgspec.structs import replace
 from refused import refused
 
 from ioplan.cli.consents import listed_words
@@ -142,7 +143,7 @@ def test_a_list_of_another_time_lab_key_or_plan_is_refused(
     late = desk.until + timedelta(seconds=1)
     with refused(TargetFault.CONSENT_LIST, "it expired at"):
         verified(document, desk.lab, desk.plan, late)
-    desk.plan = desk.plan.model_copy(update={"text": desk.plan.text + " "})
+    desk.plan = replace(desk.plan, text=desk.plan.text + " ")
     desk.refuses(document, ", not for 'plan' as it is now")
     assert read_list(desk.file(desk.signed(any_plan=True)), desk.lab, desk.plan)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import paths
 import pytest
+from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
@@ -30,6 +31,7 @@ from ioplan.language.plan import (
     Test,
 )
 from ioplan.language.syntax.source import Source
+from ioplan.workload import Workload
 
 GOLDEN = paths.GOLDEN / "language"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
@@ -111,7 +113,14 @@ def _seek(seek: Seek) -> str:
 
 def _prepare(step: PrepareStep) -> str:
     """Without defaults, so that a new clause changes no file."""
-    return f"{type(step).__name__} {step.model_dump_json(exclude_defaults=True)}"
+    said = [f"{name} {_said(one)}" for name, one in asdict(step).items() if one]
+    return f"{type(step).__name__} {', '.join(said)}"
+
+
+def _said(part: object) -> str:
+    if isinstance(part, Workload):
+        return part.model_dump_json(exclude_defaults=True)
+    return repr(part)
 
 
 def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg]

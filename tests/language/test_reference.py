@@ -78,7 +78,7 @@ def test_the_grammar_takes_every_template(text: str, around: str) -> None:
 def test_every_member_of_a_stream_is_some_clauses() -> None:
     """What no clause sets could not be asked for, nor refused in its words."""
     members = {re.split(r"[. ]", path)[0] for path in WORDS}
-    assert members == set(Stream.fields_) - {"name"}
+    assert members == set(Stream.model_fields) - {"name"}
 
 
 def test_every_form_is_a_feature_or_in_one() -> None:

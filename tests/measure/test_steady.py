@@ -11,6 +11,7 @@ import pytest
 from command import ioplan, plan_file
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from run_data import SECOND_NS, counts, stream
 
 from ioplan.job import Progress
@@ -302,7 +303,7 @@ def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
 
 def test_nothing_counts_before_the_least_passes() -> None:
     """The plateau of a drive that has erased blocks left is flat, too."""
-    rule = SNIA.model_copy(update={"least_passes": 2.0})
+    rule = replace(SNIA, least_passes=2.0)
     told: list[Steady] = []
     one_pass = 4 * bytes_of(100)
     watch = SteadyWatch(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import asdict
 from plans import checked
 
 from ioplan.backends import TargetFacts
@@ -33,8 +34,7 @@ ATOMS = {
 ROUNDS = 3
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(Struct, frozen=True):
     """A test as it will be written. Steps: "run", "idle" or (times, steps)."""
 
     after: int | None
@@ -178,7 +178,7 @@ def valid(states: list[list[str]], tests: list[Written]) -> CheckedPlan:
     """The plan, without what may not be said of it."""
     states[0][:] = [item for item in states[0] if item != "state"] or ["fill"]
     tests[:] = [
-        Written(**{**vars(t), "each": None})
+        Written(**{**asdict(t), "each": None})
         if t.each == "round" and not t.rounds
         else t
         for t in tests

@@ -78,7 +78,7 @@ def brief(stream: dict[str, object]) -> str:
     """A stream without what says the same twice."""
     if stream.get("read_sizes") == stream.get("write_sizes"):
         del stream["write_sizes"]
-    shown = (name for name in Stream.fields_ if name in stream)
+    shown = (name for name in Stream.model_fields if name in stream)
     return " ".join(f"{name}={stream[name]}" for name in shown)
 
 

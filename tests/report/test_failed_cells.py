@@ -46,7 +46,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> Picture:
     """The picture of one chart."""
     asked = chart(kind, metrics, by)
-    test = Test.model_construct(title=TEST, charts=(asked,), axes=())
+    test = Test(title=TEST, charts=(asked,), axes=())
     found = points({"A": list(store.records(ID))})
     return next(iter(pictures(test, found, Reader(store))))
 
@@ -233,7 +233,7 @@ def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
         for one in in_rounds(failed=3):
             store.add(one, RunDetail())
         asked = chart("bars", ("iops",), ("qd",))
-        test = Test.model_construct(title=TEST, charts=(asked,), axes=())
+        test = Test(title=TEST, charts=(asked,), axes=())
         found = points({"A": list(store.records(ID))})
         (picture,) = pictures(test, found, Reader(store))
         assert [row["y"] for row in picture.frame.records()] == [None]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ioplan.report.charts.encoding import Datum, framed
 from ioplan.report.document import Column, Picture

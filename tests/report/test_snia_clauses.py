@@ -10,6 +10,7 @@ import pytest
 from command import ioplan, plan_file
 from generated import check_part
 from ideal_drive import performed
+from msgspec.structs import replace
 from paths import ROOT
 from plans import checked
 from suite_rows import PLANS
@@ -101,7 +102,7 @@ def test_a_suite_does_what_the_specification_asks(
 def without_seeks(plan: CheckedPlan) -> CheckedPlan:
     """Those of D8 are ours, and no clause is about them."""
     kept = tuple(t for t in plan.tests if "highest demand" not in t.title)
-    return plan.model_copy(update={"tests": kept})
+    return replace(plan, tests=kept)
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -127,7 +128,7 @@ def test_a_session_of_histograms_continues_that_of_the_table(tmp_path: Path) -> 
     highest = {"high_threads": "2", "high_qd": "2", "most": "2"}
     later = suite("pts_enterprise_composite", **points, **highest)
     kept = tuple(t for t in later.tests if "histograms" in t.title)
-    later = later.model_copy(update={"tests": kept})
+    later = replace(later, tests=kept)
     store, first = performed(table, tmp_path, "s1", **CACHE)
     with store:
         _, second = performed(later, tmp_path, "s2", store=store, **CACHE)

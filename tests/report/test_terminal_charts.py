@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import log10
 from typing import Any, get_args
@@ -13,6 +12,7 @@ import plotext
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 
 from ioplan.report.charts.encoding import Datum, framed

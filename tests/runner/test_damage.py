@@ -9,7 +9,6 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import paths
@@ -18,6 +17,7 @@ from command import Done, ioplan, plan_file
 from faulty import needs_faulty, unfaithful
 from generated import check_part
 from labs import lab_of_file
+from msgspec import Struct
 from started import started
 from survived import last_run
 
@@ -51,8 +51,7 @@ class Disk:
         self.put(offset, self.old[offset : offset + length])
 
 
-@dataclass(frozen=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A row: what happens to the data, how it is made here, and what is said."""
 
     name: str
@@ -180,8 +179,7 @@ DAMAGES = (
 )
 
 
-@dataclass(frozen=True)
-class Unfaithful:
+class Unfaithful(Struct, frozen=True):
     """A row: how a device does one of four writes of the second session."""
 
     name: str
@@ -216,8 +214,7 @@ UNFAITHFUL = (
 )
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     folder: Path
     device: Path | None = None
 

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain, count, repeat
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from command import ioplan, plan_file
 from faulty import Faulty, faulty, needs_faulty, pausing
 from generated import check_part
 from labs import lab_of_file, needs_root, tell
+from msgspec import Struct
 from started import ends, started
 from survived import DOCUMENT, check, last_run, plain, row_of, table
 
@@ -48,8 +48,7 @@ BACKENDS = ["io_uring", pytest.param("fio", marks=NEEDS_FIO)]
 Row = dict[str, str]
 
 
-@dataclass
-class Place:
+class Place(Struct):
     """The folder of a test, and the table that its row belongs to."""
 
     folder: Path

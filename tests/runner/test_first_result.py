@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from threading import enumerate as threads
 
-from ioplan.core import lazy_model
 from ioplan.job import events
 from ioplan.records.record import Interval, RunRecord
 from ioplan.runner.execute import first_result
@@ -13,5 +12,5 @@ from ioplan.runner.execute import first_result
 def test_all_is_there_before_others_are_forked() -> None:
     first_result.prepare_results()
     assert not [one for one in threads() if one.name == "ioplan first result"]
-    assert {RunRecord, Interval} <= lazy_model._adapters.keys()
+    assert RunRecord.__pydantic_complete__ and Interval.__pydantic_complete__
     assert events.cache_info().currsize == 1

@@ -11,7 +11,6 @@ import multiprocessing
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +18,8 @@ import paths
 import pytest
 from command import ioplan, plan_file
 from killing import Clock, Forked, cpu_time_s, real_time_s
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ioplan.backends import TargetRequest
 from ioplan.guard.target import open_target
@@ -73,8 +74,7 @@ test "Reads" {
 DOCUMENT = paths.ROOT / "docs/resume.md"
 
 
-@dataclass
-class Place:
+class Place(Struct):
     """Where a session runs, and when it is killed."""
 
     plan: Path

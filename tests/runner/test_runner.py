@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from msgspec.structs import replace
 from plans import checked
 from run_data import SECOND_NS, counts, session, stream
 
@@ -21,7 +22,6 @@ from ioplan.backends import (
     TargetRequest,
     ignore_progress,
 )
-from ioplan.core.value import replace
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.steps import Step

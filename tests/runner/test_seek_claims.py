@@ -9,7 +9,8 @@ from run_data import counts, progress, stream
 
 from ioplan.job import Job, JobStream, Progress
 from ioplan.language.metric import parse_metric
-from ioplan.language.plan import Demand, Seek
+from ioplan.language.plan import CellValue, Demand, Seek
+from ioplan.language.syntax.source import Source, Span
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.steady_state import Part
@@ -28,7 +29,17 @@ def demand(text: str) -> Demand:
 
 def claims(*texts: str, rate: Rate | None = None) -> list[Judged]:
     """Of a condition, on a run of one stream."""
-    asked = Seek.model_construct(goal="highest", where=tuple(map(demand, texts)))
+    end = CellValue(text="1", key=1)
+    asked = Seek(
+        goal="highest",
+        axis="qd",
+        kind="number",
+        lowest=end,
+        highest=end,
+        where=tuple(map(demand, texts)),
+        text="",
+        span=Span(Source("", ""), 0, 0),
+    )
     main = JobStream.model_construct(
         name="main",
         read_percent=100.0,

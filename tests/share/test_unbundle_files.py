@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from test_bundle import content
 
 from ioplan.cli.commands.share.unbundle import write_plan
-from ioplan.core.value import replace
 from ioplan.share.container import BundleError
 
 

@@ -39,7 +39,7 @@ def test_it_is_a_schema_with_descriptions_and_no_id() -> None:
     assert "$id" not in schema
     described = schema["$defs"]["DirectionResult"]["properties"]["iops"]
     assert described["description"] == "ios / measured time"
-    assert set(schema["required"]) == set(RunRecord.fields_)
+    assert set(schema["required"]) == set(RunRecord.model_fields)
 
 
 def test_exported_records_are_valid(tmp_path: Path) -> None:

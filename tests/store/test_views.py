@@ -59,7 +59,7 @@ def test_sessions(path: Path, store: Store) -> None:
         assert row["duration_s"] == pytest.approx(one.duration_s, abs=1e-4)
         for name in ("plan", "status", "verdict", "runs", "person", "job", "note"):
             assert row[name] == getattr(one, name)
-        for name in Drive.fields_:
+        for name in Drive.model_fields:
             assert row[name] == getattr(one.drive or Drive(), name)
 
 

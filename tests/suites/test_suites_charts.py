@@ -72,7 +72,7 @@ def test_sequential_writes_show_throughput_per_watt(metered: Store) -> None:
 
 def test_throughput_per_watt_has_an_axis_of_its_own(metered: Store) -> None:
     asked = chart("lines", ("bandwidth_per_watt",), ("qd",))
-    test = Test.model_construct(title="demo", charts=(asked,), axes=())
+    test = Test(title="demo", charts=(asked,), axes=())
     picture, *_ = drawn(metered, session().id, test)
     made = spec(picture)
     assert made and made["encoding"]["y"]["axis"]["title"] == "MB/s per watt"
@@ -81,7 +81,7 @@ def test_throughput_per_watt_has_an_axis_of_its_own(metered: Store) -> None:
 
 def test_what_was_not_measured_is_no_chart(tmp_path: Path) -> None:
     asked = chart("lines", ("bandwidth_per_watt",), ("qd",))
-    test = Test.model_construct(title="demo", charts=(asked,), axes=())
+    test = Test(title="demo", charts=(asked,), axes=())
     with Store.open(tmp_path / "plain.db") as store:
         store.begin(session())
         store.add(record(1, cell={"qd": "1"}), RunDetail())

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from ioplan.cli.app import run
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Struct, frozen=True):
     """What a call came to."""
 
     code: int

@@ -10,12 +10,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from labs import loop_device, marked
+from msgspec import Struct
 
 SIZE = "64M"
 PROGRAMS = ("nbdkit", "nbdfuse", "losetup")
@@ -38,8 +38,7 @@ def needs_faulty(test: Any) -> Any:
     return marked(test, NEEDS_FAULTY)
 
 
-@dataclass(frozen=True)
-class Faulty:
+class Faulty(Struct, frozen=True):
     """A loop device on what nbdkit serves."""
 
     path: str

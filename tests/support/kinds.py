@@ -13,11 +13,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from labs import MIB, asked, lab_file, lab_of_file, loop_device, mounted, tell
+from msgspec import Struct
 
 from ioplan.backends import TargetRequest
 from ioplan.devices.usage import Host
@@ -27,8 +27,7 @@ from ioplan.guard.target import make_scratch, open_target
 Make = Callable[[Path, ExitStack], TargetRequest]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """`how` is what a person would do to get one."""
 
     name: str

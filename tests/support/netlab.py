@@ -15,13 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from labs import MIB, loop_device, tell
+from msgspec import Struct
 from postgres import Server, server
 
 from ioplan.lab.hosts import WORKER_PORT
@@ -78,15 +78,14 @@ GlobalKnownHostsFile /dev/null
 """
 
 
-@dataclass
-class Place:
+class Place(Struct):
     """A host: what it has of its own."""
 
     name: str
     space: str
     address: str
     folder: Path
-    more: dict[str, str] = field(default_factory=dict)
+    more: dict[str, str] = {}
     """Of the environment of its programs."""
     sshd: int = 0
 
@@ -151,15 +150,14 @@ class Place:
         )
 
 
-@dataclass
-class NetLab:
+class NetLab(Struct):
     """The coordinator where commands are typed, and the hosts."""
 
     coordinator: Place
     hosts: dict[str, Place]
     folder: Path
     file: Path
-    overwrite: list[str] = field(default_factory=list)
+    overwrite: list[str] = []
     database: Server | None = None
 
     def close_ports(self) -> None:

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from command import ioplan
+from msgspec import Struct
 
 from ioplan.cli.commands.sessions import plan_of
 from ioplan.report.build import session_sections
@@ -25,8 +25,7 @@ HEADLINES = "headlines"
 """The key of what is printed below the tests."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """One session as the three tell of it; `page` has the data of the HTML
     file, `html` is all of it."""
 

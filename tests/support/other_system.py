@@ -18,7 +18,6 @@ import sys
 import tempfile
 import zoneinfo
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 
@@ -27,6 +26,7 @@ import pydantic
 import pydantic.types
 import pytest
 import rich.console
+from msgspec.structs import asdict
 
 OTHERS = (asyncio, multiprocessing, tempfile, zoneinfo, numpy, pydantic, pytest, rich)
 """They know what system they are on, and have been imported before it changes."""

@@ -56,7 +56,7 @@ def interval(t_s: float, ios: int, length_s: float = 1.0) -> Interval:
 
 def asked_for(store: Store, one: Chart) -> list[Picture]:
     """The pictures of one chart of all runs."""
-    test = Test.model_construct(title="demo", charts=(one,), axes=())
+    test = Test(title="demo", charts=(one,), axes=())
     runs = points({"A": list(store.records(ID))})
     return list(pictures(test, runs, Reader(store)))
 

@@ -90,7 +90,7 @@ def session(id: str = "20261121-054512-k3f9", **more: Any) -> Session:
 
 def overview(**more: Any) -> SessionOverview:
     """A session as lists have it; `more` replaces fields."""
-    fields: dict[str, Any] = {name: "" for name in SessionOverview.fields_}
+    fields: dict[str, Any] = {name: "" for name in SessionOverview.__struct_fields__}
     fields |= {"id": "20261121-054512-k3f9", "status": "ok", "verdict": "none"}
     fields |= {"ended_at": None, "runs": 1, "job": None, "drive": None, "tags": ()}
     return SessionOverview(**fields | more)

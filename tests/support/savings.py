@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from command import ioplan
+from msgspec.structs import replace
 
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.estimate import Cost, Estimator
@@ -21,7 +22,7 @@ SUITES = ("reviews/p3700", "reviews/m9100")
 def apart(plan: CheckedPlan) -> Iterator[CheckedPlan]:
     """Each test as a plan of its own, which knows nothing of what was before."""
     for test in plan.tests:
-        yield plan.model_copy(update={"tests": (test,)})
+        yield replace(plan, tests=(test,))
 
 
 def naive(plan: CheckedPlan, capacity_bytes: int) -> Cost:

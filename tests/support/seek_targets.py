@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from math import exp, inf, log, log10, sqrt
 
 import numpy as np
+from msgspec import Struct
 
-from ioplan.core.value import Value
 from ioplan.seek.decide import Claim, Decider, Point
 from ioplan.seek.grid import Bounds, grid
 from ioplan.seek.search import Finding, Search, most_probes
@@ -106,7 +106,7 @@ class MM1(Target):
             yield int((wait_s[:-1] + service_s > self.LIMIT_S).sum()), total
 
 
-class Sought(Value):
+class Sought(Struct, frozen=True):
     """A seek, and what it cost."""
 
     finding: Finding

@@ -22,7 +22,7 @@ MALLOC, MALLOC_BYTES = "malloc:64MiB", 64 << 20
 def job(target: str = MALLOC, capacity: int = MALLOC_BYTES, **changes: Any) -> Job:
     """A job of one stream; what names no field of the job goes to the stream."""
     size = (SizeShare(size_bytes=changes.pop("size", 4096), percent=100),)
-    of_job = {k: changes.pop(k) for k in list(changes) if k in Job.fields_}
+    of_job = {k: changes.pop(k) for k in list(changes) if k in Job.model_fields}
     stream = {
         "pattern": "random",
         "read_percent": 100,

@@ -7,8 +7,9 @@ runs all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from ioplan.core.units import digits, time_text
 from ioplan.language.bind.matrix import Matrix
@@ -45,8 +46,7 @@ def plan_of(suite: Suite, profile: str = "full") -> CheckedPlan:
     return check_file(suite.path, profile=profile)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """One test of a suite, and what it comes to on a drive of some size."""
 
     suite: Suite
@@ -194,6 +194,6 @@ def _check_written(test: Test, capacity_bytes: int, found: list[RunRecord]) -> N
 
 
 def _writes(test: Test) -> Iterator[WriteStep]:
-    for step, _ in with_repetitions(unfold(CheckedPlan.model_construct(tests=(test,)))):
+    for step, _ in with_repetitions(unfold(CheckedPlan(tests=(test,)))):
         if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
             yield step.step

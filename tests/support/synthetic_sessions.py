@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import exp, log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from run_data import measurement, record, session
 
 from ioplan.compare.call import Calls, calls
@@ -27,8 +27,7 @@ TAILS = 3.0
 """Degrees of freedom of Student's t: the fewest with a variance."""
 
 
-@dataclass(frozen=True)
-class World:
+class World(Struct, frozen=True):
     """How the same drive scatters; deviations are relative, of one session's figure.
 
     `shared` is that part of the sessions' variance that all cells have in common.
@@ -71,8 +70,7 @@ class World:
         ]
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Struct, frozen=True):
     """Sessions a side in their order, after so many that the store has already."""
 
     order: str = "ABABAB"

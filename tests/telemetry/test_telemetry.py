@@ -342,7 +342,7 @@ made_points = st.lists(
         TelemetryPoint,
         t_s=st.floats(0, 1e6),
         length_s=st.floats(0, 1e3),
-        **dict.fromkeys(Readings.fields_, numbers),
+        **dict.fromkeys(Readings.model_fields, numbers),
     )
 )
 

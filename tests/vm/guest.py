@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 import ioplan.cli
 
@@ -20,8 +21,7 @@ KILLED_AFTER_S, SAID_WITHIN_S = 240, 120
 STORE = Path("/dev/shm/store")
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Struct, frozen=True):
     """What a call of ioplan came to."""
 
     code: int

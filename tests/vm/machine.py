@@ -8,11 +8,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -51,8 +51,7 @@ QUIET = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """What became of a machine."""
 
     code: int

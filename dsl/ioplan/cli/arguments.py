@@ -6,15 +6,16 @@ options may stand behind arguments, and `--` ends them.
 
 from __future__ import annotations
 
-from typing import Any
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Option, Parameter
-from ioplan.core.value import Value
+from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
 
 NAMES = {"number": "number", "integer": "whole number"}
 
 
-class Call(Value):
+class Call(NamedTuple):
     """What is called, by which names, with values by the keys of its parameters."""
 
     path: tuple[str, ...]
@@ -61,8 +62,6 @@ def _entry(name: str, path: tuple[str, ...], group: Group) -> Entry:
 
 
 def _near(word: str, known: list[str]) -> list[str]:
-    from difflib import get_close_matches  # noqa: PLC0415  only errors need it
-
     return get_close_matches(word, known)
 
 
@@ -116,7 +115,7 @@ class Reader:
         if letters[1:]:
             self._short(letters[1:])
 
-    def _option(self, name: str) -> Option:
+    def _option(self, name: str) -> Parameter:
         if name in self.options:
             return self.options[name]
         shown = [n for n, one in self.options.items() if not one.hidden]
@@ -124,7 +123,7 @@ class Reader:
         meant = f" (Possible options: {near})" if near else ""
         raise self.error(f"No such option: {name}{meant}")
 
-    def _value(self, option: Option, name: str) -> str:
+    def _value(self, option: Parameter, name: str) -> str:
         if not self.words:
             raise self.error(f"Option {name!r} requires an argument.")
         return self.words.pop(0)
@@ -138,8 +137,6 @@ class Reader:
 
     def _converted(self, parameter: Parameter, word: str) -> Any:
         if parameter.kind == "path":
-            from pathlib import Path  # noqa: PLC0415  help needs none
-
             return Path(word)
         try:
             kinds = {"number": float, "integer": int}
@@ -167,7 +164,7 @@ class Reader:
         if parameter.key in self.values:
             return self.values[parameter.key]
         if parameter.required:
-            kind = "option" if isinstance(parameter, Option) else "argument"
+            kind = "option" if parameter.names else "argument"
             raise self.error(f"Missing {kind} {shown(parameter)!r}.")
         if parameter.kind == "path" and parameter.default is not None:
             return self._converted(parameter, parameter.default)
@@ -180,4 +177,4 @@ class Reader:
 
 def shown(parameter: Parameter) -> str:
     """A parameter as errors name it."""
-    return parameter.names[0] if isinstance(parameter, Option) else parameter.metavar
+    return parameter.names[0] if parameter.names else parameter.metavar

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
+
 from ioplan.backends import (
     AddressingBackend,
     Backend,
@@ -22,7 +24,6 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import TargetFault
-from ioplan.core.value import Value
 from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.target import make_scratch
@@ -36,7 +37,7 @@ ADDRESS = re.compile(r"[a-z]\w*:")
 Opened = TypeVar("Opened")
 
 
-class Choice(Value):
+class Choice(Struct, frozen=True):
     """A backend, its options, and the lab that it is in."""
 
     backend: Backend

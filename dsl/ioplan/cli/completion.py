@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
+from ioplan.cli.interface.declare import Command, Entry, Group, Parameter
 
 Values = dict[str, list[str]]
 SPECIAL = re.compile(r"[^\w./=:,@%+~-]")
@@ -24,7 +24,7 @@ def answers(shell: str, top: Group) -> str:
     entry, typed, asked = _read(words, top)
     word = word.replace("\\", "").strip("\"'")
     known: list[tuple[str, str]] = []
-    if asked and (isinstance(asked, Option) or not word.startswith("-")):
+    if asked and (asked.names or not word.startswith("-")):
         known += _values(asked, typed, word)
     elif word.startswith("-"):
         known += [(one.names[0], one.help) for one in entry.options if not one.hidden]
@@ -51,7 +51,7 @@ def _read(words: list[str], top: Group) -> tuple[Entry, Values, Parameter | None
     """Which entry is called, its values so far, and whose value is to follow."""
     entry: Entry = top
     typed: Values = {}
-    option: Option | None = None
+    option: Parameter | None = None
     places: list[Parameter] = []
     for word in words:
         takes = {name: one for one in entry.options for name in one.names}

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
+from ioplan.backends import names
+from ioplan.cli.commands.author.explain import words
+from ioplan.cli.commands.author.templates import TEMPLATES
+from ioplan.cli.inputs import plan_path
+from ioplan.lab.lab_file import read_lab
+from ioplan.language.check.modules import read_text
+from ioplan.language.syntax.parser import parse
+from ioplan.language.syntax.source import Source
+from ioplan.language.syntax.tree import Param, Profile, Test
+from ioplan.store.overview import SessionFilter
+from ioplan.store.store import Store, default_path
+from ioplan.suites.suite import suite_names, suites
 
 MOST_SESSIONS = 50
 Found = Iterable[tuple[str, str]]
 """Values, each with what it is."""
 
 
-class Typed(Value):
+class Typed(Struct, frozen=True):
     """What was typed before: the word to complete, and values by their keys."""
 
     word: str
@@ -33,8 +46,6 @@ def values_of(kind: str, typed: Typed) -> list[tuple[str, str]]:
 
 def _plans(typed: Typed) -> Found:
     """Files and folders as typed so far, and the suites."""
-    from ioplan.suites.suite import suite_names  # noqa: PLC0415  each kind needs its own
-
     head, slash, _ = typed.word.rpartition("/")
     folder = Path(f"{head}{slash}" or ".").expanduser()
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -46,15 +57,10 @@ def _plans(typed: Typed) -> Found:
 
 
 def _suites(typed: Typed) -> Found:
-    from ioplan.suites.suite import suites  # noqa: PLC0415
-
     return ((one.name, one.title) for one in suites())
 
 
 def _sessions(typed: Typed) -> Found:
-    from ioplan.store.overview import SessionFilter  # noqa: PLC0415
-    from ioplan.store.store import Store, default_path  # noqa: PLC0415
-
     path = Path(typed.last("store") or default_path())
     yield "last", "the newest"
     if path.exists():
@@ -64,15 +70,11 @@ def _sessions(typed: Typed) -> Found:
 
 
 def _backends(typed: Typed) -> Found:
-    from ioplan.backends import names  # noqa: PLC0415
-
     return ((name, "backend") for name in names())
 
 
 def _targets(typed: Typed) -> Found:
     """Those of the lab; where none fits, the shell offers files."""
-    from ioplan.lab.lab_file import read_lab  # noqa: PLC0415
-
     lab = read_lab(Path(typed.last("lab")) if typed.last("lab") else None)
     yield from (
         (name, one.path or one.serial or "") for name, one in lab.targets.items()
@@ -82,47 +84,32 @@ def _targets(typed: Typed) -> Found:
 
 def _plan_items(typed: Typed) -> Iterable[object]:
     """What stands in the plan that was typed, right or wrong."""
-    from ioplan.cli.inputs import plan_path  # noqa: PLC0415
-    from ioplan.language.check.modules import read_text  # noqa: PLC0415
-    from ioplan.language.syntax.parser import parse  # noqa: PLC0415
-    from ioplan.language.syntax.source import Source  # noqa: PLC0415
-
     path = plan_path(Path(typed.last("plan") or typed.last("plans")))
     return parse(Source(str(path), read_text(path)))[0].items
 
 
 def _profiles(typed: Typed) -> Found:
-    from ioplan.language.syntax.tree import Profile  # noqa: PLC0415
-
     items = _plan_items(typed)
     yield from ((one.name.text, "") for one in items if isinstance(one, Profile))
     yield "full", "the params' own values"
 
 
 def _tests(typed: Typed) -> Found:
-    from ioplan.language.syntax.tree import Test  # noqa: PLC0415
-
     items = _plan_items(typed)
     return ((one.title.text, "test") for one in items if isinstance(one, Test))
 
 
 def _params(typed: Typed) -> Found:
-    from ioplan.language.syntax.tree import Param  # noqa: PLC0415
-
     items = _plan_items(typed)
     params = (one for one in items if isinstance(one, Param))
     return ((f"{one.name.text}=", one.value.text) for one in params)
 
 
 def _templates(typed: Typed) -> Found:
-    from ioplan.cli.commands.author.templates import TEMPLATES  # noqa: PLC0415
-
     return ((one.name, one.question) for one in TEMPLATES)
 
 
 def _words(typed: Typed) -> Found:
-    from ioplan.cli.commands.author.explain import words  # noqa: PLC0415
-
     return ((word, "") for word in dict.fromkeys(words()))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ioplan.cli.run_options import Options
-from ioplan.core.value import replace
+from ioplan.guard.consent_list.read import read_list
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
@@ -29,8 +31,6 @@ def listed_drives(
     """The drives of the list; none without one. Raises ConsentListError."""
     if not options.overwrite_from:
         return ()
-    from ioplan.guard.consent_list.read import read_list  # noqa: PLC0415  few need it
-
     return read_list(options.overwrite_from, lab, plan).drives
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from ioplan.backends import TargetFacts
 from ioplan.cli.choose import Choice
 from ioplan.cli.display.output import print_message
@@ -100,5 +102,5 @@ def only_fitting(
     kept = tuple(fit.test for fit in fits if fit not in left_out)
     if not kept:
         refuse_fits(fits, choice, facts, allowed)
-    plan = plan.model_copy(update={"tests": kept})
+    plan = replace(plan, tests=kept)
     return plan, summary_of(plan), left_out

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TextIO
 
-from ioplan.cli.interface.declare import Command, Entry, Group, Option, Parameter
+from ioplan.cli.interface.declare import Command, Entry, Group, Parameter
 
 NARROWEST, WIDEST, USUAL = 60, 100, 80
 BOLD, DIM, CYAN, GREEN, YELLOW, RED = "1", "2", "1;36", "1;32", "1;33", "31"
@@ -108,7 +108,7 @@ def _options(entry: Entry) -> list[Row]:
     ]
 
 
-def _metavar(one: Option) -> str:
+def _metavar(one: Parameter) -> str:
     usual = {"flag": "", "path": "FILE", "number": "NUMBER", "integer": "NUMBER"}
     return one.metavar or usual.get(one.kind, "TEXT")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioplan.cli.errors import UsageError
-from ioplan.core.late import Late
 from ioplan.core.text import did_you_mean
+from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import check, check_file
 from ioplan.language.check.modules import library_roots
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
@@ -18,11 +18,7 @@ from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
-
-if TYPE_CHECKING:
-    from ioplan.suites import suite
-else:
-    suite = Late("ioplan.suites.suite")
+from ioplan.suites import suite
 
 NO_TARGET = "TARGET"
 """What a plan is shown for where no target is named."""
@@ -103,8 +99,6 @@ def lab_folders(lab: Path | None) -> Folders:
     """What reads the lab, once a file is found nowhere else."""
 
     def folders() -> tuple[Path, ...]:
-        from ioplan.lab.lab_file import plan_folders  # noqa: PLC0415  most need none
-
         return plan_folders(lab)
 
     return folders

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.language.plan import FULL
 
 
-class Options(Value):
+class Options(Struct, frozen=True):
     """What `run` was called with."""
 
     plan: Path
     store: Path
-    tests: list[str] = fresh(list)
+    tests: list[str] = []
     listed: bool = False
     target: str | None = None
     create: str | None = None
     backend: str | None = None
     lab: Path | None = None
-    options: list[str] = fresh(list)
-    settings: list[str] = fresh(list)
+    options: list[str] = []
+    settings: list[str] = []
     profile: str = FULL
     scale_time: float = 1.0
-    overwrite: list[str] = fresh(list)
+    overwrite: list[str] = []
     overwrite_from: Path | None = None
-    overwrite_data: list[str] = fresh(list)
-    allow: list[str] = fresh(list)
+    overwrite_data: list[str] = []
+    allow: list[str] = []
     allow_approximate: bool = False
     only_exact: bool = False
     baseline: str | None = None
-    tags: list[str] = fresh(list)
+    tags: list[str] = []
     note: str = ""
     person: str = ""
     fresh: bool = False

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, did_you_mean
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.bind.counterparts import needed_by
+from ioplan.language.bind.matrix import Matrix
+from ioplan.language.check.run_steps import flat
+from ioplan.language.plan import CheckedPlan, RunTemplate
 
 WILD = frozenset("*?[")
 
@@ -24,12 +29,10 @@ def only_tests(plan: CheckedPlan, globs: Sequence[str]) -> CheckedPlan:
             raise _no_test(plan, glob)
     if not globs:
         return plan
-    from ioplan.language.bind.counterparts import needed_by  # noqa: PLC0415
-
     fit = [one for one in plan.tests if any(fits(one.title, glob) for glob in globs)]
     wanted = {title for one in fit for title in (one.title, *needed_by(one))}
     kept = tuple(one for one in plan.tests if one.title in wanted)
-    return plan.model_copy(update={"tests": kept})
+    return replace(plan, tests=kept)
 
 
 def fits(title: str, glob: str) -> bool:
@@ -52,10 +55,6 @@ def _no_test(plan: CheckedPlan, glob: str) -> UsageError:
 
 def print_tests(plan: CheckedPlan) -> None:
     """Each test with its cells and steps, a line each; the titles are as written."""
-    from ioplan.language.bind.matrix import Matrix  # noqa: PLC0415  for lists only
-    from ioplan.language.check.run_steps import flat  # noqa: PLC0415
-    from ioplan.language.plan import RunTemplate  # noqa: PLC0415
-
     width = max((len(test.title) for test in plan.tests), default=0)
     for test in plan.tests:
         cells = sum(1 for _ in Matrix(test.axes, test.skip).cells())

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, fresh, replace
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.layout.tables import LAYOUT
@@ -22,14 +24,14 @@ MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 WORDS = {"status": get_args(SessionStatus), "verdict": get_args(SessionVerdict)}
 
 
-class Words(Value):
+class Words(Struct, frozen=True):
     """What `ls` was called with."""
 
     drive: str | None = None
     host: str | None = None
     plan: str | None = None
     job: str | None = None
-    tags: list[str] = fresh(list)
+    tags: list[str] = []
     status: str | None = None
     verdict: str | None = None
     since: str | None = None

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ioplan.core.error_kinds import ExplainedError
+from ioplan.guard.output import rewrite
 
 BASH = """\
 _ioplan_completion() {
@@ -60,8 +61,6 @@ def script() -> str:
 
 def install() -> str:
     """Write the script where the shell reads it; what to tell. Raises NoShellError."""
-    from ioplan.guard.output import rewrite  # noqa: PLC0415  completion starts fast
-
     shell, home = _shell(), Path.home()
     place = home / PLACES[shell]
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.compare.side import CellRuns
 
@@ -19,8 +20,7 @@ MATCH_KEYS: tuple[Callable[[CellRuns], object], ...] = (
 an edited plan may have other lengths or preparations, and the same workloads."""
 
 
-@dataclass(frozen=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """The pairs, in the order of the first side, and what has no partner."""
 
     pairs: list[tuple[CellRuns, CellRuns]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ioplan.compare.estimate import (
     CONFIDENCE,
@@ -34,8 +35,7 @@ ONE_SESSION = "not all sessions are apart, as if one were far off"
 DISAGREE = "the cells do not go one way"
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """What is said of one cell, or of all; `chance` is adjusted for all of them."""
 
     word: Word
@@ -44,8 +44,7 @@ class Call:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Calls:
+class Calls(Struct, frozen=True):
     """Of one metric: of all cells, if they are enough, and of each."""
 
     all: Call | None

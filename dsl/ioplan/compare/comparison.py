@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ioplan.core.model import Figures, Model, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 from ioplan.records.session import Session
 
 RowVerdict = Literal["better", "worse", "equal", "undecided", "ratio"]
@@ -12,23 +14,29 @@ RowVerdict = Literal["better", "worse", "equal", "undecided", "ratio"]
 VERDICTS: tuple[RowVerdict, ...] = ("worse", "better", "equal", "undecided", "ratio")
 
 
-class Judged(Figures):
+class Judged(Model):
     """What is said of one metric, of one cell or of all of them."""
 
     metric: str
     verdict: RowVerdict
-    why: str = described("why it is undecided, or worse without a figure", default="")
-    ratio: float | None = described("new / base", default=None)
-    low: float | None = described("95 % interval of the ratio", default=None)
+    why: str = Field(
+        description="why it is undecided, or worse without a figure", default=""
+    )
+    ratio: float | None = Field(description="new / base", default=None)
+    low: float | None = Field(description="95 % interval of the ratio", default=None)
     high: float | None = None
-    chance: float | None = described(
-        "of a ratio as far off by noise alone, adjusted for all that is tested; worse "
+    chance: float | None = Field(
+        description="of a ratio as far off by noise alone, adjusted for all that is "
+        "tested; worse "
         "and better are called below 5 %",
         default=None,
     )
-    noise_percent: float | None = described("of one session to the next", default=None)
-    sessions_needed: int | None = described(
-        "a side, alternating, to decide what is undecided, were the true ratio this "
+    noise_percent: float | None = Field(
+        description="of one session to the next", default=None
+    )
+    sessions_needed: int | None = Field(
+        description="a side, alternating, to decide what is undecided, were the true "
+        "ratio this "
         "one; none if it is decided, or more than 50",
         default=None,
     )
@@ -38,14 +46,18 @@ class Row(Judged):
     """One metric of one pair of cells."""
 
     test: str
-    step: str = described("the name of the step, of one that has a name", default="")
+    step: str = Field(
+        description="the name of the step, of one that has a name", default=""
+    )
     cell: dict[str, str]
     unit: str
-    base: float | None = described("geometric mean of the base's sessions")
+    base: float | None = Field(description="geometric mean of the base's sessions")
     new: float | None
     base_runs: int
     new_runs: int
-    base_sessions: int = described("that count: a stretch of one side counts as one")
+    base_sessions: int = Field(
+        description="that count: a stretch of one side counts as one"
+    )
     new_sessions: int
     remarks: tuple[str, ...] = ()
 
@@ -54,22 +66,28 @@ class AllCells(Judged):
     """One metric over all pairs of cells: the geometric mean of their ratios."""
 
     cells: int
-    same_way: int = described("cells that are off to the same side as the mean")
-    smallest: float = described("ratio of a cell")
+    same_way: int = Field(description="cells that are off to the same side as the mean")
+    smallest: float = Field(description="ratio of a cell")
     largest: float
 
 
-class NoiseSummary(Figures):
+class NoiseSummary(Model):
     """What a metric differs by of itself, as standard deviations; the median cell."""
 
     metric: str
-    run_percent: float | None = described("of one run to the next, within a session")
-    session_percent: float | None = described(
-        "of one session's figure to the next; none if nothing tells it"
+    run_percent: float | None = Field(
+        description="of one run to the next, within a session"
     )
-    shared_percent: float | None = described("the part that all cells have in common")
-    drive_percent: float | None = described("of one drive to the next of its model")
-    source: str = described("where it was learned from")
+    session_percent: float | None = Field(
+        description="of one session's figure to the next; none if nothing tells it"
+    )
+    shared_percent: float | None = Field(
+        description="the part that all cells have in common"
+    )
+    drive_percent: float | None = Field(
+        description="of one drive to the next of its model"
+    )
+    source: str = Field(description="where it was learned from")
 
 
 class SideSummary(Model):
@@ -83,20 +101,20 @@ class SideSummary(Model):
     drives: tuple[str, ...] = ()
 
 
-class Comparison(Figures):
+class Comparison(Model):
     """All of it."""
 
     base: SideSummary
     new: SideSummary
-    subject: Literal["change", "drives"] = described(
-        "`drives` where the sides have no drive in common", default="change"
+    subject: Literal["change", "drives"] = Field(
+        description="`drives` where the sides have no drive in common", default="change"
     )
     threshold_percent: float
     all_cells: tuple[AllCells, ...] = ()
     rows: tuple[Row, ...]
     noise: tuple[NoiseSummary, ...] = ()
-    only_base: tuple[str, ...] = described("cells that NEW has not")
-    only_new: tuple[str, ...] = described("cells that BASE has not")
+    only_base: tuple[str, ...] = Field(description="cells that NEW has not")
+    only_new: tuple[str, ...] = Field(description="cells that BASE has not")
 
     def count(self, word: RowVerdict) -> int:
         """How many rows have that verdict."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import log1p
 from statistics import median
+
+from msgspec.structs import replace
+from pydantic import Field
 
 from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
 from ioplan.compare.earlier import RunFigures, noise_of, others
@@ -19,7 +21,7 @@ from ioplan.compare.needed import (
 )
 from ioplan.compare.noise import FEWEST_CELLS, MetricNoise, percent
 from ioplan.compare.order import alternating
-from ioplan.core.model import Figures, described
+from ioplan.core.model import Model
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.report.reader import Reader
@@ -31,23 +33,27 @@ ASSUMED_SOURCE = (
 )
 
 
-class MetricNeeds(Figures):
+class MetricNeeds(Model):
     """The sessions a side that one metric needs; none of more than 50."""
 
     metric: str
-    all_cells: int | None = described("for a change that all cells share")
-    one_cell: int | None = described("for a change in one cell alone, the median one")
+    all_cells: int | None = Field(description="for a change that all cells share")
+    one_cell: int | None = Field(
+        description="for a change in one cell alone, the median one"
+    )
     noisiest_cell: int | None
-    session_percent: float = described("what sessions differ by, in the median cell")
+    session_percent: float = Field(
+        description="what sessions differ by, in the median cell"
+    )
     source: str
 
 
-class Detection(Figures):
+class Detection(Model):
     """What a plan needs for a change to be found."""
 
     change_percent: float
     threshold_percent: float
-    found_percent: float = described("so many of 100 comparisons find it")
+    found_percent: float = Field(description="so many of 100 comparisons find it")
     cells: int
     metrics: tuple[MetricNeeds, ...]
 

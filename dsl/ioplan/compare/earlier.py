@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import log
+
+from msgspec import Struct
 
 from ioplan.compare.noise import Group, Key, MetricNoise, learned
 from ioplan.compare.side import CellRuns, Side, side_of
@@ -25,8 +26,7 @@ BUCKET = 2.0**-BITS
 Conditions = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Peers:
+class Peers(Struct, frozen=True):
     """Sessions of one drive and one set of conditions, by session its cells."""
 
     drive: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp, log1p, sqrt
 from statistics import fmean
+
+from msgspec import Struct
 
 from ioplan.compare.figure import MetricPair
 from ioplan.compare.noise import FEWEST_CELLS, MIN_DEGREES, MetricNoise, added
@@ -22,8 +23,7 @@ Association 84, 1989), is then what it is judged by: as many as keep false alarm
 noise with such tails below 5 % (see compare.md)."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """The logarithm of new / base, its standard error and degrees of freedom.
 
     `noise` is the standard deviation of one session's figure, as a logarithm.

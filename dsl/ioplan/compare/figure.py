@@ -6,10 +6,11 @@ alike everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import exp
 from statistics import fmean
+
+from msgspec import Struct
 
 from ioplan.compare.earlier import RunFigures, key_of
 from ioplan.compare.noise import Key, MetricNoise
@@ -17,8 +18,7 @@ from ioplan.compare.side import CellRuns
 from ioplan.language.metric import Metric
 
 
-@dataclass(frozen=True)
-class MetricSide:
+class MetricSide(Struct, frozen=True, dict=True):
     """One side of one metric of one cell: the runs' logarithms, by session.
 
     `units` is how many of the sessions count, see `order`.
@@ -45,8 +45,7 @@ class MetricSide:
         return exp(self.mean) if self.sessions else None
 
 
-@dataclass(frozen=True)
-class MetricPair:
+class MetricPair(Struct, frozen=True):
     """A metric of a pair of cells on both sides."""
 
     base: MetricSide
@@ -68,8 +67,7 @@ class MetricPair:
         return self.known and sorted(self.base.figures) == sorted(self.new.figures)
 
 
-@dataclass(frozen=True)
-class MetricTable:
+class MetricTable(Struct, frozen=True):
     """A metric of all pairs of cells, and what it differs by of itself."""
 
     metric: Metric

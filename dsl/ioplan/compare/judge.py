@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.compare.align import align
 from ioplan.compare.call import calls
@@ -29,8 +30,7 @@ from ioplan.report.reader import Reader
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked of a comparison. Percentages are of the base's figure."""
 
     metrics: tuple[Metric, ...] = DEFAULT_METRICS

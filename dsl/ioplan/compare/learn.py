@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import inf, log1p
+
+from msgspec.structs import replace
 
 from ioplan.compare.earlier import Peers, drive_of, grouped, key_of, others
 from ioplan.compare.noise import EXACT, Key, MetricNoise

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf, log1p, sqrt
+
+from msgspec import Struct
 
 from ioplan.compare.estimate import FEW_UNITS
 from ioplan.core.shared_variance import Variance
@@ -19,8 +20,7 @@ ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
 """Of one session's figure, where nothing tells it; with no degrees of freedom."""
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(Struct, frozen=True):
     """What is to be told: a change of `size` beside those of at most `threshold`.
 
     Both are logarithms; `level` is what of the 5 % there is for this one row.

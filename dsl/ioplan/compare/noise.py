@@ -14,9 +14,10 @@ have in common, by as much as they agree (`core.shared_variance`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import expm1, inf, sqrt
 from statistics import fmean
+
+from msgspec import Struct
 
 from ioplan.core.shared_variance import Variance, common, moderated
 
@@ -32,8 +33,7 @@ MIN_DEGREES = 2.0
 """Fewer degrees of freedom (two sessions, once) tell nothing that may be used."""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True):
     """Sessions on one drive between which nothing is known to have changed."""
 
     drive: str
@@ -43,8 +43,7 @@ class Group:
     """Whether they are a side of the comparison, or earlier ones of the store."""
 
 
-@dataclass(frozen=True)
-class MetricNoise:
+class MetricNoise(Struct, frozen=True):
     """The components of a metric's variance, each with its degrees of freedom.
 
     `shared` is of the mean of a session's cells, `own` of what a cell's figure (the
@@ -53,8 +52,8 @@ class MetricNoise:
     """
 
     shared: Variance | None = None
-    own: Mapping[Key, Variance] = field(default_factory=dict)
-    run: Mapping[Key, Variance] = field(default_factory=dict)
+    own: Mapping[Key, Variance] = {}
+    run: Mapping[Key, Variance] = {}
     drive: Variance | None = None
     source: str = ""
 
@@ -104,12 +103,11 @@ def learned(
     )
 
 
-@dataclass
-class _Sums:
+class _Sums(Struct):
     """Sums of squares and their degrees of freedom."""
 
-    sums: dict[Key, float] = field(default_factory=dict)
-    degrees: dict[Key, float] = field(default_factory=dict)
+    sums: dict[Key, float] = {}
+    degrees: dict[Key, float] = {}
 
     def add(self, key: Key, sum_: float, degrees: float) -> None:
         self.sums[key] = self.sums.get(key, 0.0) + sum_

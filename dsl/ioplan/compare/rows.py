@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import exp, log1p
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.compare.align import remarks
 from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM, Call
@@ -25,8 +26,7 @@ MORE_IS_BETTER = ("iops", "bandwidth", *RATIO_METRICS)
 Pair = tuple[CellRuns, CellRuns]
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What is compared: two drives, or a change on one; in so many rows."""
 
     drives: bool
@@ -34,8 +34,7 @@ class Subject:
     rows: int
 
 
-@dataclass(frozen=True)
-class Called:
+class Called(Struct, frozen=True):
     """One metric of one pair, and what is said of it."""
 
     pair: Pair

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ioplan.compare.outline import to_compare
 from ioplan.planner.run_id import canonical
@@ -18,8 +19,7 @@ Place = tuple[str, int, tuple[tuple[str, str], ...]]
 DEFAULT_WINDOW = 5
 
 
-@dataclass
-class CellRuns:
+class CellRuns(Struct):
     """The runs of one cell; of rounds, those of the last window.
 
     `occurrence` distinguishes places of one session that do the very same.
@@ -27,8 +27,8 @@ class CellRuns:
 
     run_id: str
     occurrence: int
-    runs: list[RunRecord] = field(default_factory=list)
-    failed: list[RunRecord] = field(default_factory=list)
+    runs: list[RunRecord] = []
+    failed: list[RunRecord] = []
 
     @property
     def any(self) -> RunRecord:
@@ -59,8 +59,7 @@ class CellRuns:
         return tuple(sorted(self.any.asked.cell.items()))
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """The sessions of a side and their cells, in the order of the plan."""
 
     sessions: tuple[Session, ...]

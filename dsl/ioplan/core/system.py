@@ -6,6 +6,7 @@ is an `Absent`, which fails when it is used and not before, and a flag is 0.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from functools import cache
@@ -50,8 +51,6 @@ class Absent:
 @cache
 def libc() -> Any:
     """The C library of this process, with `ctypes.get_errno`."""
-    import ctypes  # noqa: PLC0415  few need it
-
     return ctypes.CDLL(None, use_errno=True) if HAS_USERS else Absent("libc")
 
 

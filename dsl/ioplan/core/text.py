@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,16 +30,12 @@ def printable_lines(text: str) -> str:
 def _shown(char: str) -> str:
     if char == "\t":
         return " "
-    import unicodedata  # noqa: PLC0415  most text is ASCII
-
     hidden = unicodedata.category(char) in INVISIBLE
     return "\N{REPLACEMENT CHARACTER}" if hidden else char
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like `word`, if any is like it at all."""
-    from difflib import get_close_matches  # noqa: PLC0415  only errors need it
-
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word[:80].lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.errors import DeskError
 
 AT_ONCE = 2
@@ -20,7 +21,7 @@ AT_ONCE = 2
 USUAL_S = 60.0
 
 
-class Done(Value):
+class Done(Struct, frozen=True):
     """What a call came to."""
 
     code: int

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from ioplan.core.context import Closing
+from msgspec import Struct
+
 from ioplan.desk.calls import Calls
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.people.audit import Audit
@@ -17,8 +18,7 @@ from ioplan.desk.start.starter import Starter
 from ioplan.store.store import Store
 
 
-@dataclass(frozen=True)
-class Desk(Closing):
+class Desk(Struct, frozen=True):
     """Everything behind the pages.
 
     `store` is where results are read: the lab's, else this host's, and `place` is its
@@ -63,6 +63,12 @@ class Desk(Closing):
     def audit(self) -> Audit:
         """Who did what."""
         return Audit(self.database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the stores; what runs goes on."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.queue.overview import DriveRow
 from ioplan.lab.lab import Lab
 from ioplan.store.connection import Connection, Row
@@ -19,7 +20,7 @@ LAST_RECORD = """
     SELECT record FROM run WHERE session = :session ORDER BY seq DESC LIMIT 1"""
 
 
-class Health(Value):
+class Health(Struct, frozen=True):
     """What the drive's SMART log said after its last run; None where it did not.
 
     `used_percent` is of its rated life, `spare_percent` of its spare blocks.
@@ -42,7 +43,7 @@ class Health(Value):
         return ", ".join(wrong) or "good"
 
 
-class LabDrive(Value):
+class LabDrive(Struct, frozen=True):
     """A drive of the lab file, of the results, or of both.
 
     `state` is the desk's, None for a drive that the lab does not name. `last` has the

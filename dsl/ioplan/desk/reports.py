@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.calls import Calls, said
 from ioplan.desk.errors import DeskError, Missing
 from ioplan.records.session import Session
@@ -26,7 +27,7 @@ FRESH_S = 10
 POLICY = re.compile(rb'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-class Page(Value):
+class Page(Struct, frozen=True):
     """A page that is complete in itself, and what it says that it may do."""
 
     html: bytes

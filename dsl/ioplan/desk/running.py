@@ -8,12 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
+from msgspec import Struct
+
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.jobs.executors import Executor
 from ioplan.cluster.jobs.job import Job, Jobs
 from ioplan.cluster.jobs.lane import LaneState
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.value import Value
 from ioplan.desk.undelivered import undelivered_runs, unstored
 from ioplan.store.errors import StoreError
 
@@ -27,7 +28,7 @@ RETRY_S = 30.0
 Connect = Callable[[Job], Executor]
 
 
-class JobNow(Value):
+class JobNow(Struct, frozen=True):
     """A job and its lanes; `silent` are hosts of which nothing is heard, `why` is what
     keeps all of them from being asked."""
 

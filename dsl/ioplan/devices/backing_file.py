@@ -6,8 +6,9 @@ import os
 import struct
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.core.system import fcntl
-from ioplan.core.value import Value
 from ioplan.devices.device import Device
 from ioplan.devices.file_id import Key, device_key, key_at, key_of
 
@@ -16,7 +17,7 @@ STATUS_BYTES = 232
 DELETED = " (deleted)"
 
 
-class Backing(Value):
+class Backing(Struct, frozen=True):
     """A file or a device; `key` says which one, unless this user may not know.
 
     `path` leads to it in this mount namespace. It is empty where no path is known:

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.devices.file_id import Key, device_key
 
 SYSFS = Path("/sys/dev/block")
@@ -21,7 +22,7 @@ class NoDevice(LookupError):
     """sysfs has no such device; it may have been removed."""
 
 
-class Device(Value):
+class Device(Struct, frozen=True, dict=True):
     """A block device, by its folder in sysfs."""
 
     folder: Path

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ioplan.core.lazy_model import LazyModel, plain
+from ioplan.core.model import Model
 from ioplan.devices.backing_file import backing
 from ioplan.devices.device import Device, device_at, single_line
 from ioplan.target_entry import NAMING, LabTarget
@@ -19,7 +19,7 @@ from ioplan.target_entry import NAMING, LabTarget
 UDEV = Path("/run/udev/data")
 
 
-class Identity(LazyModel):
+class Identity(Model):
     """Identity of a device; a partition has its disk's, and its own number.
 
     `kernel` is the kernel's name, valid only until the machine restarts.
@@ -60,7 +60,7 @@ class Identity(LazyModel):
 
     def facts(self) -> dict[str, str]:
         """All that is known, as text, for a record."""
-        known = plain(self)
+        known = self.model_dump(mode="json")
         del known["kernel"]
         return {key: str(value) for key, value in known.items() if value}
 

@@ -8,13 +8,14 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.devices.proc import PROC, processes
 
 BTRFS = Path("/sys/fs/btrfs")
 
 
-class Mount(Value):
+class Mount(Struct, frozen=True):
     """A mount of a block device.
 
     `number` is its `st_rdev`, `where` the path in its mount namespace, `kind` the

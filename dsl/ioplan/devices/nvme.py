@@ -12,8 +12,9 @@ from __future__ import annotations
 import ctypes
 import struct
 
+from msgspec import Struct
+
 from ioplan.core.system import fcntl
-from ioplan.core.value import Value
 
 ID, ADMIN = 0x4E40, 0xC0484E41
 COMMAND = struct.Struct("=BBHIIIQQII6III")
@@ -79,7 +80,7 @@ class Nvme:
         return self.admin(GET_LOG, ALL_NAMESPACES, dwords << 16 | page, size_bytes)
 
 
-class Controller(Value):
+class Controller(Struct, frozen=True):
     """What Identify Controller says about erasing."""
 
     formats: bool
@@ -103,7 +104,7 @@ class Controller(Value):
         )
 
 
-class Layout(Value):
+class Layout(Struct, frozen=True):
     """What Identify Namespace says that a format must repeat, or it would change."""
 
     lba_format: int

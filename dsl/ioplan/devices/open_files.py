@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.devices.device import single_line
 from ioplan.devices.file_id import Key, key_at, key_of
 from ioplan.devices.proc import listed, processes, threads
@@ -25,7 +26,7 @@ AccessesOf = Callable[[Path, Mapping[Key, str]], Iterator[Access]]
 """Lists the accesses of a process in /proc to the wanted files and devices."""
 
 
-class Opener(Value):
+class Opener(Struct, frozen=True):
     """A program that has it open; `how` completes "the device is …"."""
 
     pid: int

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.core.error_kinds import TargetFault
-from ioplan.core.value import Value
 from ioplan.devices.backing_file import Backing, backing
 from ioplan.devices.device import Device, NoDevice, devices
 from ioplan.devices.file_id import Key, key_at
@@ -15,7 +16,7 @@ from ioplan.devices.mounts import Mount, mounts, unescaped
 from ioplan.devices.proc import PROC
 
 
-class Obstacle(Value):
+class Obstacle(Struct, frozen=True):
     """Why a target must not be written.
 
     `what` completes "the device …", `instead` says what to do.

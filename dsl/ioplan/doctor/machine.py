@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from ioplan.backends import Availability
-from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree
 
 State = Literal["works", "limited", "no"]
@@ -26,7 +27,7 @@ INSTALLERS = {
 """By the names that /etc/os-release has for a system, and for what it is like."""
 
 
-class Finding(Value):
+class Finding(Struct, frozen=True):
     """What was found of one thing; `mend` is a command, empty where all is well."""
 
     name: str

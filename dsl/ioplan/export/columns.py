@@ -6,10 +6,11 @@ Each column has a type, so that an empty export has the columns of a full one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.job import Wear
 from ioplan.language.plan import CheckedPlan
@@ -98,7 +99,7 @@ POINT: Columns = {
     "p99.9_ns": float,
     "max_ns": int,
 }
-TELEMETRY: Columns = dict.fromkeys(Readings.fields_, float)
+TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
 """Of the whole run, so in the row of its total only; and of each interval."""
 WEAR: Columns = {
     "wear_source": str,
@@ -226,8 +227,7 @@ def _wear(wear: Wear | None) -> Row:
     return row | {n: value for n, value in found.items() if isinstance(value, float)}
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Which runs of a session its figures are of: the window of each test in rounds,
     and the numbers of the runs that no later one replaces."""
 
@@ -274,8 +274,7 @@ def session_words(session: Session) -> Row:
     return {name: text for name, text in row.items() if text}
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """A session, as records and as flat rows: of runs, or of their intervals.
 
     With its plan, there is a row for each cell that was not measured as well.

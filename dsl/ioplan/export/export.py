@@ -12,10 +12,11 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from importlib import import_module
 from itertools import chain, islice, repeat
 from typing import Any, BinaryIO, Protocol
+
+from msgspec.structs import asdict
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean

@@ -15,11 +15,13 @@ import os
 import random
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial, reduce
 from hashlib import blake2b
 
-from ioplan.core.value import Value, fresh, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 BLOCK, SECTOR = 4096, 512
 ENDS_BYTES = 1 << 20
@@ -44,12 +46,12 @@ PARTS = 4
 """XFS keeps one at the start of each allocation group, by default a quarter."""
 
 
-class Content(Value):
+class Content(Struct, frozen=True):
     """How many blocks were read; offset and digest of each that is structured, and the
     offsets of those that cannot be read."""
 
     blocks: int
-    structured: dict[int, str] = fresh(dict[int, str])
+    structured: dict[int, str] = {}
     unreadable: tuple[int, ...] = ()
     example: str = ""
 
@@ -94,8 +96,6 @@ def content_of(fd: int, capacity_bytes: int, seed: int) -> Content:
 
 def _sampled(fd: int, places: Sequence[tuple[int, int]]) -> Content:
     """Several reads at a time: on a target of 2 ms they would take seconds."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  to write only
-
     with ThreadPoolExecutor(READERS) as readers:
         shares = [places[first::READERS] for first in range(READERS)]
         return reduce(_both, readers.map(partial(_share, fd), shares))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
+from ioplan.guard.purge.purge import purge
 from ioplan.guard.target import Target
 from ioplan.job import SECOND_NS
 
@@ -18,8 +19,6 @@ class FileDrive:
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Erase it; returns how. Raises BackendError."""
-        from ioplan.guard.purge.purge import purge  # noqa: PLC0415  few plans purge
-
         return purge(self.target, on_progress)
 
     def idle(self, pause_ns: int) -> None:

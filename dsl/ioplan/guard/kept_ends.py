@@ -6,7 +6,6 @@ what identifies a file system. Nothing can bring back what was between them.
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 from contextlib import closing
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
-from ioplan.core.lazy_model import LazyModel, plain
+from ioplan.core.model import Model
 from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.guard.content import ENDS_BYTES
 from ioplan.guard.errors import TargetError, os_reason
@@ -23,7 +22,7 @@ from ioplan.guard.output import OutputError, output_file
 NAME = "before"
 
 
-class Header(LazyModel):
+class Header(Model):
     """The first line of the file; both ends follow, each of `bytes` bytes."""
 
     facts: TargetFacts
@@ -76,7 +75,7 @@ def keep_ends(fd: int, facts: TargetFacts, folder: str | None) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with output_file(path) as file:
-            file.write(json.dumps(plain(header)).encode() + b"\n")
+            file.write(header.model_dump_json().encode() + b"\n")
             file.write(_read(fd, 0, length))
             file.write(_read(fd, facts.capacity_bytes - length, length))
     except (OSError, OutputError) as error:

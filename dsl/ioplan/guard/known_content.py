@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
-from ioplan.core.lazy_model import LazyModel
+from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
 from ioplan.guard.content import NOTHING, Content, content_of
 from ioplan.guard.errors import TargetError, os_reason
@@ -26,7 +26,7 @@ LASTING = {"serial", "wwid", "backing_file", "inode"}
 SEED_BITS = 32
 
 
-class Sampled(LazyModel):
+class Sampled(Model):
     """What is kept: `structured` has the offset and the digest of each block."""
 
     capacity_bytes: int

@@ -22,6 +22,7 @@ from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
 from ioplan.devices.usage import Host, Obstacle
+from ioplan.guard.data_check import check_device_data, check_file_data
 from ioplan.guard.errors import ConsentError, TargetError, missing, os_reason
 from ioplan.guard.guard import (
     IN_USE,
@@ -167,8 +168,6 @@ def _check_file(
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
-    from ioplan.guard.data_check import check_file_data  # noqa: PLC0415  to write only
-
     return check_file_data(path, fd, facts, request)
 
 
@@ -186,8 +185,6 @@ def _open_device(
         facts = device_facts(path, fd, identity, firmware_of(device))
         known = None
         if request.writes:
-            from ioplan.guard.data_check import check_device_data  # noqa: PLC0415
-
             known = check_device_data(device, fd, facts, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)

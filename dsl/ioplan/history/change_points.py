@@ -13,11 +13,11 @@ that is known, and with ten sessions before a change it finds fewer within three
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ioplan.core.shared_variance import Variance
@@ -36,8 +36,7 @@ change. So series without any are called less often than LEVEL."""
 MOST_CORRELATED = 0.8
 
 
-@dataclass(frozen=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True):
     """The index of the first value of a new level, and the chance of seeing a cut as
     sharp in a series that does not change."""
 
@@ -61,8 +60,7 @@ def _place(change: ChangePoint) -> int:
     return change.at
 
 
-@dataclass(frozen=True)
-class _Search:
+class _Search(Struct, frozen=True):
     values: NDArray[np.float64]
     prior: Variance | None
     floor: float

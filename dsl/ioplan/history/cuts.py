@@ -8,10 +8,10 @@ after a change are enough, and the chance of a false one stays the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
@@ -28,8 +28,7 @@ CLIP, NORMAL_MAD = 3.0, 1.4826
 """Outliers beyond so many deviations are moved there: two of them are no level."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """The best cut of each series: a level from `start` to `end`, another elsewhere."""
 
     height: Numbers

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.compare.earlier import BUCKET
 from ioplan.compare.rows import MORE_IS_BETTER
@@ -27,8 +28,7 @@ FEWEST_CELLS = 3
 Wanted = Callable[[Cell], bool]
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """Which series: the metrics, the cells, and what parts and narrows the sessions.
 
     Of what seeks found, higher is better but for `lowest`.

@@ -4,68 +4,74 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ioplan.core.model import Figures, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 
 
-class Point(Figures):
+class Point(Model):
     """One session of a series."""
 
     session: str
-    at: str = described("UTC, ISO 8601")
-    value: float = described("in the series' unit; geometric mean of the runs")
-    changed: tuple[str, ...] = described(
-        "what is known to differ from the session before", default=()
+    at: str = Field(description="UTC, ISO 8601")
+    value: float = Field(description="in the series' unit; geometric mean of the runs")
+    changed: tuple[str, ...] = Field(
+        description="what is known to differ from the session before", default=()
     )
 
 
-class Level(Figures):
+class Level(Model):
     """Sessions between two changes."""
 
-    first: int = described("index of the first point")
+    first: int = Field(description="index of the first point")
     last: int
-    value: float = described("their geometric mean")
-    low: float = described("of 20 sessions of this level, 19 lie within")
+    value: float = Field(description="their geometric mean")
+    low: float = Field(description="of 20 sessions of this level, 19 lie within")
     high: float
 
 
-class Change(Figures):
+class Change(Model):
     """From one level to the next."""
 
-    point: int = described("index of the first point of the new level")
+    point: int = Field(description="index of the first point of the new level")
     session: str
     at: str
     before: float
     after: float
-    ratio: float = described("after / before")
-    low: float = described("95 % interval of the ratio")
+    ratio: float = Field(description="after / before")
+    low: float = Field(description="95 % interval of the ratio")
     high: float
-    chance: float = described("of a cut as sharp in a series that does not change")
+    chance: float = Field(
+        description="of a cut as sharp in a series that does not change"
+    )
     verdict: Literal["better", "worse"]
-    with_it: tuple[str, ...] = described("what else changed", default=())
-    with_it_off: int = described(
-        "so many sessions later than the change; earlier ones are negative", default=0
+    with_it: tuple[str, ...] = Field(description="what else changed", default=())
+    with_it_off: int = Field(
+        description="so many sessions later than the change; earlier ones are negative",
+        default=0,
     )
 
 
-class Series(Figures):
+class Series(Model):
     """One metric of one cell over the sessions of one group."""
 
-    group: dict[str, str] = described("what series are parted by")
+    group: dict[str, str] = Field(description="what series are parted by")
     test: str
     cell: dict[str, str]
-    run_id: str = described("empty of a summary of all cells")
+    run_id: str = Field(description="empty of a summary of all cells")
     metric: str
     unit: str
     points: tuple[Point, ...]
     levels: tuple[Level, ...] = ()
     changes: tuple[Change, ...] = ()
-    noise_percent: float | None = described(
-        "of one session to the next, within a level", default=None
+    noise_percent: float | None = Field(
+        description="of one session to the next, within a level", default=None
     )
-    outside: int = described(
-        "newest points beyond the band, too few to be called a change", default=0
+    outside: int = Field(
+        description="newest points beyond the band, too few to be called a change",
+        default=0,
     )
-    why: str = described("why no change could be called", default="")
+    why: str = Field(description="why no change could be called", default="")
 
     @property
     def name(self) -> str:
@@ -74,7 +80,7 @@ class Series(Figures):
         return f"{self.test} {cell}".strip()
 
 
-class History(Figures):
+class History(Model):
     """All series that were asked for."""
 
     plan: str

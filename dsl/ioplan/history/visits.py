@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from ioplan.compare.earlier import RunFigures, key_of, model_of
 from ioplan.compare.noise import Key
@@ -18,8 +19,7 @@ from ioplan.store.pages import pages_of_runs
 from ioplan.store.store import Store
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """What makes the runs of several sessions one cell, under its newest names."""
 
     key: Key
@@ -33,8 +33,7 @@ class Cell:
         return " ".join(f"{axis}={value}" for axis, value in self.cell) or self.test
 
 
-@dataclass(frozen=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """One session: by metric and cell, the logarithms of the figures of its runs."""
 
     session: str
@@ -44,8 +43,7 @@ class Visit:
     figures: dict[str, dict[Key, tuple[float, ...]]]
 
 
-@dataclass(frozen=True)
-class Visits:
+class Visits(Struct, frozen=True):
     """The sessions by the time that they began, and their cells in the plan's order."""
 
     sessions: tuple[Visit, ...]

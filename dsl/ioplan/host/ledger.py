@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ioplan.core.error_kinds import HostFault
-from ioplan.core.lazy_model import LazyModel
+from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import fcntl
 from ioplan.guard.output import OutputError, rewrite
@@ -26,7 +26,7 @@ STARTED = 19
 """The place of a process's start in /proc/PID/stat, behind the name."""
 
 
-class Holder(LazyModel):
+class Holder(Model):
     """A process that wants a setting, of a session."""
 
     session: str
@@ -50,7 +50,7 @@ def _started(pid: int) -> str:
     return words[STARTED] if len(words) > STARTED else ""
 
 
-class Kept(LazyModel):
+class Kept(Model):
     """A setting. `lost` is what the kernel forgets when it is changed."""
 
     before: str
@@ -63,7 +63,7 @@ class Kept(LazyModel):
         return tuple(one for one in self.holders if one != gone and one.is_alive)
 
 
-class Ledger(LazyModel):
+class Ledger(Model):
     """All settings, by their files below `/`."""
 
     boot: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioplan.core.error_kinds import HostFault
-from ioplan.core.late import Late
+from ioplan.host import put_back as putting
 from ioplan.host.ledger import (
     Holder,
     Kept,
@@ -22,11 +22,6 @@ from ioplan.host.wanted import NotSet, Wanted, wanted_settings
 from ioplan.lab.host_settings import HostSettings
 from ioplan.telemetry.disk import Disk
 from ioplan.telemetry.procfs import Tree
-
-if TYPE_CHECKING:
-    from ioplan.host import put_back as putting
-else:  # of hosts that something was set on
-    putting = Late("ioplan.host.put_back")
 
 OnNote = Callable[[str], None]
 """Called with a sentence for the user."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.host.sysfs import CPU, HostError, canonical
 from ioplan.lab.host_settings import HostSettings
 from ioplan.telemetry.disk import Disk
@@ -13,7 +14,7 @@ from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.topology import interrupts
 
 
-class Wanted(Value):
+class Wanted(Struct, frozen=True):
     """A file below `/` and what it is to be; `key` is the lab's, `part` a state's."""
 
     key: str
@@ -22,7 +23,7 @@ class Wanted(Value):
     part: str = ""
 
 
-class NotSet(Value):
+class NotSet(Struct, frozen=True):
     """A setting that means nothing for this target."""
 
     key: str

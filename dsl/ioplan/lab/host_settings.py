@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ioplan.core.lazy_model import Limits
+from pydantic import Field
+
 from ioplan.core.model import Model
 from ioplan.target_entry import CpuList, Switch
 
-KernelName = Annotated[str, Limits(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+KernelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
 class HostSettings(Model):
@@ -20,7 +21,7 @@ class HostSettings(Model):
 
     governor: KernelName | None = None
     turbo: Switch | None = None
-    idle_latency_us: Annotated[int, Limits(strict=True, ge=0)] | None = None
+    idle_latency_us: Annotated[int, Field(strict=True, ge=0)] | None = None
     scheduler: KernelName | None = None
     nomerges: Literal[0, 1, 2] | None = None
     irq_affinity: CpuList | None = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ioplan.core.lazy_model import Limits
+from pydantic import Field
+
 from ioplan.core.model import Model
 from ioplan.lab.host_settings import HostSettings
 from ioplan.target_entry import CpuList, PowerMeter, Words
 
-Port = Annotated[int, Limits(strict=True, ge=1, le=65535)]
+Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
 
 WORKER_PORT = 8788
 """Where a worker listens. The scheduler's usual port is 8786."""

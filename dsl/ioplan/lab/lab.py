@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from ioplan.core.error_kinds import ExplainedError, LabFault
-from ioplan.core.lazy_model import Limits
 from ioplan.core.model import Model
 from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.hosts import LabHost
 from ioplan.target_entry import CpuList, LabTarget, PowerMeter, Words
 
-Name = Annotated[str, Limits(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
-AdminKey = Annotated[str, Limits(pattern=r"^ed25519:[A-Za-z0-9+/]{43}=$")]
+AdminKey = Annotated[str, Field(pattern=r"^ed25519:[A-Za-z0-9+/]{43}=$")]
 """What an admin's signature is checked with; `ioplan lab consent key` prints it."""
 
 
@@ -30,7 +31,7 @@ class Lab(Model):
     backend: str = "io_uring"
     backends: dict[str, dict[str, Any]] = {}
     on_failure: Literal["stop", "continue"] | None = None
-    silence_s: Annotated[float, Limits(gt=0)] | None = None
+    silence_s: Annotated[float, Field(gt=0)] | None = None
     targets: dict[Name, LabTarget] = {}
     power: PowerMeter | None = None
     cpus: CpuList | None = None
@@ -39,7 +40,7 @@ class Lab(Model):
     groups: dict[Name, tuple[Words, ...]] = {}
     scheduler: Words | None = None
     results: Words | None = None
-    delivery_s: Annotated[float, Limits(ge=0)] = 60
+    delivery_s: Annotated[float, Field(ge=0)] = 60
     plans: tuple[Words, ...] = ()
     name: Name | None = None
     admins: dict[Name, AdminKey] = {}

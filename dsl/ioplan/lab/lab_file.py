@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from ioplan.core.error_kinds import LabFault
 from ioplan.core.home import at_home
-from ioplan.core.lazy_model import UNKNOWN_FIELD
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.lab.cross_references import Fault, reference_faults
@@ -143,10 +145,6 @@ def _not_toml(path: Path, error: ValueError) -> LabError:
 
 
 def _lab(path: Path, text: str) -> Lab:
-    import tomllib  # noqa: PLC0415  most calls read no lab
-
-    from pydantic import ValidationError  # noqa: PLC0415
-
     try:
         lab = Lab.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -189,12 +187,12 @@ def _reason(error: ErrorDetails) -> str:
     """Why a key is wrong, in the terms of a lab file."""
     message = error["msg"].removeprefix("Value error, ")
     loc = error["loc"]
-    if error["type"] == UNKNOWN_FIELD:
+    if error["type"] == "extra_forbidden":
         inner = KNOWN.get(str(loc[0])) if len(loc) == 3 else None
         inner = PurgeCommand if TABLE in loc else inner
         inner = PowerMeter if loc[-2:-1] == ("power",) else inner
         inner = HostSettings if loc[-2:-1] == ("prepare",) else inner
-        known = (inner or Lab).fields_
+        known = (inner or Lab).model_fields
         key = str(loc[-1])
         other = OTHER_KEYS.get(key)
         meant = f", did you mean {other!r}?" if other in known else ""

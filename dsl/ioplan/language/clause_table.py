@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.language import fields as to
 from ioplan.language.fields import Attributes
 from ioplan.language.quantity import Kind, Quantity
 
 
-class Clause(Value):
+class Clause(Struct, frozen=True):
     """A clause: how it is written, what it sets, and what is derived from it.
 
     `forms` maps what a backend may speak to an example of it; the clause's own word
@@ -47,7 +48,7 @@ class Clause(Value):
     """A run that shows it, where the example alone does not do."""
     is_feature: bool = True
     """Whether `ioplan backends` has a row for each of its forms."""
-    fio: dict[str, str] = fresh(dict)
+    fio: dict[str, str] = {}
     """fio's words for it, each with what is written here."""
 
     def features(self) -> Iterator[tuple[str, str]]:

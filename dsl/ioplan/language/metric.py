@@ -6,7 +6,9 @@ import re
 from collections.abc import Collection
 from functools import cache
 
-from ioplan.core.lazy_model import LazyModel
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import Kind
 from ioplan.workload import DIRECTIONS, Direction
@@ -57,7 +59,7 @@ UNITS: dict[Kind, str] = {
 """The units in which quantities are kept."""
 
 
-class Metric(LazyModel):
+class Metric(Struct, frozen=True, kw_only=True):
     """A figure of a run, perhaps of one stream or one direction only.
 
     `step` is one of the test's named steps. Of a test with a `seek` the axis is a
@@ -113,7 +115,7 @@ def parse_metric(
     named, dot, after = text.partition(".")
     if dot and named in steps:
         found = parse_metric(after, streams)
-        return found.model_copy(update={"step": named})
+        return replace(found, step=named)
     stream, direction, rest = None, None, text
     if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
         raise MetricError(

@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from ioplan.core.lazy_model import LazyModel
-from ioplan.core.value import fresh
+from msgspec import Struct
+
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.reckoning import reckoned, share_of
@@ -31,11 +31,11 @@ FULL = "full"
 """The profile that needs no name: the values that the params themselves say."""
 
 
-class Checked(LazyModel):
+class Checked(Struct, frozen=True, kw_only=True):
     """A part of a checked plan; spans are kept for messages."""
 
 
-class Ref(Checked):
+class Ref(Checked, frozen=True, kw_only=True):
     """A quantity that an axis of this name decides."""
 
     name: str
@@ -47,7 +47,7 @@ class Ref(Checked):
         return found
 
 
-class Formula(Checked):
+class Formula(Checked, frozen=True, kw_only=True):
     """What `+ - * /` makes of two amounts that axes decide."""
 
     operator: str
@@ -68,7 +68,7 @@ class Formula(Checked):
         return reckoned(self.operator, left, right)
 
 
-class ShareOf(Checked):
+class ShareOf(Checked, frozen=True, kw_only=True):
     """A share of what an earlier test finds in the cell of the same axes.
 
     Until it is found it stands between `lowest` and `highest`. Of a test that seeks
@@ -115,7 +115,7 @@ def axes_of(amount: Amount | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in amount.parts for name in axes_of(part)))
 
 
-class StreamTemplate(Checked):
+class StreamTemplate(Checked, frozen=True, kw_only=True):
     """A stream of which some fields may be open.
 
     `attributes` are those of `workload.Stream` (and `qd_scope`, `rate_scope` and
@@ -123,19 +123,19 @@ class StreamTemplate(Checked):
     """
 
     name: str = "main"
-    attributes: dict[str, Any] = fresh(dict)
-    refs: dict[str, OpenAmount] = fresh(dict)
-    spans: dict[str, Span] = fresh(dict)
+    attributes: dict[str, Any] = {}
+    refs: dict[str, OpenAmount] = {}
+    spans: dict[str, Span] = {}
 
 
-class WorkloadTemplate(Checked):
+class WorkloadTemplate(Checked, frozen=True, kw_only=True):
     """A workload of which some fields may be open."""
 
     name: str = ""
     streams: tuple[StreamTemplate, ...]
 
 
-class Comparison(Checked):
+class Comparison(Checked, frozen=True, kw_only=True):
     """One axis against a value; names compare by their text."""
 
     axis: str
@@ -147,7 +147,7 @@ class Comparison(Checked):
         return OPERATORS[self.operator](cell[self.axis].key, self.value)
 
 
-class Reckoned(Checked):
+class Reckoned(Checked, frozen=True, kw_only=True):
     """What is reckoned of axes against a value, both in their base unit."""
 
     formula: OpenAmount
@@ -159,7 +159,7 @@ class Reckoned(Checked):
         return OPERATORS[self.operator](self.formula.value_in(cell).value, self.value)
 
 
-class Junction(Checked):
+class Junction(Checked, frozen=True, kw_only=True):
     """`and`, `or`, `not`."""
 
     operator: Literal["and", "or", "not"]
@@ -176,7 +176,7 @@ class Junction(Checked):
 Condition = Comparison | Reckoned | Junction
 
 
-class CellValue(Checked):
+class CellValue(Checked, frozen=True, kw_only=True):
     """One value of one axis.
 
     `text` is what the plan writes, `key` what conditions compare. `attributes` are set
@@ -191,7 +191,7 @@ class CellValue(Checked):
     quantity: Quantity | None = None
 
 
-class Axis(Checked):
+class Axis(Checked, frozen=True, kw_only=True):
     """One dimension of the matrix; several names move together.
 
     A name such as `reader.qd` sets the field of one stream only.
@@ -201,7 +201,7 @@ class Axis(Checked):
     values: tuple[tuple[CellValue, ...], ...]
 
 
-class SteadyRule(Checked):
+class SteadyRule(Checked, frozen=True, kw_only=True):
     """When a series of values counts as steady; by default as SNIA PTS says.
 
     Before `least_passes` are written nothing is judged: what is flat at first is
@@ -215,7 +215,7 @@ class SteadyRule(Checked):
     least_passes: float = 0.0
 
 
-class RunTemplate(Checked):
+class RunTemplate(Checked, frozen=True, kw_only=True):
     """`run …`. The first of `run`, `limit` and `passes` that is set ends it.
 
     With a `rule` it ends before when steady, which is judged `every` so often. Where
@@ -235,14 +235,14 @@ class RunTemplate(Checked):
     span: Span
 
 
-class IdleTemplate(Checked):
+class IdleTemplate(Checked, frozen=True, kw_only=True):
     """`idle …`."""
 
     pause: Amount
     text: str
 
 
-class RepeatTemplate(Checked):
+class RepeatTemplate(Checked, frozen=True, kw_only=True):
     """`repeat N { … }`."""
 
     times: Amount
@@ -252,20 +252,20 @@ class RepeatTemplate(Checked):
 StepTemplate = RunTemplate | IdleTemplate | RepeatTemplate
 
 
-class PurgeStep(Checked):
+class PurgeStep(Checked, frozen=True, kw_only=True):
     """Make the target as new."""
 
     text: str = "purge"
 
 
-class RestStep(Checked):
+class RestStep(Checked, frozen=True, kw_only=True):
     """Let the target rest."""
 
     pause_ns: int
     text: str
 
 
-class WriteStep(Checked):
+class WriteStep(Checked, frozen=True, kw_only=True):
     """Write until the first of what is set."""
 
     workload: Workload
@@ -279,14 +279,14 @@ class WriteStep(Checked):
 PrepareStep = PurgeStep | RestStep | WriteStep
 
 
-class Precondition(Checked):
+class Precondition(Checked, frozen=True, kw_only=True):
     """A named state, as all the steps that lead to it."""
 
     name: str
     steps: tuple[PrepareStep, ...]
 
 
-class After(Checked):
+class After(Checked, frozen=True, kw_only=True):
     """Which state a test starts from, and before each change of what.
 
     With `then`, the state is reached once, and what is done again is `then`,
@@ -298,7 +298,7 @@ class After(Checked):
     before_each: str | None = None
 
 
-class Rounds(Checked):
+class Rounds(Checked, frozen=True, kw_only=True):
     """Repeat the matrix until the tracked cell is steady."""
 
     rule: SteadyRule
@@ -307,7 +307,7 @@ class Rounds(Checked):
     text: str
 
 
-class Demand(Checked):
+class Demand(Checked, frozen=True, kw_only=True):
     """One metric against a limit, in the metric's unit."""
 
     metric: Metric
@@ -319,7 +319,7 @@ class Demand(Checked):
 Goal = Literal["highest", "lowest", "knee"]
 
 
-class Seek(Checked):
+class Seek(Checked, frozen=True, kw_only=True):
     """Which value of an axis is found, instead of varied.
 
     `lowest` and `highest` bound it; of a list `values` are all there are, in rising
@@ -343,7 +343,7 @@ class Seek(Checked):
     span: Span
 
 
-class Expectation(Checked):
+class Expectation(Checked, frozen=True, kw_only=True):
     """One pass/fail line; the limit is in the metric's unit, or in percent.
 
     Percent are of the baseline, or of another metric of the same cell.
@@ -362,7 +362,7 @@ class Expectation(Checked):
         return self.when is None or self.when.holds(cell)
 
 
-class Chart(Checked):
+class Chart(Checked, frozen=True, kw_only=True):
     """One chart line."""
 
     kind: str
@@ -374,24 +374,24 @@ class Chart(Checked):
     text: str
 
 
-class Test(Checked):
+class Test(Checked, frozen=True, kw_only=True):
     """One test: its matrix, its steps and what must hold."""
 
     __test__ = False  # not one of pytest's
 
     title: str
-    after: After | None
-    axes: tuple[Axis, ...]
-    steps: tuple[StepTemplate, ...]
-    skip: tuple[Condition, ...]
-    rounds: Rounds | None
+    after: After | None = None
+    axes: tuple[Axis, ...] = ()
+    steps: tuple[StepTemplate, ...] = ()
+    skip: tuple[Condition, ...] = ()
+    rounds: Rounds | None = None
     seek: Seek | None = None
-    expectations: tuple[Expectation, ...]
-    charts: tuple[Chart, ...]
-    text: str
+    expectations: tuple[Expectation, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    text: str = ""
 
 
-class CheckedPlan(Checked):
+class CheckedPlan(Checked, frozen=True, kw_only=True):
     """A whole plan; `parameters` are as they were used, overrides included.
 
     `profile` is the set of values that was picked, "full" the plan's own.
@@ -401,14 +401,14 @@ class CheckedPlan(Checked):
     uses, by the names that it uses them by.
     """
 
-    title: str
-    file: str
-    parameters: dict[str, str]
+    title: str = ""
+    file: str = ""
+    parameters: dict[str, str] = {}
     profile: str = FULL
     on_failure: Literal["stop", "continue"] | None = None
     on_unsteady: Literal["fail", "continue"] = "fail"
     accepted: tuple[str, ...] = ()
     tests: tuple[Test, ...]
     time_scale: float = 1.0
-    text: str
-    files: dict[str, str] = fresh(dict)
+    text: str = ""
+    files: dict[str, str] = {}

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Literal
 
+from msgspec import Struct
+
 from ioplan.core.text import nearest
-from ioplan.core.value import Value
 
 Kind = Literal["size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"]
 
@@ -75,7 +76,7 @@ class QuantityError(ValueError):
         self.help = help
 
 
-class Quantity(Value):
+class Quantity(Struct, frozen=True):
     """A value in the base unit of its kind.
 
     size in bytes, time in ns, share and mix (its reads) in percent, iops and

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ioplan.backends import Gap
-from ioplan.core.lazy_model import LazyModel
+from ioplan.core.model import Model, defaults_of
 from ioplan.job import Job
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.workload import Stream
@@ -40,6 +40,7 @@ OWN_WAY = (
 )
 """Members of a job that say how and where, not what."""
 NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
 
@@ -67,18 +68,19 @@ def words(stream: Stream) -> list[str]:
 
 
 def _lengths(job: Job) -> Iterator[str]:
-    for name, value in zip(job.fields_, job.values_, strict=True):
-        if name not in OWN_WAY and job.defaults_.get(name, REQUIRED) != value:
+    for name, value in job:
+        if name not in OWN_WAY and JOB_DEFAULTS.get(name, REQUIRED) != value:
             yield LENGTHS.get(name, name)
 
 
-def _members(model: LazyModel, prefix: str = "") -> Iterator[str]:
+def _members(model: Model, prefix: str = "") -> Iterator[str]:
     """The paths of all members that are not at their default."""
-    for name, value in zip(model.fields_, model.values_, strict=True):
-        if name in NOT_SAID or model.defaults_.get(name, REQUIRED) == value:
+    defaults = defaults_of(type(model))
+    for name, value in model:
+        if name in NOT_SAID or defaults.get(name, REQUIRED) == value:
             continue
         path = prefix + name
-        if isinstance(value, LazyModel):
+        if isinstance(value, Model):
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []
             yield from _members(value, f"{path}.")

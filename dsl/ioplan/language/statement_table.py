@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
 
 HOLE = re.compile(r"\$\{\d+:([^}]*)\}|\$0")
 
 
-class Statement(Value):
+class Statement(Struct, frozen=True):
     """An item of a file, a statement of a test, a step, or what says how long.
 
     `forms` are how it is written, each with its meaning. `template` is one to fill in,
@@ -24,7 +24,7 @@ class Statement(Value):
     word: str
     forms: dict[str, str]
     template: str
-    notes: tuple[str, ...] = fresh(tuple)
+    notes: tuple[str, ...] = ()
 
     @property
     def example(self) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from ioplan.core.error_kinds import FigureFault
-from ioplan.core.value import Value
 from ioplan.measure.histogram import Histogram, bucket_range
 from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import Interval
@@ -28,7 +29,7 @@ Fault = tuple[FigureFault, str]
 """What is wrong, and the text for it."""
 
 
-class Inconsistency(Value):
+class Inconsistency(Struct, frozen=True):
     """A contradiction, and the stream and direction that it is in."""
 
     kind: FigureFault

@@ -13,15 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TypeAlias, overload
 
-from ioplan.core.late import Late
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    np = Late("numpy")
+import numpy as np
+import numpy.typing as npt
 
 BITS = 7
 DIGITS = 3

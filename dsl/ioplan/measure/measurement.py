@@ -204,5 +204,6 @@ class Measurement:
 
 
 def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:
-    fields = {"stream": stream, "direction": direction, "bits": part.bits}
-    return StoredHistogram.complete({**fields, "bins": part.flat()})
+    return StoredHistogram.model_construct(
+        stream=stream, direction=direction, bits=part.bits, bins=part.flat()
+    )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.job import SECOND_NS, Job, Progress
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.measurement import Measurement
@@ -92,7 +93,7 @@ def steady_watch(
     return SteadyWatch(rule, every_ns, on_assessment, pass_bytes(job))
 
 
-class Part(Value):
+class Part(Struct, frozen=True):
     """A part of a run, with what a metric needs."""
 
     run_s: float

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
-from ioplan.core.late import Late
+import numpy as np
+import numpy.typing as npt
+
 from ioplan.job import SECOND_NS, Counts, StreamCounts
 from ioplan.measure.histogram import Histogram, bucket_count
 from ioplan.records.record import (
@@ -18,12 +20,6 @@ from ioplan.records.record import (
     StreamResult,
 )
 from ioplan.workload import DIRECTIONS, Direction
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    np = Late("numpy")
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
@@ -126,7 +122,7 @@ class CountsBuilder:
 
     def counts(self) -> Counts:
         """As events carry it."""
-        return Counts.complete({**self._sums(), "bins": self.histogram().bins()})
+        return Counts.model_construct(**self._sums(), bins=self.histogram().bins())
 
     def _sums(self) -> dict[str, Any]:
         return {
@@ -229,7 +225,7 @@ class StreamCountsBuilder:
         """As events carry it; a direction that did nothing is absent."""
         done = {d: self.directions[d] for d in DIRECTIONS if d in self.directions}
         counts = {d: c.counts() for d, c in done.items() if c.ios or c.errors}
-        return StreamCounts.complete({**vars(self), "directions": counts})
+        return StreamCounts.model_construct(**vars(self) | {"directions": counts})
 
     def read_write(self) -> list[CountsBuilder]:
         """What the total is made of."""

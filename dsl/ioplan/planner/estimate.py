@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ioplan.core.lazy_model import LazyModel
 from ioplan.core.memo import ByIdentity
+from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
 from ioplan.planner.steps import (
@@ -22,6 +22,7 @@ from ioplan.planner.steps import (
     SingleStep,
     Step,
 )
+from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
@@ -45,8 +46,6 @@ def _in_seek(step: SeekOf) -> Iterator[tuple[SingleStep, int]]:
 
     What is at the lowest value is there to be checked, and not done.
     """
-    from ioplan.seek.search import Probe, most_probes  # noqa: PLC0415  few plans seek
-
     most, highest = most_probes(step.bounds), float(step.seek.highest.key)
     confirmations = min(step.bounds.confirmations, most)
     first = list(step.probe(Probe(highest, "bracket", 1)))
@@ -85,7 +84,7 @@ def _parts(
             prepares = {}
 
 
-class Assumptions(LazyModel):
+class Assumptions(Model):
     """A middling NVMe drive."""
 
     bandwidth_bytes_per_s: float = 1e9

@@ -9,6 +9,8 @@ from ioplan.job import SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
+from ioplan.seek.decide import INTERVALS
+from ioplan.seek.search import Probe
 from ioplan.workload import Stream, Workload
 
 MIN_INTERVAL_NS = 10_000_000
@@ -63,8 +65,6 @@ def _interval(step: Run) -> int:
     if step.every_ns:
         return subinterval_of(step.every_ns)
     if step.probing:
-        from ioplan.seek.decide import INTERVALS  # noqa: PLC0415  few plans seek
-
         part_ns = -(-step.probing.least_ns // INTERVALS)
         return max(MIN_INTERVAL_NS, min(SECOND_NS, part_ns))
     return interval_of(step.length.run_ns)
@@ -126,8 +126,6 @@ def _io_steps(steps: Iterable[Step]) -> Iterator[Prepare | Run]:
         if isinstance(step, RoundsOf):
             yield from _io_steps(step.round(1))
         elif isinstance(step, SeekOf):
-            from ioplan.seek.search import Probe  # noqa: PLC0415  few plans seek
-
             ends = (float(one.key) for one in (step.seek.lowest, step.seek.highest))
             for number, value in enumerate(ends, 1):
                 yield from step.probe(Probe(value, "bracket", number))

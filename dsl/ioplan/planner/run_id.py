@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from ioplan.core.lazy_model import LazyModel
-from ioplan.core.memo import ByIdentity
-from ioplan.core.sparse_json import sparse_json
-from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
-from ioplan.workload import STREAM_DEFAULTS, Stream, Workload
+from msgspec.structs import asdict
+
+from ioplan.language.plan import PrepareStep, PurgeStep, RestStep, SteadyRule
+from ioplan.workload import SizeShare, Stream, Workload
 
 DIGEST_BYTES = 6
-REQUIRED = object()
-"""Equal to no value: a field without a default is always written out."""
-SIMPLE = frozenset((int, float, str, bool))
-DEFAULTS = tuple(
-    (name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in sorted(Stream.fields_)
-)
-
-IN_ORDER = tuple((name, STREAM_DEFAULTS.get(name, REQUIRED)) for name in Stream.fields_)
 
 
 def digest(*parts: object) -> str:
@@ -42,56 +33,26 @@ def set_fields(**fields: object) -> list[str]:
 
 def canonical(workload: Workload) -> str:
     """A workload as text: equal texts, equal workloads."""
-    return "|".join(_stream(stream) for stream in workload.streams)
+    if any(len(s.read_sizes) > 1 or len(s.write_sizes) > 1 for s in workload.streams):
+        streams = tuple(map(_ordered, workload.streams))
+        workload = Workload.model_construct(streams=streams)
+    return workload.model_dump_json(exclude_defaults=True)
 
 
-def _stream(stream: Stream) -> str:
-    values = stream.__dict__
-    return ";".join(
-        [
-            f"{name}={value if type(value) in SIMPLE else _complex(value)}"
-            for name, default in DEFAULTS
-            if (value := values[name]) is not default and value != default
-        ]
-    )
+def _ordered(stream: Stream) -> Stream:
+    """Sizes have no order."""
+    sizes = {name: getattr(stream, name) for name in ("read_sizes", "write_sizes")}
+    ordered = {name: tuple(sorted(one, key=_by_size)) for name, one in sizes.items()}
+    return stream.model_copy(update=ordered)
 
 
-@ByIdentity
-def _complex(value: LazyModel | tuple[LazyModel | str, ...]) -> str:
-    if isinstance(value, tuple):
-        return (
-            "[" + ",".join(sorted(map(canonical_value, value))) + "]"
-        )  # sizes have no order
-    return canonical_value(value)
+def _by_size(share: SizeShare) -> tuple[int, float]:
+    return share.size_bytes, share.percent
 
 
-def canonical_value(value: LazyModel | str) -> str:
-    """A model with its kind, which is a default that matters; or a host."""
-    if isinstance(value, str):
-        return value
-    text = sparse_json(value)
-    return f"{getattr(value, 'kind', '')}{text}"
-
-
-def set_of(workload: Workload) -> dict[str, object]:
-    """What of a workload is set, in JSON's types, as `canonical` has it."""
-    return {"streams": [_set_of(stream) for stream in workload.streams]}
-
-
-def _set_of(stream: Stream) -> dict[str, object]:
-    values = stream.__dict__
-    return {
-        name: value if type(value) in SIMPLE else _plain(value)
-        for name, default in IN_ORDER
-        if (value := values[name]) is not default and value != default
-    }
-
-
-@ByIdentity
-def _plain(value: LazyModel | tuple[LazyModel | str, ...]) -> object:
-    if isinstance(value, tuple):
-        return [one if isinstance(one, str) else _plain(one) for one in value]
-    return value.model_dump(mode="json", exclude_defaults=True)
+def rule_text(rule: SteadyRule) -> str:
+    """When a series counts as steady."""
+    return ",".join(set_fields(**asdict(rule)))
 
 
 def prepare_digest(step: PrepareStep) -> str:
@@ -104,6 +65,6 @@ def prepare_digest(step: PrepareStep) -> str:
         passes=step.passes,
         run_ns=step.run_ns,
         every_ns=step.every_ns,
-        rule=canonical_value(step.rule) if step.rule else "",
+        rule=rule_text(step.rule) if step.rule else "",
     )
     return digest("write", canonical(step.workload), *fields)

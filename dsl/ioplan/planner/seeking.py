@@ -7,7 +7,8 @@ from copy import copy
 from math import isclose
 from typing import Protocol
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.bind.bind import Cell, scaled_ns
 from ioplan.language.bind.sought import CONFIRM_RUNS, sought_value, step_of
 from ioplan.language.plan import RunTemplate, Seek, Test

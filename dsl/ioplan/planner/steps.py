@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from ioplan.core.memo import ByIdentity
-from ioplan.core.sparse_json import sparse_json
-from ioplan.core.value import Value
 from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import PrepareStep, Rounds, RunTemplate, Seek, ShareOf, Test
-from ioplan.planner.run_id import canonical, digest, set_fields
+from ioplan.planner.run_id import canonical, digest, rule_text, set_fields
 from ioplan.records.record import Preparation
 from ioplan.workload import Workload
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ioplan.seek.search import Probe
 
 
-class Prepare(Value):
+class Prepare(Struct, frozen=True):
     """One step of a precondition."""
 
     test: Test
@@ -71,7 +71,7 @@ class Needed(NamedTuple):
     digest: str
 
 
-class Run(Value):
+class Run(Struct, frozen=True):
     """One run of one cell.
 
     `index` is its place among the runs and rests of the test, `context` a digest
@@ -112,7 +112,7 @@ class Run(Value):
         if self._draws_anew:
             parts.append("drawn anew")
         if self.template.rule:
-            rule = sparse_json(self.template.rule)
+            rule = rule_text(self.template.rule)
             parts.append(f"until={rule} every={self.every_ns}")
         if self.probing:
             phase, least_ns = self.probing.phase, self.probing.least_ns
@@ -138,7 +138,7 @@ class Run(Value):
         return " ".join([*cell, *named]) or self.template.text
 
 
-class Idle(Value):
+class Idle(Struct, frozen=True):
     """A rest inside a test."""
 
     test: Test
@@ -150,7 +150,7 @@ class Idle(Value):
         return self.text
 
 
-class RoundsOf(Value):
+class RoundsOf(Struct, frozen=True):
     """The matrix of a test, repeated until steady.
 
     `round(n)` unfolds the round of that number, from 1, as often as it is asked.
@@ -164,7 +164,7 @@ class RoundsOf(Value):
         return self.rounds.text
 
 
-class SeekOf(Value):
+class SeekOf(Struct, frozen=True):
     """The runs of one cell that seek one value of an axis.
 
     `probe` unfolds what is done for one probe. `finding` is the run that stands for

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.plan import CheckedPlan, RestStep
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.unfold import unfold
 
 
-class PlanSummary(Value):
+class PlanSummary(Struct, frozen=True, dict=True):
     """All single steps, each with how often it is done at most."""
 
     steps: tuple[tuple[SingleStep, int], ...]

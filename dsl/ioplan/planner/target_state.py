@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.plan import Precondition, PrepareStep, PurgeStep
 from ioplan.planner.run_id import digest, prepare_digest
 
@@ -28,7 +29,7 @@ def state_digest(precondition: Precondition) -> str:
     return digest(*path_of(precondition))
 
 
-class TargetState(Value):
+class TargetState(Struct, frozen=True):
     """The preparation that the target has had since it was last written otherwise.
 
     Reading and resting leave a state as it is; writing ends it. A state that is

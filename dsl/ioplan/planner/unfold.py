@@ -24,6 +24,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Quantity
 from ioplan.planner.needs import Needs
 from ioplan.planner.run_id import canonical, digest, set_fields
+from ioplan.planner.seeking import Probes, bounds_of
 from ioplan.planner.steps import (
     Idle,
     Length,
@@ -42,6 +43,7 @@ from ioplan.planner.target_state import (
     steps_of,
 )
 from ioplan.records.record import Preparation
+from ioplan.seek.search import Probe
 from ioplan.workload import Workload, scaled_times
 
 RunContext = tuple[StepTemplate | None, ...]
@@ -181,9 +183,6 @@ class Unfolding:
 
     def _seek(self, cell: Cell, seek: Seek) -> SeekOf:
         """The seek of a cell, after which the state is as after any of its probes."""
-        from ioplan.planner.seeking import Probes, bounds_of  # noqa: PLC0415  few seek
-        from ioplan.seek.search import Probe  # noqa: PLC0415
-
         probes = Probes(copy(self), seek, cell)
         deque(probes.probe(Probe(float(seek.highest.key), "bracket", 1)), maxlen=0)
         self.state, self.started = probes.after.state, probes.after.started

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioplan.core.lazy_model import LazyModel, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 
 NAMING = ("serial", "model", "firmware", "wwid")
 """What a target's identity may say of its drive."""
 
 
-class Drive(LazyModel):
+class Drive(Model):
     """What is not known is empty; a file has no drive unless the lab names it."""
 
     serial: str = ""
     model: str = ""
-    firmware: str = described("when the session began", default="")
-    lab_name: str = described("the target's name in the lab file", default="")
-    wwid: str = described("world-wide name", default="")
-    capacity_bytes: int = described("of the target, 0 if unknown", default=0)
+    firmware: str = Field(description="when the session began", default="")
+    lab_name: str = Field(description="the target's name in the lab file", default="")
+    wwid: str = Field(description="world-wide name", default="")
+    capacity_bytes: int = Field(description="of the target, 0 if unknown", default=0)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ioplan.core.model import Model, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 from ioplan.core.units import time_text
 
 MAX_APART_NS = 100_000_000
@@ -12,9 +14,13 @@ MAX_APART_NS = 100_000_000
 class HostClock(Model):
     """As NTP measures it, with half of the shortest round trip as its uncertainty."""
 
-    offset_ns: int = described("this host's clock minus that of the lab's scheduler")
-    uncertainty_ns: int = described("the offset may be off by so much, either way")
-    measured_at: str = described("UTC, ISO 8601, of this host's clock")
+    offset_ns: int = Field(
+        description="this host's clock minus that of the lab's scheduler"
+    )
+    uncertainty_ns: int = Field(
+        description="the offset may be off by so much, either way"
+    )
+    measured_at: str = Field(description="UTC, ISO 8601, of this host's clock")
 
     @property
     def warning(self) -> str:

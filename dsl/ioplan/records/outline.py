@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
-from ioplan.core.lazy_model import LazyModel
+from pydantic import ConfigDict
+
+from ioplan.core.model import Model
 from ioplan.records.record import Status, Steady
 
 
@@ -42,10 +44,10 @@ class Outlined(Protocol):
     def steady(self) -> Steady | None: ...
 
 
-class _Part(LazyModel):
+class _Part(Model):
     """What it does not name of a record's JSON is skipped."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore"}
+    model_config = ConfigDict(extra="ignore")
 
 
 class AskedOutline(_Part):

@@ -1,6 +1,6 @@
 """The record of one run: what was asked, on what, by what, and what came out.
 
-Every backend's run becomes this one schema. Figures carry their unit in the
+Every backend's run becomes this one schema. Model carry their unit in the
 name; what each one means stands in its `description`, and so in the JSON Schema.
 """
 
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ioplan.core.model import Figures, Model, described
+from pydantic import Field
+from pydantic.json_schema import GenerateJsonSchema
+
+from ioplan.core.model import Model
 from ioplan.job import Cpu, Job, Wear
 from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
@@ -23,100 +26,107 @@ BEYOND = 10
 Status = Literal["ok", "failed", "interrupted"]
 
 
-class Percentile(Figures):
+class Percentile(Model):
     """One percentile of completion latency, derived from the stored histogram."""
 
     percent: float
     latency_ns: float
-    supported: bool = described(f"at least {BEYOND} samples lie beyond it")
+    supported: bool = Field(description=f"at least {BEYOND} samples lie beyond it")
 
 
-class Latency(Figures):
+class Latency(Model):
     """Completion latency. Mean, extremes and deviation are exact."""
 
     mean_ns: float
     min_ns: int
     max_ns: int
-    stddev_ns: float = described("of the population")
+    stddev_ns: float = Field(description="of the population")
     percentiles: tuple[Percentile, ...]
 
 
-class DirectionResult(Figures):
+class DirectionResult(Model):
     """What one direction of a stream, or of all streams, did."""
 
-    ios: int = described("completed I/Os, without failed ones")
+    ios: int = Field(description="completed I/Os, without failed ones")
     bytes: int
-    errors: int = described("failed or short I/Os; their latency is not counted")
-    iops: float = described("ios / measured time")
+    errors: int = Field(
+        description="failed or short I/Os; their latency is not counted"
+    )
+    iops: float = Field(description="ios / measured time")
     bandwidth_bytes_per_s: float
-    latency: Latency | None = described("absent when nothing completed")
+    latency: Latency | None = Field(description="absent when nothing completed")
 
 
 class StreamResult(Model):
     """What one stream did, by direction and in total."""
 
     name: str
-    run_s: float | None = described(
-        "the stream's own measured time, which its rates are over; none if it is only "
+    run_s: float | None = Field(
+        description="the stream's own measured time, which its rates are over; none "
+        "if it is only "
         "known of the run",
         default=None,
     )
     directions: dict[Direction, DirectionResult]
-    total: DirectionResult = described("reads and writes together, without trims")
-    sync_ios: int = described("flushes", default=0)
-    backlog_ios: int = described(
-        "arrivals of a rated stream that were due and not issued at the end",
+    total: DirectionResult = Field(
+        description="reads and writes together, without trims"
+    )
+    sync_ios: int = Field(description="flushes", default=0)
+    backlog_ios: int = Field(
+        description="arrivals of a rated stream that were due and not issued at the "
+        "end",
         default=0,
     )
-    verified_bytes: int = described(
-        "read with `verify` and found to be what was written last",
+    verified_bytes: int = Field(
+        description="read with `verify` and found to be what was written last",
         default=0,
     )
-    verify_errors: int = described("blocks that were not", default=0)
+    verify_errors: int = Field(description="blocks that were not", default=0)
 
 
-class Interval(Figures):
+class Interval(Model):
     """One point of the series."""
 
-    t_s: float = described("end of the interval, since the measured part began")
+    t_s: float = Field(description="end of the interval, since the measured part began")
     length_s: float
-    ios: dict[Direction, int] = described("completed I/Os of all streams")
+    ios: dict[Direction, int] = Field(description="completed I/Os of all streams")
     bytes: dict[Direction, int]
-    errors: int = described("of all directions")
-    mean_ns: float | None = described("of reads and writes; absent without any")
-    p50_ns: float | None = described("of reads and writes, from the histogram")
+    errors: int = Field(description="of all directions")
+    mean_ns: float | None = Field(description="of reads and writes; absent without any")
+    p50_ns: float | None = Field(description="of reads and writes, from the histogram")
     p99_ns: float | None
     p99_9_ns: float | None
-    max_ns: int = described("of reads and writes; 0 without any")
+    max_ns: int = Field(description="of reads and writes; 0 without any")
 
 
-class Steady(Figures):
+class Steady(Model):
     """A steady-state assessment: the window, and what is missing."""
 
     metric: str
-    unit: str = described("of the values", default="")
-    values: tuple[float, ...] = described("the window, oldest first")
+    unit: str = Field(description="of the values", default="")
+    values: tuple[float, ...] = Field(description="the window, oldest first")
     mean: float
-    slope: float = described(
-        "of the least-squares line, per value; in the middle of the window the line "
+    slope: float = Field(
+        description="of the least-squares line, per value; in the middle of the "
+        "window the line "
         "is at the mean",
         default=0.0,
     )
-    range_percent: float = described("(largest - smallest) / mean")
-    slope_percent: float = described("|least-squares slope| x (n - 1) / mean")
+    range_percent: float = Field(description="(largest - smallest) / mean")
+    slope_percent: float = Field(description="|least-squares slope| x (n - 1) / mean")
     range_limit_percent: float
     slope_limit_percent: float
     window: int
     reached: bool
-    why: str = described("empty when reached, else what is not yet so")
+    why: str = Field(description="empty when reached, else what is not yet so")
 
 
-class Verdict(Figures):
+class Verdict(Model):
     """Whether an expectation held."""
 
-    expectation: str = described("the line of the plan")
+    expectation: str = Field(description="the line of the plan")
     outcome: Literal["held", "failed", "undecided", "no baseline"]
-    actual: float | None = described("in the unit of `unit`")
+    actual: float | None = Field(description="in the unit of `unit`")
     limit: float | None
     unit: str
     why: str = ""
@@ -126,7 +136,7 @@ class Preparation(Model):
     """The state that a run was asked to start from."""
 
     name: str
-    digest: str = described("identifies what the precondition does")
+    digest: str = Field(description="identifies what the precondition does")
 
 
 class Asked(Model):
@@ -134,16 +144,16 @@ class Asked(Model):
 
     plan: str
     plan_file: str
-    profile: str = described("the plan's set of values", default="full")
+    profile: str = Field(description="the plan's set of values", default="full")
     test: str
-    cell: dict[str, str] = described("axis to value, as the plan writes it")
+    cell: dict[str, str] = Field(description="axis to value, as the plan writes it")
     kind: Literal["run", "prepare", "probe"]
-    step: int = described("which step of the test, from 0")
-    name: str = described("the step's name", default="")
-    round: int = described("from 1; 0 outside rounds", default=0)
-    iteration: int = described("of a repeat, from 1; 0 outside one", default=0)
+    step: int = Field(description="which step of the test, from 0")
+    name: str = Field(description="the step's name", default="")
+    round: int = Field(description="from 1; 0 outside rounds", default=0)
+    iteration: int = Field(description="of a repeat, from 1; 0 outside one", default=0)
     after: Preparation | None = None
-    seek: Probed | None = described("of a probe: what it was for", default=None)
+    seek: Probed | None = Field(description="of a probe: what it was for", default=None)
     workload: Workload
     job: Job
 
@@ -158,48 +168,52 @@ class BackendFacts(Model):
     facts: dict[str, Any] = {}
 
 
-class RunRecord(Figures):
+class RunRecord(Model):
     """One run."""
 
     schema_version: Literal[1] = 1
     session: str
-    seq: int = described("order within the session, from 1")
-    run_id: str = described("digest of what the run does")
+    seq: int = Field(description="order within the session, from 1")
+    run_id: str = Field(description="digest of what the run does")
     status: Status
-    cause: str = described("why the run is not ok, one word", default="")
-    message: str = described("the same for a person", default="")
+    cause: str = Field(description="why the run is not ok, one word", default="")
+    message: str = Field(description="the same for a person", default="")
     ioplan: str
     asked: Asked
     backend: BackendFacts
     target: dict[str, Any]
     host: dict[str, Any]
-    started_at: str = described("UTC, ISO 8601")
+    started_at: str = Field(description="UTC, ISO 8601")
     ended_at: str
-    run_s: float = described("measured time, without warm-up")
+    run_s: float = Field(description="measured time, without warm-up")
     streams: tuple[StreamResult, ...]
-    directions: dict[Direction, DirectionResult] = described("over all streams")
-    total: DirectionResult = described("reads and writes of all streams")
-    cpu: Cpu | None = described("of the load generator; none if it was not measured")
-    cpu_percent: float | None = described("of one core, load generator only")
+    directions: dict[Direction, DirectionResult] = Field(description="over all streams")
+    total: DirectionResult = Field(description="reads and writes of all streams")
+    cpu: Cpu | None = Field(
+        description="of the load generator; none if it was not measured"
+    )
+    cpu_percent: float | None = Field(description="of one core, load generator only")
     steady: Steady | None = None
-    found: Found | None = described(
-        "what a seek found: the record stands for all of its probes, and its figures "
+    found: Found | None = Field(
+        description="what a seek found: the record stands for all of its probes, and "
+        "its figures "
         "are those of the probe that confirmed it",
         default=None,
     )
     verdicts: tuple[Verdict, ...] = ()
-    telemetry: Telemetry | None = described(
-        "of machine and drive; absent in virtual time", default=None
+    telemetry: Telemetry | None = Field(
+        description="of machine and drive; absent in virtual time", default=None
     )
-    clock: HostClock | None = described(
-        "the host's, against the lab's; of a lane only", default=None
+    clock: HostClock | None = Field(
+        description="the host's, against the lab's; of a lane only", default=None
     )
-    wear: Wear | None = described(
-        "what the drive says it wrote; absent where it has no log", default=None
+    wear: Wear | None = Field(
+        description="what the drive says it wrote; absent where it has no log",
+        default=None,
     )
     warnings: tuple[str, ...] = ()
-    substitutions: tuple[str, ...] = described(
-        "what the backend did instead of what was requested", default=()
+    substitutions: tuple[str, ...] = Field(
+        description="what the backend did instead of what was requested", default=()
     )
 
 
@@ -209,7 +223,7 @@ class StoredHistogram(Model):
     stream: str
     direction: Direction
     bits: int
-    bins: tuple[int, ...] = described("index, count, index, count, …")
+    bins: tuple[int, ...] = Field(description="index, count, index, count, …")
 
 
 class RunDetail(Model):
@@ -225,7 +239,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def record_schema() -> dict[str, Any]:
     """The JSON Schema of a RunRecord as it is exported: every field is there."""
-    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415
 
     class Complete(GenerateJsonSchema):
         """Requires every field: what is exported leaves no default out."""

@@ -8,86 +8,97 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ioplan.core.model import Figures, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 
 
-class DemandResult(Figures):
+class DemandResult(Model):
     """How one part of a seek's condition was decided."""
 
-    demand: str = described("as the plan writes it")
+    demand: str = Field(description="as the plan writes it")
     decision: Literal["yes", "no", "undecided"]
-    method: str = described("the statistical test, or a plain comparison")
-    figure: float | None = described("what was seen of what the test is about")
-    limit: float = described("of the figure")
-    p_value: float | None = described(
-        "the chance of being wrong, adjusted for having looked often; none of a plain "
+    method: str = Field(description="the statistical test, or a plain comparison")
+    figure: float | None = Field(description="what was seen of what the test is about")
+    limit: float = Field(description="of the figure")
+    p_value: float | None = Field(
+        description="the chance of being wrong, adjusted for having looked often; "
+        "none of a plain "
         "comparison"
     )
 
 
-class Probed(Figures):
+class Probed(Model):
     """What a run of a seek was for, and how it was decided."""
 
     axis: str
-    value: float = described("of the axis, in its base unit")
-    unit: str = described("of the value", default="")
+    value: float = Field(description="of the axis, in its base unit")
+    unit: str = Field(description="of the value", default="")
     phase: Literal["bracket", "bisect", "confirm"]
-    number: int = described("of the probe in its cell, from 1")
-    decision: Literal["yes", "no", "undecided", "measured", ""] = described(
-        "whether the condition holds; of a knee's run only the throughput counts, and "
+    number: int = Field(description="of the probe in its cell, from 1")
+    decision: Literal["yes", "no", "undecided", "measured", ""] = Field(
+        description="whether the condition holds; of a knee's run only the "
+        "throughput counts, and "
         "it is empty of one that did not end well",
         default="",
     )
-    p_value: float | None = described(
-        "the chance of being wrong, adjusted for looks and parts", default=None
+    p_value: float | None = Field(
+        description="the chance of being wrong, adjusted for looks and parts",
+        default=None,
     )
-    demands: tuple[DemandResult, ...] = described(
-        "the parts of the condition, and what an open loop is held to", default=()
+    demands: tuple[DemandResult, ...] = Field(
+        description="the parts of the condition, and what an open loop is held to",
+        default=(),
     )
 
 
-class ScalabilityFit(Figures):
+class ScalabilityFit(Model):
     """Gunther's universal scalability law over the probes of a knee: information.
 
     The finding does not rest on it. The interval of the peak is at 95 %.
     """
 
-    gamma: float = described("throughput at 1, without contention")
-    alpha: float = described("contention")
-    beta: float = described("coherency: what makes throughput fall again")
-    peak: float | None = described(
-        "where throughput is highest; none if it never falls"
+    gamma: float = Field(description="throughput at 1, without contention")
+    alpha: float = Field(description="contention")
+    beta: float = Field(description="coherency: what makes throughput fall again")
+    peak: float | None = Field(
+        description="where throughput is highest; none if it never falls"
     )
     peak_low: float | None
     peak_high: float | None
 
 
-class Found(Figures):
+class Found(Model):
     """What a seek found in a cell."""
 
-    seek: str = described("the line of the plan")
+    seek: str = Field(description="the line of the plan")
     goal: Literal["highest", "lowest", "knee"]
     axis: str
     kind: Literal[
         "size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"
-    ] = described("of the value")
-    value: float | None = described("none if no value of the range holds")
-    unit: str = described("of the value", default="")
-    text: str = described("the value as the plan would write it", default="")
-    yes_at: float | None = described("the last value at which the condition held")
-    no_at: float | None = described(
-        "the nearest value beyond at which it did not; none if there is none as far as "
+    ] = Field(description="of the value")
+    value: float | None = Field(description="none if no value of the range holds")
+    unit: str = Field(description="of the value", default="")
+    text: str = Field(description="the value as the plan would write it", default="")
+    yes_at: float | None = Field(
+        description="the last value at which the condition held"
+    )
+    no_at: float | None = Field(
+        description="the nearest value beyond at which it did not; none if there is "
+        "none as far as "
         "the range goes"
     )
-    no_text: str = described("that value as the plan would write it", default="")
-    confirmed: bool = described("whether a long run held, too")
-    monotone: bool = described("no value beyond a no held")
-    fit: ScalabilityFit | None = described("of a knee's probes", default=None)
-    confidence_percent: float = described("of each decision")
-    undecided: int = described("probes that time ended", default=0)
+    no_text: str = Field(
+        description="that value as the plan would write it", default=""
+    )
+    confirmed: bool = Field(description="whether a long run held, too")
+    monotone: bool = Field(description="no value beyond a no held")
+    fit: ScalabilityFit | None = Field(description="of a knee's probes", default=None)
+    confidence_percent: float = Field(description="of each decision")
+    undecided: int = Field(description="probes that time ended", default=0)
     probes: int
-    bytes: int = described("moved by all probes")
-    run_s: float = described("measured time of all probes")
+    bytes: int = Field(description="moved by all probes")
+    run_s: float = Field(description="measured time of all probes")
 
     @property
     def nothing(self) -> str:

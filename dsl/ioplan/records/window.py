@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.records.outline import Outlined
 from ioplan.records.record import RunRecord
@@ -12,8 +13,7 @@ DEFAULT_ROUNDS = 5
 """The length of the window in SNIA's specification, where no record says another."""
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """Rounds `first` to `last`, both included; `steady` if they were judged so."""
 
     first: int

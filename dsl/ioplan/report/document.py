@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ioplan.measure.histogram import DIGITS
 from ioplan.report.conformance.conformance import Conformance
@@ -41,8 +42,7 @@ OF_BUCKETS = re.compile(r"\bp\d|^(latency|up to)$")
 """Titles of latencies that come from a histogram: percentiles, and edges of buckets."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a frame.
 
     `unit` is that of a metric, "text", or "size" (powers of two), "B" (powers of
@@ -69,8 +69,7 @@ FAILED = "✕"
 """Marks what failed, in charts and tables."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """Rows in the long form: a row a point."""
 
     columns: tuple[Column, ...]
@@ -91,8 +90,7 @@ class Frame:
         return (dict(zip(keys, row, strict=True)) for row in self.rows)
 
 
-@dataclass(frozen=True)
-class Channels:
+class Channels(Struct, frozen=True):
     """Which text column becomes a colour, a dash, a panel, a choice; by key."""
 
     color: str = ""
@@ -101,8 +99,7 @@ class Channels:
     pick: str = ""
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
 
     `overlay` is a second frame with the same text columns, drawn over the first.
@@ -123,24 +120,21 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Name and value pairs under a heading."""
 
     heading: str
     pairs: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A line with the outcome that it tells."""
 
     outcome: str
     text: str
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """One test, over all sessions of the report.
 
     `figures_of` says which rounds the figures are of; it is empty without rounds.
@@ -166,8 +160,7 @@ class Section:
     signs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The first screen in one sentence, and what makes it up."""
 
     outcome: Literal["held", "failed", "undecided", "none"]
@@ -175,8 +168,7 @@ class Verdict:
     points: tuple[Judged, ...]
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A whole report. `sessions` has a row for each session, under its label.
 
     `sources` has what its pictures name of each. Several sessions have a `league` of

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from ioplan.core.text import counted
 from ioplan.core.units import metric_text, told_apart
-from ioplan.core.value import Value
 from ioplan.planner.places import NOT_MEASURED, Place, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
@@ -16,7 +17,7 @@ MOST_APART = 3
 """So many cells, or runs, of the same failure each have a line of their own."""
 
 
-class Judgement(Value):
+class Judgement(Struct, frozen=True):
     """One expectation in one cell; without a verdict it was not measured."""
 
     expectation: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.report.document import Column, Facts, Frame
 
@@ -11,8 +12,7 @@ MOST_CARDS = 8
 """Up to so many sessions each have all their facts beside one another."""
 
 
-@dataclass(frozen=True)
-class ManySessions:
+class ManySessions(Struct, frozen=True):
     """`shared` holds for all sessions; `differing` has a row for each."""
 
     shared: Facts

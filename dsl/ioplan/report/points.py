@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+
+from msgspec import Struct
 
 from ioplan.language.plan import CellValue, Chart, Test
 from ioplan.planner.places import NOT_MEASURED
@@ -20,12 +21,11 @@ Dimensions = dict[str, str]
 """Session, axes, step: names and values as texts."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True, dict=True):
     """All runs of one cell and step in one session, in order; maybe none."""
 
     dimensions: Dimensions
-    runs: list[RunRecord] = field(default_factory=list)
+    runs: list[RunRecord] = []
     window: Window | None = None
 
     @cached_property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import Place, not_measured, places_of
@@ -15,8 +16,7 @@ from ioplan.report.judgements import Judgement, judgements
 from ioplan.report.session_labels import labels
 
 
-@dataclass(frozen=True)
-class Reported:
+class Reported(Struct, frozen=True, dict=True):
     """A session of the report, with its label, its records and its plan.
 
     `places` are those of the plan where not all of it has run; else it is empty.

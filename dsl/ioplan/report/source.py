@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
@@ -13,8 +14,7 @@ from ioplan.report.session_labels import drive
 RUN_LINE = re.compile(r"^ +run +([^{\n]+)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where the figures of a session come from, as short texts."""
 
     label: str

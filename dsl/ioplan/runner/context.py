@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from ioplan.backends import Backend, Drive
-from ioplan.core.value import Value, fresh
 from ioplan.language.mistakes.mistakes import Mistake
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
@@ -24,7 +25,7 @@ def no_clock() -> None:
     """Of a host that is in no lab."""
 
 
-class SessionContext(Value):
+class SessionContext(Struct, frozen=True):
     """What is run, on what, by what, and where the results go.
 
     If no step of the plan's `summary` writes, all of them open the target for
@@ -40,14 +41,14 @@ class SessionContext(Value):
     drive: Drive
     store: Store
     session: Session
-    options: dict[str, Any] = fresh(dict)
-    observer: SessionObserver = fresh(SessionObserver)
+    options: dict[str, Any] = {}
+    observer: SessionObserver = field(default_factory=SessionObserver)
     baseline: BaselineSession | None = None
-    finished_runs: FinishedRuns = fresh(FinishedRuns)
+    finished_runs: FinishedRuns = field(default_factory=FinishedRuns)
     on_failure: Literal["stop", "continue"] = "stop"
-    limits: Limits = fresh(Limits)
+    limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()
-    placement: Placement = fresh(Placement)
+    placement: Placement = field(default_factory=Placement)
     mistakes: tuple[Mistake, ...] = ()
     left_out: tuple[str, ...] = ()
     clock: Callable[[], HostClock | None] = no_clock

@@ -10,9 +10,10 @@ said to differ, anywhere in a table, in at most one of twenty tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from math import exp, isclose, log, sqrt
 from statistics import fmean, median, variance
+
+from msgspec import Struct, field
 
 from ioplan.core.shared_variance import Variance, moderated
 from ioplan.core.student_t import quantile
@@ -32,8 +33,7 @@ STEAL_PERCENT = 2.0
 """Of one CPU. Where a hypervisor takes so much more from one, nothing is judged."""
 
 
-@dataclass(frozen=True)
-class RatioInterval:
+class RatioInterval(Struct, frozen=True):
     """A ratio with its confidence interval."""
 
     ratio: float
@@ -49,8 +49,7 @@ class RatioInterval:
         return "undecided" if self.low <= 1 <= self.high else "differ"
 
 
-@dataclass(frozen=True)
-class MetricRatio:
+class MetricRatio(Struct, frozen=True):
     """One metric of one cell: medians of both, and their ratio.
 
     `unjudged` says why nothing can be concluded, where it cannot.
@@ -70,16 +69,15 @@ class MetricRatio:
         return "not judged" if self.unjudged else self.interval.verdict
 
 
-@dataclass
-class SideRuns:
+class SideRuns(Struct):
     """The runs of a cell on one backend, in the order of the rounds."""
 
     values: dict[str, list[float]] = field(
         default_factory=lambda: {metric.name: [] for metric in METRICS}
     )
-    placements: set[frozenset[int]] = field(default_factory=set)
-    steal_percents: list[float] = field(default_factory=list)
-    remarks: dict[str, None] = field(default_factory=dict)
+    placements: set[frozenset[int]] = set()
+    steal_percents: list[float] = []
+    remarks: dict[str, None] = {}
 
     def add(self, record: RunRecord, detail: RunDetail) -> None:
         """Take a run."""
@@ -96,8 +94,7 @@ class SideRuns:
         )
 
 
-@dataclass
-class Pairs:
+class Pairs(Struct):
     """A cell and the runs of both backends on it."""
 
     test: str

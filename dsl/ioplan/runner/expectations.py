@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from ioplan.core.late import Late
 from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
+from ioplan.measure import metrics
+from ioplan.measure.metrics import Figure, Sample
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.store.store import Store
-
-if TYPE_CHECKING:
-    from ioplan.measure import metrics
-    from ioplan.measure.metrics import Figure, Sample
-else:
-    metrics = Late("ioplan.measure.metrics")
 
 
 class BaselineSession:

@@ -6,7 +6,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.unfold import unfold
@@ -51,7 +52,7 @@ class FinishedRuns:
         return list(chain.from_iterable(self.runs.values()))
 
 
-class PlanChange(Value):
+class PlanChange(Struct, frozen=True):
     """What an edited plan reuses of a session, adds to it and removes from it."""
 
     reused: int

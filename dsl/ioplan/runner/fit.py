@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
-from ioplan.core.value import Value
 from ioplan.job import Job, JobStream, job_streams
 from ioplan.language.check.check import check
 from ioplan.language.clause_table import CLAUSES, slot
@@ -81,7 +82,7 @@ def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
         yield Misfit(Cause.TOO_SMALL, text)
 
 
-class Shortfall(Value):
+class Shortfall(Struct, frozen=True):
     """A gap of a backend, and the place in the plan that asks for it."""
 
     gap: Gap
@@ -110,7 +111,7 @@ class Shortfall(Value):
         return Diagnostic(f"{backend}: {gap.reason}", span, help)
 
 
-class Accepted(Value):
+class Accepted(Struct, frozen=True):
     """The approximations that the user takes: all of them, or those of some slots."""
 
     everything: bool = False

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from ioplan.backends import Backend, ChoosingBackend, Gap, TargetFacts
 from ioplan.language.clause_table import slot
 from ioplan.language.plan import CheckedPlan, Test
@@ -101,7 +103,7 @@ def _fit(
     facts: TargetFacts,
     options: dict[str, Any],
 ) -> Fit:
-    alone = summary_of(plan.model_copy(update={"tests": (test,)}))
+    alone = summary_of(replace(plan, tests=(test,)))
     short = shortfalls(alone, backend, facts, options)
     here = tuple(one for one in short if slot(one.gap.field) != OF_THE_LAB)
     done_by = _programs(alone, backend, facts, options)

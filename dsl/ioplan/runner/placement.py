@@ -13,9 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from ioplan.backends import Backend, BackendError, TargetFacts
 from ioplan.core.cpu_claims import CpuClaims
-from ioplan.core.value import Value
 from ioplan.job import Job
 from ioplan.telemetry.cpu_facts import NODE, listed
 from ioplan.telemetry.disk import disk_of
@@ -33,7 +34,7 @@ class PlacedJob(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-class Placement(Value):
+class Placement(Struct, frozen=True):
     """`cpus` are for the I/O, the best first; `allowed` are the process's own.
 
     Without any, the backend chooses, and ioplan stays where it is.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioplan import __version__
-from ioplan.core.lazy_model import plain
 from ioplan.job import SECOND_NS, Job
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
@@ -43,7 +42,7 @@ class Recorder:
             ioplan=__version__,
             asked=self._asked(step, workload, job),
             backend=self._backend(outcome),
-            target=plain(self.context.drive.facts),
+            target=self.context.drive.facts.model_dump(mode="json"),
             host=self.context.session.host,
             started_at=outcome.started_at,
             ended_at=outcome.ended_at,

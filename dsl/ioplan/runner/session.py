@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from ioplan.core.late import Late
 from ioplan.language.plan import RestStep, Test
+from ioplan.measure import metrics
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.steps import (
     Idle,
@@ -24,6 +23,7 @@ from ioplan.records.prepared import prepared_texts
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
+from ioplan.runner import rounds
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, now
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
@@ -36,19 +36,11 @@ from ioplan.runner.outcome import (
     StuckRun,
 )
 from ioplan.runner.preparation import PreparationQueue
+from ioplan.runner.seek import cell_seek
 from ioplan.runner.seek.found_values import FoundValues
 from ioplan.runner.state_ledger import StateLedger
 from ioplan.runner.step_runner import StepRunner
 from ioplan.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from ioplan.measure import metrics
-    from ioplan.runner import rounds
-    from ioplan.runner.seek import cell_seek
-else:
-    metrics = Late("ioplan.measure.metrics")
-    rounds = Late("ioplan.runner.rounds")
-    cell_seek = Late("ioplan.runner.seek.cell_seek")
 
 
 class SessionRunner:

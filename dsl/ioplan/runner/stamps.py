@@ -16,6 +16,7 @@ from ioplan.backends import Drive, StampingDrive, TargetFacts
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
 from ioplan.devices.facts import file_identity
+from ioplan.guard.purge.kernel import punch_hole
 from ioplan.job import Job, JobStream
 from ioplan.planner.run_id import digest
 from ioplan.runner.state_ledger import target_key
@@ -80,10 +81,6 @@ class StampFile:
             return  # what another user keeps is not read for this one, either
         try:
             with suppress(OSError):
-                from ioplan.guard.purge.kernel import (  # noqa: PLC0415  few verify
-                    punch_hole,
-                )
-
                 return punch_hole(fd, start, end - start)
             self.path.unlink()  # a file system without holes: nothing is known
         finally:

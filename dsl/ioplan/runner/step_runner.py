@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from ioplan.core.error_kinds import Cause
-from ioplan.core.value import replace
 from ioplan.job import Job
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
+from ioplan.measure.steady_state import steady_watch
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
@@ -21,6 +23,7 @@ from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
 from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
 from ioplan.runner.recorder import Recorder
+from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
@@ -75,10 +78,6 @@ class StepRunner:
         """A run of a seek, which ends once it is decided, and its record."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only)
-        from ioplan.runner.seek.decision_watch import (  # noqa: PLC0415  few plans seek
-            DecisionWatch,
-        )
-
         watch = DecisionWatch(run, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
@@ -108,8 +107,6 @@ class StepRunner:
         """None for a run that goes on for its time, as most do."""
         if rule is None:
             return None
-        from ioplan.measure.steady_state import steady_watch  # noqa: PLC0415
-
         return steady_watch(rule, every_ns, job, self.observer.steady)
 
     def _with_steady(

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import exp, inf, lgamma, log, sqrt
 
+from msgspec import Struct
+
 from ioplan.core.student_t import tail
-from ioplan.core.value import Value
 
 MIN_BATCHES, MANY_BATCHES = 8, 16
 """With twice as many intervals as the latter, two make a batch, and so on."""
@@ -22,7 +23,7 @@ RARE = 400.0
 """Where fewer slow I/Os are expected, the count's own distribution is asked, too."""
 
 
-class Evidence(Value):
+class Evidence(Struct, frozen=True):
     """The chance of what was seen, or more of it, were the truth on the limit:
     `below` for a figure so far below the limit, `above` for one so far above."""
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.seek import batch_means
 from ioplan.seek.batch_means import Evidence
 from ioplan.seek.search import Answer
@@ -32,7 +33,7 @@ SLACK_S = 1e-6
 Method = Literal["share", "ratio", "difference", "comparison"]
 
 
-class Claim(Value):
+class Claim(Struct, frozen=True):
     """One part of a condition: that a figure is at most a limit, or at least.
 
     The figure is the sum of amounts over the sum of weights: for a `share`, I/Os above
@@ -48,7 +49,7 @@ class Claim(Value):
     proven: bool = True
 
 
-class Point(Value):
+class Point(Struct, frozen=True):
     """What one interval adds to a claim; of a share, with what of the amount is `above`
     the limit by less than the margin, and what is `below` it by less. For a comparison,
     whether it holds so far, or will not any more, whatever comes."""
@@ -61,7 +62,7 @@ class Point(Value):
     lost: bool = False
 
 
-class Part(Value):
+class Part(Struct, frozen=True):
     """What became of one claim; `figure` is in the unit of its limit."""
 
     text: str
@@ -72,7 +73,7 @@ class Part(Value):
     p_value: float | None
 
 
-class Decision(Value):
+class Decision(Struct, frozen=True):
     """Yes, no or undecided. `p_value` is the chance of being wrong, adjusted for looks
     and parts: at most half of ERROR for a decision; None for a plain comparison."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil, floor, log
 from typing import Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 WITHIN = 0.05
 CONFIRMATIONS = 3
@@ -22,7 +22,7 @@ SLACK = 1e-9
 Direction = Literal["highest", "lowest"]
 
 
-class Bounds(Value):
+class Bounds(Struct, frozen=True):
     """What is sought, and where.
 
     `step` is what values are multiples of: 1 for a depth, a block for a size; 0 if any

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.seek.grid import Bounds, doubled, grid
 from ioplan.seek.search import (
     Answered,
@@ -22,7 +23,7 @@ SHARE = 0.95
 Steps = Generator[int, float, None]
 
 
-class Knee(Value):
+class Knee(Struct, frozen=True):
     """The finding, and the highest throughput of all probes.
 
     A probe's answer is yes if it reaches the share of that.

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import ceil, log2
 from typing import Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.seek.grid import Bounds, Multiples, at_or_below, doubled, grid, halved
 
 Phase = Literal["bracket", "bisect", "confirm"]
@@ -23,7 +24,7 @@ PROOFS = 4
 """Probes that may be spent on the edge of what was found: see `Search._unproven`."""
 
 
-class Probe(Value):
+class Probe(Struct, frozen=True):
     """A value to try; `number` counts from 1."""
 
     value: float
@@ -31,14 +32,14 @@ class Probe(Value):
     number: int
 
 
-class Answered(Value):
+class Answered(Struct, frozen=True):
     """A probe, and what came out."""
 
     probe: Probe
     answer: Answer
 
 
-class Finding(Value):
+class Finding(Struct, frozen=True):
     """What is known after some probes.
 
     `value` is the highest yes below all nos (or the lowest above them), None if there

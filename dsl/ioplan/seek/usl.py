@@ -10,16 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from ioplan.core.late import Late
-from ioplan.core.value import Value
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    np = Late("numpy")
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -28,7 +23,7 @@ RESAMPLES = 400
 SEED = 20260101
 
 
-class Usl(Value):
+class Usl(Struct, frozen=True):
     """A fit; the peak is a depth, `inf` where throughput never falls. Its interval has
     a confidence of 95 %, from the residuals."""
 

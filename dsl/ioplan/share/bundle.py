@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan import __version__
-from ioplan.core.value import Value
 from ioplan.share.container import MAGIC, MOST_FILE_BYTES, BundleError, read, written
 from ioplan.share.contents import REPORT, Bundled, members_of, sessions_of
 from ioplan.share.signature import Signer, signer_of
@@ -20,7 +21,7 @@ MADE_BY = re.compile(r"ioplan [\w.+!-]{1,60}, Python [\w.+!-]{1,60}", re.ASCII)
 """No other words, as who has signed is told in the same line."""
 
 
-class Bundle(Value):
+class Bundle(Struct, frozen=True):
     """What was read: who signed it is None where nobody did."""
 
     sessions: tuple[Bundled, ...]

@@ -17,8 +17,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.value import Value
 from ioplan.share.plain_json import loaded
 
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
@@ -43,7 +44,7 @@ class BundleError(ExplainedError):
     kind = CommandFault.BUNDLE
 
 
-class Container(Value):
+class Container(Struct, frozen=True):
     """What was read: the members by name, and what the manifest says beside them."""
 
     about: dict[str, Any]

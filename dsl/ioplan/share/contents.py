@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.measure.histogram import Histogram
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
@@ -52,7 +53,7 @@ LOCAL_ARGS: dict[str, Any] = {
 """What only its own host may say (programs, permissions, where things are), unsaid."""
 
 
-class Bundled(Value):
+class Bundled(Struct, frozen=True):
     """A session and its runs; `lab` is a text, empty where there is none."""
 
     session: Session

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from ioplan import backends
-from ioplan.core.value import Value
 from ioplan.language import clause_table, statement_table
 from ioplan.language.metric import METRICS
 from ioplan.records.record import RunDetail, RunRecord
@@ -44,7 +45,7 @@ SHORTEST_INSIDE = 6
 """A serial as long as this is found inside of other words, too."""
 
 
-class Names(Value):
+class Names(Struct, frozen=True):
     """What is to be hidden, by kind."""
 
     hosts: frozenset[str]

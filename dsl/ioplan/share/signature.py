@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.share.container import BundleError
 
 PROGRAM = "ssh-keygen"
@@ -23,7 +24,7 @@ TIMEOUT_S = 60.0
 GOOD = re.compile(r'Good "ioplan-bundle" signature with (\S+) key (\S+)')
 
 
-class Signer(Value):
+class Signer(Struct, frozen=True):
     """Who signed: the key's fingerprint, and whom the list of signers says it is of."""
 
     key: str

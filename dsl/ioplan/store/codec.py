@@ -17,18 +17,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from math import isnan
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from ioplan.core.late import Late
+import numpy as np
+import numpy.typing as npt
+
 from ioplan.records.record import Interval, StoredHistogram
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.workload import DIRECTIONS, Direction
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    np = Late("numpy")
 
 VERSION = 1
 MAX_BYTES = 1 << 30
@@ -114,7 +110,7 @@ def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
     """Finite figures; a column that is absent everywhere is left out."""
     names = [
         name
-        for name in TelemetryPoint.fields_
+        for name in TelemetryPoint.model_fields
         if not points or any(getattr(p, name) is not None for p in points)
     ]
     return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])

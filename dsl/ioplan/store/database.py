@@ -6,22 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.late import Late
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
+from ioplan.store.layout import migration, old_layout
 from ioplan.store.layout.tables import ALL, LAYOUT, layout_of
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
-
-if TYPE_CHECKING:
-    from ioplan.store.layout import migration, old_layout
-else:  # of stores that are new, or older than this ioplan
-    migration = Late("ioplan.store.layout.migration")
-    old_layout = Late("ioplan.store.layout.old_layout")
 
 BUSY_S = 30.0
 LANE_BUSY_S = 600.0

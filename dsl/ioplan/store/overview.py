@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.store.connection import Row
@@ -21,7 +22,7 @@ SessionVerdict = Literal["held", "failed", "undecided", "none"]
 """Of all expectations of a session, the gravest."""
 
 
-class SessionFilter(Value):
+class SessionFilter(Struct, frozen=True):
     """Which sessions; what is empty asks for nothing.
 
     Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
@@ -46,7 +47,7 @@ class SessionFilter(Value):
 ALL = SessionFilter()
 
 
-class SessionOverview(Value):
+class SessionOverview(Struct, frozen=True):
     """A session without what is large; times are UTC, ISO 8601."""
 
     id: str
@@ -145,10 +146,10 @@ def _pattern(word: str) -> str:
     return escaped.replace("*", "%")
 
 
-DRIVE_COLUMNS = tuple(Drive.fields_)
+DRIVE_COLUMNS = tuple(Drive.model_fields)
 PLAIN = [
     one
-    for one in SessionOverview.fields_
+    for one in SessionOverview.__struct_fields__
     if one not in ("id", "host_name", "drive", "tags")
 ]
 
@@ -180,7 +181,7 @@ def _overview_of(row: Row) -> SessionOverview:
     return SessionOverview(
         id=row["session"],
         host_name=row["host"],
-        drive=Drive.complete(drive) if known else None,
+        drive=Drive.model_construct(**drive) if known else None,
         tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
         **{name: row[name] for name in PLAIN},
     )

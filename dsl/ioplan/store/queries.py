@@ -16,7 +16,7 @@ OF_RUN = "session = :session AND seq = :seq"
 def all_sessions(condition: str = "TRUE") -> str:
     """Sessions with their host's facts and their drive, the newest first."""
     columns = ", ".join(f"session.{name}" for name in COLUMNS["session"])
-    drive = ", ".join(f"drive.{name}" for name in Drive.fields_)
+    drive = ", ".join(f"drive.{name}" for name in Drive.model_fields)
     return f"""
         SELECT {columns}, env.facts, {drive}
         FROM session JOIN env ON session.env = env.digest

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.lazy_model import plain
 from ioplan.records.drive import Drive
 from ioplan.records.outline import Outline
 from ioplan.records.record import SCHEMA_VERSION, RunRecord
@@ -28,13 +29,13 @@ SEPARATE_FIELDS = {"host", "verdicts"}
 
 def env_row(host: dict[str, Any]) -> dict[str, str]:
     """A host's facts under their digest."""
-    facts = _canonical(plain(host))
+    facts = _canonical(host)
     return {"digest": _digest(facts), "facts": facts}
 
 
 def drive_row(drive: Drive) -> Row:
     """A drive's columns; one that differs in any of them is another row."""
-    facts = plain(drive)
+    facts = drive.model_dump(mode="json")
     return {"digest": _digest(_canonical(facts)), **facts}
 
 
@@ -44,8 +45,6 @@ def _canonical(facts: Any) -> str:
 
 def _jsonable(value: object) -> Any:
     """What a lab or a backend may have that JSON has not, such as a date."""
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415  rare
-
     return to_jsonable_python(value)
 
 
@@ -55,7 +54,7 @@ def _digest(text: str) -> str:
 
 def session_row(session: Session) -> Row:
     """A session's columns."""
-    row: Row = plain(session)
+    row: Row = session.model_dump(mode="json")
     del row["host"]
     row["args"] = json.dumps(row["args"], default=_jsonable)
     row["tags"] = tags_text(session.tags)
@@ -77,7 +76,7 @@ def session_of(row: Row) -> Session:
         fields["host"] = json.loads(fields.pop("facts"))
         fields["args"] = json.loads(fields["args"])
         fields["tags"] = json.loads(fields["tags"])
-        known = {name: fields.pop(name) for name in Drive.fields_}
+        known = {name: fields.pop(name) for name in Drive.model_fields}
         fields["drive"] = known if fields["drive"] else None
         return Session.model_validate(fields)
 
@@ -143,7 +142,7 @@ def event_of(row: Row, session: str) -> SessionEvent:
 
 def state_row(state: KnownState) -> Row:
     """A state's columns."""
-    row: Row = plain(state)
+    row: Row = state.model_dump(mode="json")
     return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
 
 

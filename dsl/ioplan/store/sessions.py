@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.lazy_model import plain
 from ioplan.core.text import did_you_mean
 from ioplan.records.session import Session, SessionEvent, SessionStatus
 from ioplan.store.connection import Source, scalar
@@ -203,7 +202,11 @@ class SessionStore(Database):
         last = "SELECT max(position) FROM event WHERE session = :session"
         with self.writing() as connection:
             position = (scalar(connection.rows(last, session=session_id)) or 0) + 1
-            row = {"session": session_id, "position": position, **plain(event)}
+            row = {
+                "session": session_id,
+                "position": position,
+                **event.model_dump(mode="json"),
+            }
             insert(connection, "event", row)
 
     def events(self, session_id: str) -> list[SessionEvent]:

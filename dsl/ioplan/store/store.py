@@ -14,14 +14,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.home import at_home
-from ioplan.core.late import Late
 from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session
+from ioplan.store import codec
 from ioplan.store.connection import Row, scalar
 from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.layout.tables import insert
@@ -45,11 +45,6 @@ from ioplan.store.rows import (
     state_row,
 )
 from ioplan.store.sessions import SessionStore
-
-if TYPE_CHECKING:
-    from ioplan.store import codec
-else:
-    codec = Late("ioplan.store.codec")
 
 
 def default_path() -> Path:

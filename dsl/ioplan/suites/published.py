@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import FULL
 from ioplan.language.search.packages import SuiteError
@@ -55,7 +56,7 @@ class Entry(NamedTuple):
         return f"{self.since} to {self.until}" if self.until else f"{self.since} on"
 
 
-class Index(Value):
+class Index(Struct, frozen=True):
     """What was published of a suite, up to a version."""
 
     suite: str

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from ioplan import __version__
-from ioplan.core.value import Value
 from ioplan.language.check.modules import installed_plans, read_text
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import FOLDER, Locked, locked_folder, locked_suites
@@ -22,7 +23,7 @@ OWN = "ioplan"
 """The collection that comes with ioplan."""
 
 
-class Collection(Value):
+class Collection(Struct, frozen=True):
     """Plans that come together: a name, a version, and where they came from.
 
     One that is `pinned` was added from git, and its version is a tag and a commit.
@@ -44,7 +45,7 @@ class Collection(Value):
             yield f"{before}{below.removesuffix(SUFFIX)}", path
 
 
-class Suite(Value):
+class Suite(Struct, frozen=True):
     """A file of a collection, as its text describes it.
 
     `about` is the comment that it begins with, a line each.

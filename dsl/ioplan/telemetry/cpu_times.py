@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from ioplan.core.system import configured
-from ioplan.core.value import Value
 from ioplan.telemetry.procfs import Tree, raw
 
 TICKS_PER_S = configured("SC_CLK_TCK", 100)
@@ -19,7 +20,7 @@ STEAL, UNUSED = (7,), (3, 4, 7)
 """steal; idle, iowait and steal."""
 
 
-class MachineTimes(Value):
+class MachineTimes(Struct, frozen=True):
     """Counters since the machine was started. `unused_s` is by number of the CPU."""
 
     steal_s: float
@@ -63,7 +64,7 @@ OWN_USER, OWN_SYSTEM, OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED = 11, 12, 13, 14
 OF_ENDED = slice(OWN_USER_OF_ENDED, OWN_SYSTEM_OF_ENDED + 1)
 
 
-class ProgramTimes(Value):
+class ProgramTimes(Struct, frozen=True):
     """`all_s` is `user_s` and the time in the kernel."""
 
     user_s: float

@@ -6,12 +6,13 @@ import os
 import stat
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.devices.mounts import unescaped
 from ioplan.telemetry.procfs import Tree, raw
 
 
-class Mount(Value):
+class Mount(Struct, frozen=True):
     """A line of /proc/self/mountinfo."""
 
     where: str
@@ -45,7 +46,7 @@ FEWEST = 11
 TURN_MS, BACK_MS = 1 << 32, 60_000
 
 
-class DiskCounts(Value):
+class DiskCounts(Struct, frozen=True):
     """Counters since the device came, and the requests that are in flight now.
 
     The kernel shows its times as 32 bits: at a depth of 1,000, those of the queue
@@ -72,7 +73,7 @@ def _passed_s(before_ms: int, after_ms: int) -> float:
     return passed_ms / 1000 if passed_ms < TURN_MS - BACK_MS else 0.0
 
 
-class Disk(Value):
+class Disk(Struct, frozen=True):
     """A block device's folder in /sys; `is_target` if it is not just below a file."""
 
     folder: Path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.telemetry.procfs import Tree, raw
 
 FOLDERS = "sys/class/powercap/intel-rapl:*"
@@ -12,7 +13,7 @@ FOLDERS = "sys/class/powercap/intel-rapl:*"
 WHOLE, PACKAGE, MEMORY = "psys", "package", "dram"
 
 
-class Domain(Value):
+class Domain(Struct, frozen=True):
     """A counter in microjoules; it begins again at 0 behind `largest_uj`."""
 
     name: str

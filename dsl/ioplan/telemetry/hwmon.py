@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.telemetry.procfs import Tree, raw
 
 POWER = ("power*_input", "power*_average")
@@ -14,7 +15,7 @@ NEAR_DRIVE = ("device/hwmon[0-9]*", "device/hwmon/hwmon*", "device/device/hwmon/
 """Of NVMe in new kernels, of SATA, and of NVMe in older kernels."""
 
 
-class Sensor(Value):
+class Sensor(Struct, frozen=True):
     """A file whose whole number, by `scale`, is the figure."""
 
     name: str

@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
+from msgspec import Struct
+
 from ioplan.backends import TargetFacts
-from ioplan.core.value import Value
 from ioplan.job import Event, Job, Wear
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
 from ioplan.telemetry.disk import Disk, disk_of
+from ioplan.telemetry.drive_temperature import heat_warnings
 from ioplan.telemetry.other_programs import filled_in
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
 from ioplan.telemetry.sampler import Sampler
 from ioplan.telemetry.sensors import Sensors
 from ioplan.telemetry.smart import Logs, Smart
+from ioplan.telemetry.summary import covering, points, summary
+from ioplan.telemetry.wear import wear_between
 
 NVME = "nvme"
 
 
-class RunTelemetry(Value):
+class RunTelemetry(Struct, frozen=True):
     """What was read during one run."""
 
     means: Telemetry | None = None
@@ -97,14 +101,6 @@ class InstrumentedRun:
             return RunTelemetry(warnings=(f"there is no telemetry of the run: {why}",))
 
     def _read_telemetry(self, instruments: Instruments) -> RunTelemetry:
-        from ioplan.telemetry.drive_temperature import heat_warnings  # noqa: PLC0415
-        from ioplan.telemetry.summary import (  # noqa: PLC0415  no run waits for it
-            covering,
-            points,
-            summary,
-        )
-        from ioplan.telemetry.wear import wear_between  # noqa: PLC0415
-
         samples = covering(filled_in(list(self.sampler.samples)))
         logs, throttles = _read_outside_run(instruments)
         known = instruments.sensors.readable

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.telemetry.cpu_times import TICKS_PER_S, ProgramTimes, family
 from ioplan.telemetry.procfs import Tree, raw
 from ioplan.telemetry.sample import Sample

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from ioplan.core.mean import fmean
-from ioplan.core.value import Value
 from ioplan.telemetry.energy import Domain, non_overlapping
 from ioplan.telemetry.hwmon import WHOLE_MACHINE
 from ioplan.telemetry.sample import Sample
@@ -14,7 +15,7 @@ from ioplan.telemetry.sample import Sample
 METER = "meter"
 
 
-class Power(Value):
+class Power(Struct, frozen=True):
     """Watts by what has measured them. RAPL's domains are called `rapl NAME`."""
 
     by_source: dict[str, float]

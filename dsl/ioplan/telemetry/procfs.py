@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 CHUNK_BYTES = 1 << 16
 
 
-class Tree(Value):
+class Tree(Struct, frozen=True):
     """Reads small files. One that is not there, or refuses, is empty."""
 
     root: Path = Path("/")

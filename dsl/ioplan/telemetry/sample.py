@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from ioplan.core.mean import fmean
-from ioplan.core.value import Value, fresh
 from ioplan.telemetry.cpu_times import MachineTimes, ProgramTimes
 from ioplan.telemetry.disk import DiskCounts
 
 Figures = dict[str, float | None]
 
 
-class Sample(Value):
+class Sample(Struct, frozen=True):
     """`t_s` is that of the run, `at_s` a clock's. What was not read is absent."""
 
     t_s: float
@@ -23,8 +24,8 @@ class Sample(Value):
     others: ProgramTimes | None = None
     frequencies_mhz: tuple[float, ...] = ()
     disk: DiskCounts | None = None
-    energy_uj: dict[str, int] = fresh(dict)
-    watts: dict[str, float] = fresh(dict)
+    energy_uj: dict[str, int] = {}
+    watts: dict[str, float] = {}
     temperature_celsius: float | None = None
 
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.records.telemetry import Log
 
 SMART = ("smart-log", "--output-format=json")
@@ -29,16 +30,16 @@ STATE_BITS = 0x1F
 CACHE_BIT = 1
 
 
-class Logs(Value):
+class Logs(Struct, frozen=True):
     """The logs at one moment of a clock; what the drive does not have is empty.
 
     `endurance` is of the first endurance group, which most drives are as a whole.
     """
 
-    smart: Log = fresh(dict)
-    ocp: Log = fresh(dict)
+    smart: Log = {}
+    ocp: Log = {}
     power_state: int | None = None
-    endurance: Log = fresh(dict)
+    endurance: Log = {}
     at_s: float = 0.0
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import erf, log, sqrt
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import Struct
 
 from ioplan.job import Job, Result, Started
 from ioplan.testing.checks import (
@@ -88,8 +88,7 @@ FEATURES = (
 """What `Load` does not measure."""
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A run, and the target before and after it, where that can be read."""
 
     job: Job

@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from msgspec.structs import astuple
+
 from ioplan.lab.lab import LabError
 from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import Examined, examine
@@ -261,7 +263,7 @@ class Document:
 
 def nodes_at(node: object, offset: int) -> list[tree.Node]:
     """The nodes around a place, from the outside in."""
-    parts = node.values_ if isinstance(node, tree.Node | tree.File) else node
+    parts = astuple(node) if isinstance(node, tree.Node | tree.File) else node
     found = [node] if isinstance(node, tree.Node) else []
     if not isinstance(parts, tuple):
         return found

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from ioplan.core.value import Value
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.test_block import checked
 from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
@@ -17,7 +19,7 @@ OF_ANOTHER = re.compile(r"\bof\s+\"")
 """Such a test depends on another one."""
 
 
-class Kept(Value):
+class Kept(Struct, frozen=True):
     """A test, and where it stood."""
 
     test: Test
@@ -61,14 +63,14 @@ def _moved(known: Kept, node: tree.Test) -> Test:
         return known.test
     source = node.span.source
     steps = tuple(_moved_step(step, by, source) for step in known.test.steps)
-    return known.test.model_copy(update={"steps": steps})
+    return replace(known.test, steps=steps)
 
 
 def _moved_step(step: StepTemplate, by: int, source: Source) -> StepTemplate:
     if isinstance(step, RunTemplate):
         span = Span(source, step.span.start + by, step.span.end + by)
-        return step.model_copy(update={"span": span})
+        return replace(step, span=span)
     if isinstance(step, RepeatTemplate):
         inner = tuple(_moved_step(one, by, source) for one in step.steps)
-        return step.model_copy(update={"steps": inner})
+        return replace(step, steps=inner)
     return step

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import astuple
+
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.builder import Builder
 from ioplan.language.syntax.reader import Reader, Stuck
@@ -58,7 +60,4 @@ def moved(node: Any, by: int, source: Source) -> Any:
         return tuple([moved(one, by, source) for one in node])
     if not isinstance(node, tree.Node):
         return node
-    made = object.__new__(type(node))
-    parts = {name: moved(one, by, source) for name, one in node.__dict__.items()}
-    made.__dict__.update(parts)
-    return made
+    return type(node)(*(moved(one, by, source) for one in astuple(node)))

@@ -7,7 +7,8 @@ differs, for a person who has to decide whether it matters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.backends import Gap
 from ioplan.core.text import counted
@@ -54,8 +55,7 @@ SPDK = "spdk_bdev"
 """SPDK's plugin: its targets are devices, and it queues discards."""
 
 
-@dataclass(frozen=True)
-class GapContext:
+class GapContext(Struct, frozen=True):
     """What decides on gaps beside the stream itself."""
 
     job: Job

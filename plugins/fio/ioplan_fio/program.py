@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from ioplan.backends import BackendError
 
@@ -21,8 +22,7 @@ PARAMS_BYTES = 120
 DISABLED = Path("/proc/sys/kernel/io_uring_disabled")
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """A fio that is new enough."""
 
     path: str

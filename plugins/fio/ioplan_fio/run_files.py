@@ -6,8 +6,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ioplan.backends import BackendError
 from ioplan.job import Job
@@ -15,8 +16,7 @@ from ioplan_fio.gate import StartGate
 from ioplan_fio.jobfile import section_names
 
 
-@dataclass(frozen=True)
-class RunFiles:
+class RunFiles(Struct, frozen=True):
     """Where they are, and whether they are kept."""
 
     folder: Path

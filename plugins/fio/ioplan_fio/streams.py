@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import lcm
+
+from msgspec import Struct
 
 from ioplan.job import Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
@@ -61,8 +62,7 @@ def is_cover(stream: JobStream) -> bool:
     return stream.permuted and stream.can_permute
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """The bytes that one thread of a stream works on."""
 
     start_bytes: int

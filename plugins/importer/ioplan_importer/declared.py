@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 COMMANDS = (
     Command(
@@ -11,7 +11,7 @@ COMMANDS = (
         "Import jobs and results of other tools; exit 1 if anything is lost.",
         "ioplan_importer.command:import_files",
         (
-            Argument(
+            Parameter(
                 key="files",
                 metavar="FILE",
                 help="Files of fio (jobs, JSON), FioSynth or vdbench.",

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.check.modules import read_text
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span

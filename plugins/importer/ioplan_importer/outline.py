@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
 
 SLOTS = (
     *("base", "pattern", "random share", "size", "read sizes", "write sizes", "mix"),
@@ -28,14 +28,14 @@ Clauses = dict[str, str]
 """By slot, the text of the clause."""
 
 
-class StreamOutline(Value):
+class StreamOutline(Struct, frozen=True):
     """One stream of I/O."""
 
     name: str
     clauses: Clauses
 
 
-class Length(Value):
+class Length(Struct, frozen=True):
     """How long a run goes on, as a plan says it: `for 60s`, `1 pass`; `more` is what
     a delayed stream adds to it: ` + 2s`."""
 
@@ -45,7 +45,7 @@ class Length(Value):
     more: str = ""
 
 
-class TestOutline(Value):
+class TestOutline(Struct, frozen=True):
     """One test: streams at the same time, or over axes. `remarks` become comments, and
     `override` stands behind the workload in the run."""
 
@@ -61,21 +61,21 @@ class TestOutline(Value):
     remarks: tuple[str, ...] = ()
 
 
-class PreparationOutline(Value):
+class PreparationOutline(Struct, frozen=True):
     """A precondition: its name and its steps as they are written."""
 
     name: str
     steps: tuple[str, ...]
 
 
-class PlanOutline(Value):
+class PlanOutline(Struct, frozen=True):
     """A whole plan."""
 
     title: str
     tests: tuple[TestOutline, ...]
     preparations: tuple[PreparationOutline, ...] = ()
     remarks: tuple[str, ...] = ()
-    params: dict[str, str] = fresh(dict)
+    params: dict[str, str] = {}
 
 
 def spec(clauses: Clauses) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ioplan.core.value import Value, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.language.check.check import check
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.plan import CheckedPlan
@@ -18,7 +20,7 @@ from ioplan_importer.writer import Library, plan_text
 SHOWN_LOSSES = 12
 
 
-class ImportedPlan(Value):
+class ImportedPlan(Struct, frozen=True):
     """The plan's text; `plan` is None where what came out is no plan."""
 
     text: str

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, permutations, product, takewhile
 from math import prod
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan_importer.outline import (
     Clauses,
     Length,

@@ -28,7 +28,7 @@ def read_event(text: bytes) -> Event:
 
 
 STARTED = b'{"event":"started",'
-KNOWN = frozenset(Started.fields_)
+KNOWN = frozenset(Started.model_fields)
 
 
 def _is_sound(found: dict[str, Any]) -> bool:

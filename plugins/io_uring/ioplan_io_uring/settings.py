@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from ioplan.backends import BackendError, Gap
-from ioplan.core.lazy_model import plain
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
@@ -31,7 +32,7 @@ class Settings(Model):
 
 def settings_of(options: dict[str, Any]) -> Settings:
     """The options, checked. Raises BackendError."""
-    known = list(Settings.fields_)
+    known = list(Settings.model_fields)
     for name in options:
         if name not in known:
             raise BackendError(
@@ -40,8 +41,6 @@ def settings_of(options: dict[str, Any]) -> Settings:
             )
     if not options:
         return Settings.model_construct()
-    from pydantic import ValidationError  # noqa: PLC0415  most labs have no options
-
     try:
         return Settings.model_validate(options)
     except ValidationError as error:
@@ -74,7 +73,7 @@ def engine_job(
 
     `stamps` is the file that remembers what was written with `verify`.
     """
-    fields = plain(job)
+    fields = job.model_dump(mode="json")
     for stream in fields["streams"]:
         del stream["hosts"]
     fields |= dict.fromkeys(settings.enabled, True)

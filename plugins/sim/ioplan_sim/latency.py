@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
-from ioplan.core.value import Value
 from ioplan.measure.histogram import BITS, bucket_index, bucket_ranges
 from ioplan.measure.tally import CountsBuilder
 
@@ -26,7 +26,7 @@ HIGH, LOW = MIDDLES >> 24, MIDDLES & 0xFFFFFF
 SQUARES = MIDDLES.astype(np.float64) ** 2
 
 
-class Curve(Value):
+class Curve(Struct, frozen=True):
     """The share of latencies below each point, linear between the points."""
 
     points_ns: Floats
@@ -51,7 +51,7 @@ class Curve(Value):
         return Curve(points, parts[0] + (parts[1] - parts[0]) * share, mean_ns)
 
 
-class Pace(Value):
+class Pace(Struct, frozen=True):
     """A stream's latencies by kind, and the mean time of one I/O.
 
     `saturated_ns` is that time when all that may be outstanding is; `deviation` is how

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import gcd, inf
 
 import numpy as np
+from msgspec import Struct
 
-from ioplan.core.value import Value
 from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 from ioplan_sim.latency import Pace
@@ -16,7 +16,7 @@ from ioplan_sim.rate_course import course_of
 from ioplan_sim.spec import MAP_BYTES
 
 
-class IoKind(Value):
+class IoKind(Struct, frozen=True):
     """I/Os of one direction and size: their share of a stream, and their cost.
 
     `pages` of the host are touched in the mean; `partial` ones only in part, so

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
+from pydantic import Field, ValidationError
+from pydantic_core import core_schema
+
 from ioplan.backends import BackendError
-from ioplan.core.lazy_model import UNKNOWN_FIELD, Limits, plain
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import (
@@ -51,22 +53,20 @@ class Written:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        from pydantic_core import core_schema  # noqa: PLC0415
-
         return core_schema.no_info_before_validator_function(
             lambda text: _quantity(self.kind, text), handler(source)
         )
 
 
 SIZE, TIME, SHARE = Written("size"), Written("time"), Written("share")
-POSITIVE = Limits(gt=0)
+POSITIVE = Field(gt=0)
 
 Size = Annotated[int, SIZE]
 Time = Annotated[int, TIME]
 SomeTime = Annotated[int, POSITIVE, TIME]
 Bandwidth = Annotated[float, POSITIVE, Written("bandwidth")]
 Iops = Annotated[float, POSITIVE, Written("iops")]
-Count = Annotated[int, Limits(ge=1, le=4096, strict=True)]
+Count = Annotated[int, Field(ge=1, le=4096, strict=True)]
 
 
 class FlashSpec(Model):
@@ -81,16 +81,16 @@ class FlashSpec(Model):
     dies: Count = 64
     planes: Count = 2
     page: Annotated[
-        int, Limits(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES), SIZE
+        int, Field(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES), SIZE
     ] = 16384
-    erase_block: Annotated[int, Limits(ge=16 * MAP_BYTES), SIZE] = 128 << 20
+    erase_block: Annotated[int, Field(ge=16 * MAP_BYTES), SIZE] = 128 << 20
     read: SomeTime = 60_000
     program: SomeTime = 800_000
     erase: Time = 5_000_000
-    spread: Annotated[float, Limits(le=90), SHARE] = 20.0
-    retries: Annotated[float, Limits(le=50), SHARE] = 0.05
+    spread: Annotated[float, Field(le=90), SHARE] = 20.0
+    retries: Annotated[float, Field(le=50), SHARE] = 0.05
     channel_bandwidth: Bandwidth = 1.2e9
-    in_place: Annotated[bool, Limits(strict=True)] = False
+    in_place: Annotated[bool, Field(strict=True)] = False
 
 
 class HostSpec(Model):
@@ -105,7 +105,7 @@ class HostSpec(Model):
 class BufferSpec(Model):
     """Memory that takes writes until they are programmed; kept at a power cut."""
 
-    size: Annotated[int, Limits(ge=MAP_BYTES), SIZE] = 64 << 20
+    size: Annotated[int, Field(ge=MAP_BYTES), SIZE] = 64 << 20
     flush: Time = 20_000
 
 
@@ -119,7 +119,7 @@ class CacheSpec(Model):
 class CollectionSpec(Model):
     """Garbage collection. `idle` is the share of the spare that rest makes free."""
 
-    idle: Annotated[float, Limits(le=90), SHARE] = 50.0
+    idle: Annotated[float, Field(le=90), SHARE] = 50.0
 
 
 class DriveSpec(Model):
@@ -127,16 +127,12 @@ class DriveSpec(Model):
 
     model: str = "ioplan sim"
     capacity: Annotated[int, POSITIVE, SIZE] | None = None
-    over_provisioning: Annotated[float, Limits(ge=1, le=400), SHARE] = 15.0
+    over_provisioning: Annotated[float, Field(ge=1, le=400), SHARE] = 15.0
     flash: FlashSpec = FlashSpec.model_construct()
     host: HostSpec = HostSpec.model_construct()
     buffer: BufferSpec = BufferSpec.model_construct()
     cache: CacheSpec = CacheSpec.model_construct()
     collection: CollectionSpec = CollectionSpec.model_construct()
-
-    def as_json(self) -> str:
-        """As `model_dump_json` gives it, without what takes two starts of Python."""
-        return json.dumps(plain(self), separators=(",", ":"), ensure_ascii=False)
 
     @property
     def unit_pages(self) -> int:
@@ -168,10 +164,6 @@ def read_spec(path: str | None) -> DriveSpec:
 
 
 def _read(path: str) -> DriveSpec:
-    import tomllib  # noqa: PLC0415  without a file, nobody needs it or pydantic
-
-    from pydantic import ValidationError  # noqa: PLC0415
-
     try:
         with Path(path).open("rb") as file:
             return DriveSpec.model_validate(
@@ -189,11 +181,11 @@ def _read(path: str) -> DriveSpec:
 def _error_text(keys: tuple[int | str, ...], error: Any) -> str:
     """An error at its key; a key that is not known, with the ones that are."""
     where = ".".join(map(str, keys))
-    if error["type"] != UNKNOWN_FIELD:
+    if error["type"] != "extra_forbidden":
         return f"{where}: {error['msg'].removeprefix('Value error, ')}"
     table: type[Model] = DriveSpec
     for name in keys[:-1]:
         table = get_type_hints(table)[str(name)]
-    known = list(table.fields_)
+    known = list(table.model_fields)
     hint = did_you_mean(str(keys[-1]), known) or f"; there are {', '.join(known)}"
     return f"{where}: there is no such key{hint}"

@@ -11,9 +11,9 @@ from typing import Self
 from zlib import crc32
 
 import numpy as np
+from msgspec.structs import replace
 
-from ioplan.core.lazy_model import LazyModel
-from ioplan.core.value import replace
+from ioplan.core.model import Model, defaults_of
 from ioplan.job import JobStream
 from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch
@@ -58,7 +58,7 @@ class _Text(str):
     def __new__(cls, stream: JobStream) -> Self:
         fields = (
             f"{name}={_first(value)}"
-            for name, value in zip(stream.fields_, stream.values_, strict=True)
+            for name, value in stream
             if name in FIRST or value != STREAM_DEFAULTS.get(name)
         )
         return super().__new__(cls, f"JobStream({', '.join(fields)})")
@@ -75,10 +75,10 @@ def _first(value: object) -> str:
     """A member's value, without those members of its own that came later, if all of
     them are at their defaults."""
     count = FIRST_OF.get(type(value).__name__)
-    if count is None or not isinstance(value, LazyModel):
+    if count is None or not isinstance(value, Model):
         return repr(value)
-    members = [*zip(value.fields_, value.values_, strict=True)]
-    if any(one != value.defaults_[name] for name, one in members[count:]):
+    members, defaults = [*value], defaults_of(type(value))
+    if any(one != defaults[name] for name, one in members[count:]):
         return repr(value)
     fields = ", ".join(f"{name}={one!r}" for name, one in members[:count])
     return f"{type(value).__name__}({fields})"

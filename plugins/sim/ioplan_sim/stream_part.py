@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import inf
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.job import Job, JobStream
 
 
-class StreamPart(Value):
+class StreamPart(Struct, frozen=True):
     """Times from the start of the run's warm-up on."""
 
     begins_ns: float

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ioplan.backends import BackendError
-from ioplan.core.lazy_model import Limits
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.telemetry.cpu_facts import listed
@@ -34,12 +33,12 @@ class SpdkOptions(Model):
     fio: str | None = None
     plugin: str | None = None
     no_huge: bool = False
-    mask: Annotated[str, Limits(pattern=MASK)] | None = None
-    memory_mib: Annotated[int, Limits(ge=64)] = 512
+    mask: Annotated[str, Field(pattern=MASK)] | None = None
+    memory_mib: Annotated[int, Field(ge=64)] = 512
     bdev: Literal["aio", "uring"] = "aio"
     block_bytes: Literal[512, 4096] = 512
-    startup_s: Annotated[float, Limits(gt=0)] = 30.0
-    patience_s: Annotated[float, Limits(gt=0)] = 30.0
+    startup_s: Annotated[float, Field(gt=0)] = 30.0
+    patience_s: Annotated[float, Field(gt=0)] = 30.0
 
     def on_cpus(self, cpus: tuple[int, ...]) -> SpdkOptions:
         """With the first of a job's CPUs as the core, unless `mask` says another."""
@@ -63,7 +62,7 @@ class SpdkOptions(Model):
 
 def parse_options(texts: dict[str, Any]) -> SpdkOptions:
     """Checked options. Raises BackendError."""
-    known = SpdkOptions.fields_
+    known = SpdkOptions.model_fields
     for name in texts:
         if name not in known:
             raise BackendError(

@@ -12,8 +12,9 @@ delay:128MiB:1000:5000:3000:9000
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ioplan.backends import BackendError
 from ioplan.language.quantity import QuantityError, parse
@@ -26,8 +27,7 @@ NAMESPACE = re.compile(r"(?P<rest>.*)/(?P<nsid>[1-9]\d*)")
 LATENCIES = ("avg_read", "p99_read", "avg_write", "p99_write")
 
 
-@dataclass(frozen=True)
-class TargetSpec:
+class TargetSpec(Struct, frozen=True):
     """A target, as named. Only what its kind needs is set."""
 
     path: str

@@ -13,6 +13,7 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_plan, checked_text
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.core.text import counted
+from ioplan.guard.output import OutputError, rewrite
 from ioplan.language.check.modules import MOST_BYTES, read_text, text_of
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.mistakes.warnings import warnings_of
@@ -109,8 +110,6 @@ def _standard_input() -> str:
 
 def _rewrite(path: Path, text: str) -> None:
     """Whole or not at all."""
-    from ioplan.guard.output import OutputError, rewrite  # noqa: PLC0415  not for check
-
     try:
         rewrite(path, text.encode())
     except OutputError as error:

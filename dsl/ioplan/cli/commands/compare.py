@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 
 from ioplan.cli.bundles import results_of
@@ -19,7 +20,6 @@ from ioplan.compare.formats import github, junit, markdown, text
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.compare.side import Side, side_of
 from ioplan.core.text import unknown_format
-from ioplan.core.value import Value, fresh
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.report.reader import Reader
@@ -28,12 +28,12 @@ from ioplan.store.store import Store
 NO_RATIO = ("errors", "temperature")
 
 
-class Options(Value):
+class Options(Struct, frozen=True):
     """What `compare` was called with."""
 
     base: str
     new: str
-    metrics: list[str] = fresh(list)
+    metrics: list[str] = []
     threshold: str = "2%"
     noise: str | None = None
     format: str = "text"

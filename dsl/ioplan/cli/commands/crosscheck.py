@@ -7,6 +7,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +31,6 @@ from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import checked_plan, size
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
-from ioplan.core.value import Value, fresh, replace
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
@@ -61,7 +62,7 @@ UNDECIDED = (
 )
 
 
-class Options(Value):
+class Options(Struct, frozen=True):
     """What `crosscheck` was called with."""
 
     plan: Path
@@ -71,12 +72,12 @@ class Options(Value):
     create: str | None
     rounds: int = 5
     lab: Path | None = None
-    settings: list[str] = fresh(list)
+    settings: list[str] = []
     profile: str = FULL
     scale_time: float = 1.0
-    overwrite: list[str] = fresh(list)
-    overwrite_data: list[str] = fresh(list)
-    allow: list[str] = fresh(list)
+    overwrite: list[str] = []
+    overwrite_data: list[str] = []
+    allow: list[str] = []
     allow_approximate: bool = False
 
 

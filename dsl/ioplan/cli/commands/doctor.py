@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 
+from msgspec.structs import asdict
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -34,7 +35,7 @@ def examine(lab: Path | None, json: bool) -> int:
     if keys := _keys():
         found.append(keys)
     if json:
-        rows = [{name: getattr(one, name) for name in one.fields_} for one in found]
+        rows = [asdict(one) for one in found]
         sys.stdout.write(f"{dumps(rows, indent=2)}\n")
     else:
         print_findings(Terminal(), found)

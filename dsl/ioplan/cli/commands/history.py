@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 
 from ioplan import __version__
@@ -16,7 +17,6 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import opened, results_at
 from ioplan.core.text import did_you_mean, unknown_format
-from ioplan.core.value import Value, fresh
 from ioplan.history.conditions import BY, USUAL
 from ioplan.history.formats import FormatError, as_json, bencher, otava
 from ioplan.history.history import Question, history
@@ -34,15 +34,15 @@ NO_RATIO = ("errors", "temperature")
 Writer = Callable[[History, bool], bytes]
 
 
-class Options(Value):
+class Options(Struct, frozen=True):
     """What `history` was called with."""
 
     session: str
     test: str | None = None
-    cells: list[str] = fresh(list)
-    metrics: list[str] = fresh(list)
-    by: list[str] = fresh(list)
-    only: list[str] = fresh(list)
+    cells: list[str] = []
+    metrics: list[str] = []
+    by: list[str] = []
+    only: list[str] = []
     preparations: bool = False
     format: str = "text"
     output: Path | None = None

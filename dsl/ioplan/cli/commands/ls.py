@@ -8,12 +8,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.session_filter import Words, check_known, filter_of
 from ioplan.cli.stores import opened, results_at
-from ioplan.core.value import replace
 from ioplan.export.sessions import export_sessions
+from ioplan.report.headlines.summary import summary_text
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.store.errors import StoreError
 from ioplan.store.overview import SessionFilter, SessionOverview
@@ -92,8 +94,6 @@ def _told(store: Store, sessions: Sequence[SessionOverview]) -> dict[str, str]:
 
 def _summary(store: Store, session: str) -> str:
     """A session whose records cannot be read is listed nevertheless."""
-    from ioplan.report.headlines.summary import summary_text  # noqa: PLC0415  numpy
-
     try:
         return summary_text(store, session)
     except StoreError:

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 
 from ioplan.cli.commands.jobs.follow import resume_job
@@ -19,7 +20,6 @@ from ioplan.cli.inputs import checked_plan
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.cluster.jobs.job import Jobs
-from ioplan.core.value import Value, fresh
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -34,17 +34,17 @@ from ioplan.store.store import Store, default_path
 MOST_SHOWN = 5
 
 
-class ResumeOptions(Value):
+class ResumeOptions(Struct, frozen=True):
     """What `resume` was called with."""
 
     session: str
     store: Path
-    tests: list[str] = fresh(list)
+    tests: list[str] = []
     listed: bool = False
     plan: Path | None = None
-    overwrite: list[str] = fresh(list)
+    overwrite: list[str] = []
     overwrite_from: Path | None = None
-    overwrite_data: list[str] = fresh(list)
+    overwrite_data: list[str] = []
     trust: bool = False
     quiet: bool = False
     json: bool = False

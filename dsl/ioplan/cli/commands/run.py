@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from ioplan.backends import Drive, TargetFacts, TargetRequest
 from ioplan.cli.choose import (
     Choice,
@@ -28,8 +31,6 @@ from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.cli.words import checked_note, checked_tags
 from ioplan.core.error_kinds import StoreFault, TargetFault
-from ioplan.core.lazy_model import plain
-from ioplan.core.value import Value, fresh, replace
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
@@ -148,12 +149,12 @@ def _lane(options: Options) -> LaneCall | None:
     return LaneFolder(options.lane).call()
 
 
-class SessionStart(Value):
+class SessionStart(Struct, frozen=True):
     """A session by its id, and what it has done in an earlier life."""
 
     id: str
     before: Session | None = None
-    done: FinishedRuns = fresh(FinishedRuns)
+    done: FinishedRuns = field(default_factory=FinishedRuns)
 
 
 def run_session(
@@ -391,7 +392,7 @@ def new_session(
         host=host,
         host_name=host["hostname"],
         person=login_name(),
-        drive=drive_of(plain(facts), lab_name),
+        drive=drive_of(facts.model_dump(mode="json"), lab_name),
     )
 
 

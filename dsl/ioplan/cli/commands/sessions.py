@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from ioplan import __version__
@@ -16,6 +16,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import fits, only_tests
 from ioplan.cli.stores import STDOUT, opened
+from ioplan.compare.for_report import compared
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
@@ -154,7 +155,7 @@ def _only(
         records = [one for one in every if fits(one.asked.test, glob)]
     if not records and not tests:
         raise _no_test(store, session, glob)
-    return plan and plan.model_copy(update={"tests": tests}), records
+    return plan and replace(plan, tests=tests), records
 
 
 def _no_test(store: Store, session: Session, title: str) -> UsageError:
@@ -237,8 +238,6 @@ def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> 
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
     found = document(known, sessions, _plans(sessions), made)
     if len(sessions) > 1:
-        from ioplan.compare.for_report import compared  # noqa: PLC0415
-
         found = replace(found, compared=compared(known, sessions))
     return page(found, on).encode()
 

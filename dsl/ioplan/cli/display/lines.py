@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ioplan.cli.display.plain import LineOutput
-from ioplan.core.late import Late
 from ioplan.core.units import bandwidth_text, iops_text, time_text
 from ioplan.planner.steps import Idle, Prepare, Run, Step
+from ioplan.records import scopes
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
+from ioplan.report import found, judgements, sentences
 from ioplan.runner.observer import SessionObserver
-
-if TYPE_CHECKING:
-    from ioplan.records import scopes
-    from ioplan.report import found, judgements, sentences
-else:  # of what a run has found: none waits for it
-    scopes = Late("ioplan.records.scopes")
-    found = Late("ioplan.report.found")
-    judgements = Late("ioplan.report.judgements")
-    sentences = Late("ioplan.report.sentences")
 
 
 class Lines(SessionObserver):

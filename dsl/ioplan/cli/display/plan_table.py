@@ -7,6 +7,7 @@ import sys
 from itertools import groupby
 from typing import Any
 
+from pydantic_core import to_json
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +18,6 @@ from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.jobs import permutes
-from ioplan.planner.run_id import set_of
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
@@ -156,8 +156,6 @@ def plan_json(
     fit: dict[str, Any] | None = None,
 ) -> None:
     """Print one document, written step by step so that it may be long."""
-    from pydantic_core import to_json  # noqa: PLC0415  the table needs none of it
-
     state, why = known
     estimator = Estimator(capacity_bytes)
     total, out = Cost(), sys.stdout
@@ -197,7 +195,7 @@ def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str
             "run_id": step.run_id,
             "cell": step.cell_text,
             **{k: v for k, v in step.length._asdict().items() if v},
-            "workload": set_of(step.workload),
+            "workload": step.workload.model_dump(mode="json", exclude_defaults=True),
             "after": step.after.model_dump() if step.after else None,
         }
     if isinstance(step, Prepare):

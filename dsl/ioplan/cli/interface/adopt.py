@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 _WHEELS = option(
     "--wheels", "Look for wheels here first.", "FOLDER", kind="path", values="files"
@@ -17,7 +17,7 @@ ADOPT = (
         "drives to the lab file. Asks before it changes anything; idempotent.",
         "ioplan.cli.commands.lab_adopt:adopt",
         (
-            Argument(
+            Parameter(
                 key="hosts",
                 metavar="HOST",
                 help="NAME of the lab, or NAME=[USER@]ADDRESS[:PORT].",
@@ -45,7 +45,7 @@ ADOPT = (
         "Bring hosts to this version of ioplan, where no lanes run.",
         "ioplan.cli.commands.lab_adopt:upgrade",
         (
-            Argument(
+            Parameter(
                 key="hosts",
                 metavar="HOST",
                 help="Hosts of the lab; default: all.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 
 CONSENT = Group(
     "consent",
@@ -21,7 +21,7 @@ CONSENT = Group(
             "Sign lists of drives from `ioplan targets --json`.",
             "ioplan.cli.commands.desk.consent:sign_list",
             (
-                Argument(
+                Parameter(
                     key="files",
                     metavar="FILE",
                     help="Lists of drives, of one or several hosts.",
@@ -52,7 +52,7 @@ CONSENT = Group(
             "Show whether a list is valid, who signed it, until when and for what.",
             "ioplan.cli.commands.desk.consent:show_list",
             (
-                Argument(
+                Parameter(
                     key="file",
                     metavar="FILE",
                     help="A list.",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from ioplan.core.value import Value
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["text", "path", "number", "integer", "flag"]
 
 
-class Parameter(Value):
+class Parameter(NamedTuple):
     """A word of the command line; the function takes its value as `key`.
 
+    An option has `names`, the long one first; without any it is told by its place.
     `metavar` stands for the value in help. A value that is not given is `default`, or
     an empty list where `many` may be given.
     """
@@ -25,6 +24,8 @@ class Parameter(Value):
     required: bool = False
     values: str = ""
     """What a shell completes it to: words with | between them, or a kind of them."""
+    names: tuple[str, ...] = ()
+    hidden: bool = False
 
     def empty(self) -> Any:
         """The value where none is given."""
@@ -33,25 +34,14 @@ class Parameter(Value):
         return False if self.kind == "flag" else self.default
 
 
-class Argument(Parameter):
-    """A word by its place."""
-
-
-class Option(Parameter):
-    """A word by its name, or names: the long one first."""
-
-    names: tuple[str, ...] = ()
-    hidden: bool = False
-
-
-def option(name: str, help: str = "", metavar: str = "", **more: Any) -> Option:
+def option(name: str, help: str = "", metavar: str = "", **more: Any) -> Parameter:
     """An option by its names, as in `-o --output`; its key is the long one's."""
     names = tuple(sorted(name.split(), key=len, reverse=True))
     key = more.pop("key", names[0].lstrip("-").replace("-", "_"))
-    return Option(key=key, metavar=metavar, help=help, names=names, **more)
+    return Parameter(key=key, metavar=metavar, help=help, names=names, **more)
 
 
-def flag(name: str, help: str = "", **more: Any) -> Option:
+def flag(name: str, help: str = "", **more: Any) -> Parameter:
     """An option without a value."""
     return option(name, help, kind="flag", **more)
 
@@ -59,7 +49,7 @@ def flag(name: str, help: str = "", **more: Any) -> Option:
 HELP = flag("--help -h", "Show this message and exit.")
 
 
-class Command(Value):
+class Command(NamedTuple):
     """A command; `call` is the function that does it, as `module:function`."""
 
     name: str
@@ -70,28 +60,28 @@ class Command(Value):
     examples: tuple[str, ...] = ()
 
     @property
-    def options(self) -> tuple[Option, ...]:
+    def options(self) -> tuple[Parameter, ...]:
         """What it takes by name, in the order of help."""
-        return (*(one for one in self.parameters if isinstance(one, Option)), HELP)
+        return (*(one for one in self.parameters if one.names), HELP)
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[Parameter, ...]:
         """What it takes by place."""
-        return tuple(one for one in self.parameters if isinstance(one, Argument))
+        return tuple(one for one in self.parameters if not one.names)
 
 
-class Group(Value):
+class Group(NamedTuple):
     """Commands under one name; `usual` is the one that is meant where none is named."""
 
     name: str
     summary: str
     entries: tuple[Command | Group, ...]
-    own_options: tuple[Option, ...] = ()
+    own_options: tuple[Parameter, ...] = ()
     examples: tuple[str, ...] = ()
     usual: str = ""
 
     @property
-    def options(self) -> tuple[Option, ...]:
+    def options(self) -> tuple[Parameter, ...]:
         """What stands before the name of a command."""
         return (*self.own_options, HELP)
 

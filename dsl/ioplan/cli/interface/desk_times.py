@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 from ioplan.cli.interface.queue import LAB_TARGET, PRIORITY, RUN_WORDS, SIGNED
 
-_NAME = Argument(key="name", metavar="NAME", help="The schedule's name.", required=True)
+_NAME = Parameter(
+    key="name", metavar="NAME", help="The schedule's name.", required=True
+)
 
 SCHEDULE = Group(
     "schedule",
@@ -77,7 +79,7 @@ HOOK = Group(
             "Add a hook, and print its signing secret; it is shown once.",
             "ioplan.cli.commands.desk.hooks:add_hook",
             (
-                Argument(key="url", metavar="URL", help="https://…", required=True),
+                Parameter(key="url", metavar="URL", help="https://…", required=True),
                 option(
                     "--on",
                     "ended, failed, unmet (an expectation); may be repeated.",
@@ -96,7 +98,7 @@ HOOK = Group(
             "Remove a hook.",
             "ioplan.cli.commands.desk.hooks:remove_hook",
             (
-                Argument(
+                Parameter(
                     key="number",
                     metavar="NUMBER",
                     help="The hook's number.",

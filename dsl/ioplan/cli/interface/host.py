@@ -5,13 +5,13 @@ from __future__ import annotations
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.adopt import ADOPT
 from ioplan.cli.interface.consent import CONSENT
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 from ioplan.cli.interface.desk_times import HOOK, SCHEDULE
 from ioplan.cli.interface.keys import KEYS, KEYS_ANSWERS
 from ioplan.cli.interface.queue import DRIVE_COMMANDS, QUEUE
 from ioplan.cli.interface.serve import SERVE_COMMANDS
 
-_HOSTS = Argument(
+_HOSTS = Parameter(
     key="hosts", metavar="HOST", help="Only these hosts of the lab.", many=True
 )
 WORKER_PORT = "8788"
@@ -90,7 +90,7 @@ LAB = Group(
             "Print a systemd unit for the worker of a host, or for the scheduler.",
             "ioplan.cli.commands.lab:unit",
             (
-                Argument(key="host", metavar="HOST", help="A host of the lab."),
+                Parameter(key="host", metavar="HOST", help="A host of the lab."),
                 flag("--scheduler", "The scheduler's unit, for this machine."),
                 use.LAB,
             ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group
+from ioplan.cli.interface.declare import Command, Group, Parameter
 
-_SOME = Argument(
+_SOME = Parameter(
     key="hosts", metavar="HOST", help="Hosts of the lab; default: all.", many=True
 )
-_NAMED = Argument(
+_NAMED = Parameter(
     key="hosts", metavar="HOST", help="Hosts of the lab.", many=True, required=True
 )
 

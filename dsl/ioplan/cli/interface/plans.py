@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 PLAN_COMMANDS = (
     Command(
@@ -88,7 +88,7 @@ PLAN_COMMANDS = (
         "Create a plan from a template; at a terminal it asks which.",
         "ioplan.cli.commands.author.new:new_plan",
         (
-            Argument(
+            Parameter(
                 key="file",
                 metavar="FILE",
                 help="The plan to write; default: named after the template.",
@@ -128,7 +128,7 @@ PLAN_COMMANDS = (
         "Explain a clause, statement, metric or error, with an example.",
         "ioplan.cli.commands.author.explain:explain",
         (
-            Argument(
+            Parameter(
                 key="word",
                 metavar="WORD",
                 help="A word from a plan, a result or an error, or a fio option.",

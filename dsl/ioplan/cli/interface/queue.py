@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 
-_NUMBER = Argument(
+_NUMBER = Parameter(
     key="number", metavar="NUMBER", help="The number shown by `list`.", required=True
 )
-_DRIVES = Argument(
+_DRIVES = Parameter(
     key="drives",
     metavar="DRIVE",
     help="Targets or groups of the lab.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 RESULT_COMMANDS = (
     Command(
@@ -58,7 +58,7 @@ RESULT_COMMANDS = (
         "Show a session's results as tables and charts, or export them.",
         "ioplan.cli.commands.sessions:show_session",
         (
-            Argument(
+            Parameter(
                 key="session",
                 metavar="SESSION",
                 help=(
@@ -109,7 +109,7 @@ RESULT_COMMANDS = (
         "Write an HTML report; its charts compare several sessions.",
         "ioplan.cli.commands.sessions:write_report",
         (
-            Argument(
+            Parameter(
                 key="sessions",
                 metavar="SESSION",
                 help="Session ids or prefixes, 'last', jobs, or bundles.",
@@ -148,14 +148,14 @@ RESULT_COMMANDS = (
         "Show what is better or worse; exit with 1 if anything is worse.",
         "ioplan.cli.commands.compare:compare_sessions",
         (
-            Argument(
+            Parameter(
                 key="base",
                 metavar="BASE",
                 help="A session, or several: ID,ID; or a job, or a bundle.",
                 required=True,
                 values="sessions",
             ),
-            Argument(
+            Parameter(
                 key="new",
                 metavar="NEW",
                 help="The new side, in the same form. Default: 'last'.",
@@ -262,7 +262,7 @@ RESULT_COMMANDS = (
         "ioplan.cli.commands.tag:tag_session",
         (
             use.SESSION,
-            Argument(key="tags", metavar="TAG", help="Tags to find it by.", many=True),
+            Parameter(key="tags", metavar="TAG", help="Tags to find it by.", many=True),
             option("--remove", "Remove this tag; may be repeated.", "TAG", many=True),
             option("--note", "A note; it replaces the present one.", "TEXT"),
             use.ANY_STORE,
@@ -277,7 +277,7 @@ RESULT_COMMANDS = (
         "Write sessions and everything needed to repeat them to one file.",
         "ioplan.cli.commands.share.bundle:bundle_sessions",
         (
-            Argument(
+            Parameter(
                 key="sessions",
                 metavar="SESSION",
                 help="Session ids or prefixes, or 'last'.",
@@ -308,7 +308,7 @@ RESULT_COMMANDS = (
         "files.",
         "ioplan.cli.commands.share.unbundle:unbundle",
         (
-            Argument(
+            Parameter(
                 key="bundle",
                 metavar="BUNDLE",
                 help="The file.",
@@ -335,7 +335,7 @@ RESULT_COMMANDS = (
         "Send results that the lab's shared store does not have yet.",
         "ioplan.cli.commands.push:push_sessions",
         (
-            Argument(
+            Parameter(
                 key="sessions",
                 metavar="SESSION",
                 help="Sessions, default: all; or a job, whose hosts then send theirs.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
-_JOB = Argument(
+_JOB = Parameter(
     key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
 )
 
@@ -158,7 +158,7 @@ JOB_COMMANDS = (
         "cancel",
         "Stop the lanes of a job; completed runs are kept.",
         "ioplan.cli.commands.jobs.follow:cancel",
-        (Argument(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
+        (Parameter(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
         examples=("ioplan cancel last",),
     ),
 )

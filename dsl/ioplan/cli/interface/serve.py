@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 
-_NAME = Argument(key="name", metavar="NAME", help="The person's name.", required=True)
+_NAME = Parameter(key="name", metavar="NAME", help="The person's name.", required=True)
 _DAYS = option(
     "--days", "How long the token is valid; default: no expiry.", "DAYS", kind="integer"
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ioplan.cli.interface.declare import Argument, flag, option
+from ioplan.cli.interface.declare import Parameter, flag, option
 
-PLAN = Argument(
+PLAN = Parameter(
     key="plan",
     metavar="PLAN",
     help="A plan's file, or the name of a suite.",
@@ -12,7 +12,7 @@ PLAN = Argument(
     required=True,
     values="plans",
 )
-PLANS = Argument(
+PLANS = Parameter(
     key="plans",
     metavar="PLAN",
     help="Plans' files; '-' reads one from standard input.",
@@ -21,7 +21,7 @@ PLANS = Argument(
     required=True,
     values="plans",
 )
-SESSION = Argument(
+SESSION = Parameter(
     key="session",
     metavar="SESSION",
     help="An id, a prefix of it, or 'last'.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Argument, Command, Group, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 
-_FOLDER = Argument(
+_FOLDER = Parameter(
     key="folder",
     metavar="FOLDER",
     help="The package's folder, with its pyproject.toml.",
@@ -19,14 +19,14 @@ PROJECT_COMMANDS = (
         "Add a suite from a git repository to this project, pinned by digests.",
         "ioplan.cli.commands.share.add:add_suite",
         (
-            Argument(
+            Parameter(
                 key="address",
                 metavar="ADDRESS",
                 help="As git+https://host/path.git@v1.2//plans.",
                 required=True,
             ),
-            Argument(key="word", metavar="as", help="The word 'as'.", required=True),
-            Argument(
+            Parameter(key="word", metavar="as", help="The word 'as'.", required=True),
+            Parameter(
                 key="name",
                 metavar="NAME",
                 help="Its name in plans, for example acme.",
@@ -40,7 +40,7 @@ PROJECT_COMMANDS = (
         "Show updates of added suites in files, runs and ids; exit 1 if there are any.",
         "ioplan.cli.commands.share.add:update_suites",
         (
-            Argument(
+            Parameter(
                 key="names",
                 metavar="NAME",
                 help="These suites; default: all.",
@@ -62,7 +62,7 @@ SUITES = Group(
             "List the installed suites, or describe one; the default of 'suites'.",
             "ioplan.cli.commands.share.suites:print_suites",
             (
-                Argument(
+                Parameter(
                     key="suite",
                     metavar="SUITE",
                     help="Describe this one.",
@@ -81,7 +81,7 @@ SUITES = Group(
             "Create a package of suites from a template: plans, a test and a README.",
             "ioplan.cli.commands.share.new_suite:new_suite",
             (
-                Argument(
+                Parameter(
                     key="name", metavar="NAME", help="For example acme.", required=True
                 ),
                 option("--output -o", "Its folder; default: ioplan-NAME.", kind="path"),
@@ -100,7 +100,7 @@ SUITES = Group(
             "Check that a suite's runs are those that were published; else exit 1.",
             "ioplan.cli.commands.share.check_suite:check_suite",
             (
-                Argument(
+                Parameter(
                     key="suite",
                     metavar="SUITE",
                     help="For example acme; or the folder of a package.",

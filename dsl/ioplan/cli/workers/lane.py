@@ -31,7 +31,6 @@ from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.cluster.jobs.lane_folder import LaneFolder
 from ioplan.cluster.jobs.lane_parent import Begun, requests
 from ioplan.cluster.jobs.locks import locked
-from ioplan.core.lazy_model import adapter
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
 from ioplan.runner.execute.first_result import prepare_results
@@ -78,7 +77,7 @@ def _preload() -> None:
         with suppress(BackendError):
             find(backend).availability({})  # which it remembers
     for model in (LaneCall, LaneState):
-        adapter(model)
+        model.model_rebuild()
     with suppress(OSError):
         _rehearse()
     prepare_results()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from pydantic import TypeAdapter
 
 from ioplan import __version__
@@ -62,8 +62,7 @@ def host_of(word: str, lab: Lab, folder: str) -> tuple[str, LabHost]:
     )
 
 
-@dataclass(frozen=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """What is to be done on a host. `unit` is the text to write; empty for none."""
 
     name: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from ioplan.core.model import Model, described
+from pydantic import Field
+
+from ioplan.core.model import Model
 from ioplan.core.units import time_text
 
 
@@ -75,8 +77,8 @@ class LaneState(Model):
     temperature_celsius: float | None = None
     left_s: float | None = None
     message: str = ""
-    errors_file: str = described("on its host: all of its errors", default="")
-    at_s: float = described("of the host's clock", default_factory=time.time)
+    errors_file: str = Field(description="on its host: all of its errors", default="")
+    at_s: float = Field(description="of the host's clock", default_factory=time.time)
 
     @property
     def ended(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -11,6 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from msgspec import Struct
 
 from ioplan.cluster.keys.issued import Role
 
@@ -30,8 +30,7 @@ USAGES = (
 )
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A certificate and its private key, both as PEM."""
 
     certificate: str
@@ -43,8 +42,7 @@ class Pair:
         return self.certificate + self.key
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a certificate says. `serial` and `authority` are hexadecimal."""
 
     name: str

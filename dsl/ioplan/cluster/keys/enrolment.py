@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.hosts.programs import Programs
@@ -33,8 +34,7 @@ SAID: dict[Outcome, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Enrolled:
+class Enrolled(Struct, frozen=True):
     """What became of a host's keys."""
 
     host: str

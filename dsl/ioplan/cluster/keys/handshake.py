@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from ioplan.cluster.keys.certificates import Facts, facts_of
 from ioplan.cluster.keys.identity import Identity
@@ -23,8 +24,7 @@ REASONS = {
 """TLS alerts (RFC 8446, 6.2) of who refuses a certificate, as OpenSSL names them."""
 
 
-@dataclass(frozen=True)
-class Handshake:
+class Handshake(Struct, frozen=True):
     """`peer` is what it showed, if it did; `reason` is why there is no connection."""
 
     peer: Facts | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.backends import (
     Availability,
@@ -38,8 +39,7 @@ Connect = Callable[[list[str], str], Channels]
 """Connects to these hosts for this session. Raises ClusterError."""
 
 
-@dataclass(frozen=True)
-class HostTarget:
+class HostTarget(Struct, frozen=True):
     """The target as one host has opened it."""
 
     facts: TargetFacts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ioplan.cluster.errors import ClusterError
 from ioplan.cluster.sync.channel import Channels
@@ -30,8 +31,7 @@ POLL_S = 0.5
 DISCONNECT_S = END_S + 5
 
 
-@dataclass
-class HostRun:
+class HostRun(Struct):
     """What is known of one host's part of the run."""
 
     host: str
@@ -40,7 +40,7 @@ class HostRun:
     over: bool = False
     agreed_ns: int = 0
     clock: Offset = UNKNOWN
-    more: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = {}
 
     def add(self, event: Event) -> None:
         """Count what this host has done."""

@@ -12,7 +12,8 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.errors import DeskError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -27,7 +28,7 @@ MOST_URL = 2000
 PORTS = {"http": 80, "https": 443}
 
 
-class HookUrl(Value):
+class HookUrl(Struct, frozen=True):
     """The parts of a hook's address."""
 
     scheme: str

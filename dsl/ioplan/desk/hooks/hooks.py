@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
@@ -34,7 +35,7 @@ FIRST_S, LONGEST_S, TRIES = 10, 3600, 30
 """Each wait is twice the one before, up to an hour: 30 tries take a day."""
 
 
-class Hook(Value):
+class Hook(Struct, frozen=True):
     """Who is told of what. `secret` signs; `inside` lets it go where only the desk can.
 
     Times are UTC, ISO 8601.
@@ -49,7 +50,7 @@ class Hook(Value):
     at: str
 
 
-class Delivery(Value):
+class Delivery(Struct, frozen=True):
     """A body on its way: `waiting`, `delivered`, or `given up`."""
 
     number: int

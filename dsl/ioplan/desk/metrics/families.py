@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
+from msgspec import Struct
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from ioplan.cluster.jobs.lane import LaneState, LaneStatus
-from ioplan.core.value import Value, fresh
 from ioplan.desk.queue.decide import Decision
 from ioplan.desk.queue.drives import DriveState
 from ioplan.desk.queue.entry import HOLDING, Entry, Priority
@@ -24,7 +24,7 @@ LANE = ("job", "target", "host")
 DELIVERIES = ("waiting", "delivered", "given up")
 
 
-class DeskNow(Value):
+class DeskNow(Struct, frozen=True):
     """All that is told, at one moment: UTC, ISO 8601."""
 
     at: str
@@ -33,9 +33,9 @@ class DeskNow(Value):
     held: Sequence[Entry] = ()
     lanes: Sequence[LaneState] = ()
     drives: Sequence[DriveRow] = ()
-    sessions: dict[str, int] = fresh(dict)
-    deliveries: dict[str, int] = fresh(dict)
-    undelivered: dict[str, int] = fresh(dict)
+    sessions: dict[str, int] = {}
+    deliveries: dict[str, int] = {}
+    undelivered: dict[str, int] = {}
 
 
 def families(now: DeskNow) -> Iterator[Metric]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 
+from msgspec import Struct
+
 from ioplan.core.text import printable
-from ioplan.core.value import Value
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 
@@ -31,7 +32,7 @@ ADD = """
 MOST_TEXT = 500
 
 
-class Deed(Value):
+class Deed(Struct, frozen=True):
     """One thing that was done, or refused; `at` is UTC, ISO 8601.
 
     `address` is where the request came from.

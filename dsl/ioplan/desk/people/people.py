@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from msgspec import Struct
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
@@ -43,7 +44,7 @@ SIGNED_IN = timedelta(hours=12)
 """How long a browser stays signed in."""
 
 
-class Person(Value):
+class Person(Struct, frozen=True):
     """Who is at the desk."""
 
     name: str
@@ -54,7 +55,7 @@ class Person(Value):
         return self.role.may(needed)
 
 
-class Listed(Value):
+class Listed(Struct, frozen=True):
     """A person as `ioplan lab people list` shows one; times are UTC, ISO 8601.
 
     `expires_at` is of the token that is valid longest, empty where that has no end,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.desk.clock import time_in_words
 from ioplan.desk.queue.drives import DriveStates
 from ioplan.desk.queue.entry import Entry
@@ -18,7 +19,7 @@ from ioplan.desk.queue.entry import Entry
 MOST_SHOWN = 3
 
 
-class Decision(Value):
+class Decision(Struct, frozen=True):
     """An entry that waits, and for what; it may be started if for nothing."""
 
     entry: Entry
@@ -32,10 +33,10 @@ class Decision(Value):
         return "; ".join([*self.waits[:MOST_SHOWN], *tail])
 
 
-class _Held(Value):
+class _Held(Struct, frozen=True):
     """Drives that are taken, by whom."""
 
-    by: dict[str, str] = fresh(dict)
+    by: dict[str, str] = {}
 
     def take(self, entry: Entry, how: str) -> None:
         for drive in entry.drives:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.desk.clock import stamp, time_in_words
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
@@ -14,7 +15,7 @@ from ioplan.desk.queue.tables import insert, locked, next_number
 DriveState = Literal["free", "busy", "reserved", "out of service"]
 
 
-class Reservation(Value):
+class Reservation(Struct, frozen=True):
     """A drive for one person, for a time; times are UTC, ISO 8601."""
 
     number: int
@@ -35,7 +36,7 @@ class Reservation(Value):
         return f"reserved by {self.person} until {time_in_words(self.until)}{why}"
 
 
-class OutOfService(Value):
+class OutOfService(Struct, frozen=True):
     """A drive that nothing is started on."""
 
     drive: str
@@ -49,11 +50,11 @@ class OutOfService(Value):
         return f"out of service: {self.reason} ({self.person}, {self.at[:10]})"
 
 
-class DriveStates(Value):
+class DriveStates(Struct, frozen=True):
     """All that closes drives."""
 
     reservations: tuple[Reservation, ...] = ()
-    out: dict[str, OutOfService] = fresh(dict)
+    out: dict[str, OutOfService] = {}
 
     def closed_to(self, drive: str, person: str, now: str) -> str:
         """Why nothing of this person is started on it; empty if it may be."""

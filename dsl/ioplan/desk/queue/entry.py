@@ -6,8 +6,9 @@ import json
 from enum import IntEnum
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from ioplan.core.model import Model
-from ioplan.core.value import Value, fresh
 from ioplan.store.connection import Row
 
 
@@ -59,7 +60,7 @@ class RunOptions(Model):
         return [f"{n}={v}" for n, v in pairs] + ["--fresh"] * self.fresh
 
 
-class Wanted(Value):
+class Wanted(Struct, frozen=True):
     """What a person adds. `files` are the plan and what it uses, the plan first.
 
     `drives` are the lab's names of the targets, `consent` the text of a signed list,
@@ -71,14 +72,14 @@ class Wanted(Value):
     files: dict[str, str]
     target: str
     drives: tuple[str, ...]
-    options: RunOptions = fresh(RunOptions)
+    options: RunOptions = field(default_factory=RunOptions)
     priority: Priority = Priority.NORMAL
     not_before: str = ""
     consent: str = ""
     origin: str = ""
 
 
-class Entry(Value):
+class Entry(Struct, frozen=True):
     """A row of the queue. `job` is the id that it runs by, from its start on.
 
     `desk` started it, and says until `lease` that it is alive. `message` says what it

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.clock import stamp
 from ioplan.desk.queue.drives import DriveState, DriveStates
 from ioplan.desk.queue.queue import Queue
 from ioplan.lab.lab import Lab
 
 
-class DriveRow(Value):
+class DriveRow(Struct, frozen=True):
     """A drive by its lab name; `why` says more on its state, `by` what runs on it."""
 
     drive: str

@@ -10,7 +10,9 @@ import json
 from datetime import timedelta
 from typing import Any, Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
@@ -40,7 +42,7 @@ ON_TIME = timedelta(minutes=2)
 Missed = Literal["once", "skip"]
 
 
-class Schedule(Value):
+class Schedule(Struct, frozen=True):
     """`missed` says what becomes of times that passed while no desk was at work.
 
     `last_text` says what was done at `last_at`; times are UTC, ISO 8601.
@@ -146,8 +148,8 @@ def origin_of(name: str) -> str:
 
 
 def _row(one: Schedule) -> Row:
-    values = dict(zip(one.fields_, one.values_, strict=True))
-    wanted = dict(zip(one.wanted.fields_, one.wanted.values_, strict=True))
+    values = asdict(one)
+    wanted = asdict(one.wanted)
     wanted |= {"origin": origin_of(one.name)}
     wanted |= {"options": one.wanted.options.model_dump(mode="json")}
     return {**values, "wanted": json.dumps(wanted)}

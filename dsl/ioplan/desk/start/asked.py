@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from ioplan.core.text import did_you_mean, printable
-from ioplan.core.value import Value
 from ioplan.desk.errors import DeskError
 from ioplan.desk.queue.entry import RunOptions
 from ioplan.lab.lab import Lab
@@ -14,7 +15,7 @@ from ioplan.language.plan import FULL
 MOST_TARGETS = 64
 
 
-class Asked(Value):
+class Asked(Struct, frozen=True):
     """A plan by its name, or as a text; `targets` are names of the lab.
 
     `consent` is the name of a signed list.

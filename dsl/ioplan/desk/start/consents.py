@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
-from ioplan.core.value import Value
 from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.people.people import NAME
 from ioplan.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
 from ioplan.lab.lab import Lab
 
 
-class Kept(Value):
+class Kept(Struct, frozen=True):
     """A list by its name; `why` says why it does not hold, if it does not."""
 
     name: str

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from ioplan.core.error_kinds import ExplainedError
-from ioplan.core.value import Value
 from ioplan.desk.calls import Calls, said
 from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.queue.ask import priority_named, wanted
@@ -30,7 +31,7 @@ MOST_PLANNED = 6
 ENDING_S = 120.0
 
 
-class Mistake(Value):
+class Mistake(Struct, frozen=True):
     """A finding of the language, at its line, counted from 1."""
 
     severity: str
@@ -41,7 +42,7 @@ class Mistake(Value):
     file: str
 
 
-class Cost(Value):
+class Cost(Struct, frozen=True):
     """What a plan takes; `assumed` where the target is not here to be looked at."""
 
     target: str
@@ -52,7 +53,7 @@ class Cost(Value):
     assumed: bool
 
 
-class Planned(Value):
+class Planned(Struct, frozen=True):
     """What would be done: the costs, and the first steps."""
 
     title: str
@@ -190,7 +191,7 @@ def _text(file: Path) -> str:
 
 
 def _mistake(one: dict[str, Any]) -> Mistake:
-    return Mistake(**{name: one[name] for name in Mistake.fields_})
+    return Mistake(**{name: one[name] for name in Mistake.__struct_fields__})
 
 
 def _cost(target: str, document: dict[str, Any], assumed: bool) -> Cost:

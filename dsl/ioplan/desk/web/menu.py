@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.desk.people.role import Role
 
 
-class Place(Value):
+class Place(Struct, frozen=True):
     """A page of the menu, from which role on it is shown."""
 
     title: str

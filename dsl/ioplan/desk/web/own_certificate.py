@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.cluster.keys.authority import Authority
 from ioplan.cluster.keys.certificates import facts_of
 from ioplan.cluster.keys.identity import write_private
 from ioplan.cluster.keys.issued import NEAR_END
-from ioplan.core.value import Value
 from ioplan.desk.errors import DeskError
 from ioplan.guard.output import OutputError
 
 
-class OwnCertificate(Value):
+class OwnCertificate(Struct, frozen=True):
     """Files; `authority` is what browsers import to believe the certificate."""
 
     certificate: Path

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ioplan.core.value import Value, replace
 from ioplan.desk.errors import DeskError
 from ioplan.desk.web.headers import is_address
 
@@ -28,7 +29,7 @@ MOST_CONNECTIONS = 400
 ENDING_S = 5
 
 
-class Place(Value):
+class Place(Struct, frozen=True):
     """Where to listen; with both files of TLS also beyond this host."""
 
     host: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -37,8 +37,7 @@ LOG = logging.getLogger("uvicorn.error")
 """The server's, which goes to standard error."""
 
 
-@dataclass(frozen=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """What a page's function gets; `person` is None before the sign-in only.
 
     `cookie` is the browser's, empty for programs, which send their token each time.
@@ -49,7 +48,7 @@ class Visit:
     desk: Desk
     person: Person | None
     cookie: str = ""
-    form: Mapping[str, list[str]] = field(default_factory=dict)
+    form: Mapping[str, list[str]] = {}
 
     def said(self, name: str, usual: str = "") -> str:
         """A field of the form, without white space around it."""

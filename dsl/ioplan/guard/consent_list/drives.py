@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import ValidationError
+
 from ioplan.core.error_kinds import ExplainedError, TargetFault
 from ioplan.core.model import Model
 from ioplan.devices.identity import Identity, differences
@@ -71,8 +73,6 @@ def _is_writable(one: object) -> bool:
 
 
 def _drive(one: dict[str, Any]) -> ConsentedDrive:
-    from pydantic import ValidationError  # noqa: PLC0415  most runs read no list
-
     keys = ("id", "identity", "name")
     try:
         return ConsentedDrive.model_validate({key: one.get(key) for key in keys})

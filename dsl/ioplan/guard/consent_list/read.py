@@ -7,8 +7,9 @@ the same as ever. It never stands for `--overwrite-data`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.guard.consent_list.drives import (
@@ -25,8 +26,7 @@ MAX_BYTES = 8 << 20
 """Ten thousand drives."""
 
 
-@dataclass(frozen=True)
-class ConsentList:
+class ConsentList(Struct, frozen=True):
     """The drives that may be overwritten; `signed` says who said so, if signed."""
 
     drives: tuple[ConsentedDrive, ...]

@@ -8,8 +8,9 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ioplan.guard.target import Target
 
@@ -17,8 +18,7 @@ MARKS = 128
 SECTOR_BYTES = 512
 
 
-@dataclass(frozen=True)
-class MarksFound:
+class MarksFound(Struct, frozen=True):
     """How many marks were written, are left, and read back as all zeros or ones.
 
     `first_byte` is the offset of the first one left.

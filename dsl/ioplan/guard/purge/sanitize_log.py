@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.backends import ProgressCallback
 
@@ -17,8 +18,7 @@ STALL_S = 3600.0
 """No longer wait for a sanitize without progress: one was seen to stall for a week."""
 
 
-@dataclass(frozen=True)
-class SanitizeLog:
+class SanitizeLog(Struct, frozen=True):
     """`progress` is in parts of 65536, and only valid while it is under way."""
 
     progress: int

@@ -20,6 +20,8 @@ from ioplan.language.quantity import Quantity
 from ioplan.workload import STREAM_DEFAULTS, Rate, RatePhase, Stream, Workload
 
 Cell = Mapping[str, CellValue]
+IN_ORDER = {**dict.fromkeys(Stream.model_fields), **STREAM_DEFAULTS}
+"""In the order of the fields, as JSON has it, of which ids of runs are digests."""
 
 
 def workload_of(
@@ -51,7 +53,7 @@ def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttribute
     arrivals = attributes.pop("arrivals", "fixed")
     rate_each = attributes.pop("rate_scope", None) == "each"
     total = attributes.pop("qd_scope", "each") == "total"
-    whole = {**STREAM_DEFAULTS, **_both_sizes(attributes), "name": base.name}
+    whole = {**IN_ORDER, **_both_sizes(attributes), "name": base.name}
     refs = (*kept, *override.refs.items())
     return ResolvedAttributes(whole, refs, arrivals, rate_each, total)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import chain, product
 from math import prod
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.plan import Axis, CellValue, Condition
 
 MOST_CELLS = 100_000
@@ -14,7 +15,7 @@ MOST_CELLS = 100_000
 Cell = dict[str, CellValue]
 
 
-class Matrix(Value):
+class Matrix(Struct, frozen=True):
     """Axes, the first outermost, and what leaves cells out.
 
     A matrix that is too large has no cells: the test is refused for its size.

@@ -7,8 +7,10 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, replace
 from ioplan.language.check.modules import (
     Loader,
     Module,
@@ -98,7 +100,7 @@ def check_recorded(
     return found.plan
 
 
-class Examined(Value):
+class Examined(Struct, frozen=True):
     """What could be made out of a text, right or wrong.
 
     `plan` has the tests without errors; it is None where the check did not get there.
@@ -151,7 +153,7 @@ def _checked(
 ) -> CheckedPlan:
     _check_definitions(main, parameters, time_scale, set())
     tests = _tests(main, Scope(main, parameters), time_scale, check_test)
-    return CheckedPlan.model_construct(
+    return CheckedPlan(
         title=_title(main, parameters.findings),
         file=main.source.name,
         parameters=_parameters(main, parameters),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.check.clause_values import (
     data_from,
     phases_from,

@@ -34,7 +34,7 @@ def condition(
         made = tuple(part for part in parts if part)
         if len(made) < len(parts):
             return None
-        return Junction.model_construct(operator=node.operator, parts=made)
+        return Junction(operator=node.operator, parts=made)
     if node.reckoned:
         return _reckoned(node, node.reckoned, axes, scope)
     return _comparison(node, axes, scope)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, fresh
 from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.search.file_name import goes_down
@@ -56,7 +57,7 @@ def library_roots(plan: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
-class Module(Value):
+class Module(Struct, frozen=True):
     """One file: its own definitions, and the files that it uses by prefix.
 
     `name` is what others use it by; empty for the plan itself.
@@ -65,8 +66,8 @@ class Module(Value):
     source: Source
     file: tree.File
     name: str = ""
-    own: dict[str, Definition] = fresh(dict)
-    used: list[tuple[str | None, Module]] = fresh(list)
+    own: dict[str, Definition] = {}
+    used: list[tuple[str | None, Module]] = []
 
     def find(self, name: str) -> tuple[Definition, Module] | None:
         """What a name means here, and the module that it comes from."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from msgspec.structs import astuple
+
 from ioplan.core.text import did_you_mean
 from ioplan.language import quantity
 from ioplan.language.check.modules import Definition, Module, place, sort_of
@@ -55,7 +57,7 @@ def _names(node: tree.Test | Definition) -> Iterator[str]:
         elif isinstance(part, tuple):
             parts += part
         elif isinstance(part, tree.Node):
-            parts += part.values_
+            parts += astuple(part)
 
 
 Made = TypeVar("Made")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec.structs import replace
+
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
@@ -136,9 +140,7 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     limits = _limits(timing, step, scope, time_scale)
     if made is None or limits is None:
         return None
-    return WriteStep.model_construct(
-        workload=made, text=_spelled(step, scope), **limits
-    )
+    return WriteStep(workload=made, text=_spelled(step, scope), **limits)
 
 
 def _spelled(step: tree.Write, scope: Scope) -> str:
@@ -175,7 +177,7 @@ def _written(
 def _writing(stream: StreamTemplate) -> StreamTemplate:
     """A stream that writes, unless it says otherwise."""
     attributes = {"read_percent": 0.0, **stream.attributes}
-    return stream.model_copy(update={"attributes": attributes})
+    return replace(stream, attributes=attributes)
 
 
 def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
@@ -190,7 +192,7 @@ def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
 
 def _limits(
     timing: Timing, step: tree.Write, scope: Scope, time_scale: float
-) -> dict[str, object] | None:
+) -> dict[str, Any] | None:
     """How much is written, in the words of WriteStep."""
     passes = amount_of(timing, "passes", scope, "passes")
     lasting = amount_of(timing, "for", scope, "time")
@@ -216,7 +218,7 @@ def _limits(
     return None
 
 
-def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, object] | None:
+def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, Any] | None:
     found = until_of(timing, scope, "passes", "time")
     if found is None or not isinstance(found.most, Quantity):
         return None

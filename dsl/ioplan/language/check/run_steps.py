@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
@@ -122,7 +124,7 @@ class StepChecker:
             text=node.span.one_line,
             span=node.span,
         )
-        run = run.model_copy(update=length)
+        run = replace(run, **length)
         if sound:
             templates = list(alternatives(base, axes))
             check_placed(run, templates, self.scope)

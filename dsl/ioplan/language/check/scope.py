@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice, product
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, fresh
 from ioplan.language.bind.bind import amount_of
 from ioplan.language.check.modules import Module, sort_of
 from ioplan.language.check.parameters import Parameters
@@ -37,7 +38,7 @@ MOST_JUDGED = 10_000
 """Values of a formula that are looked at."""
 
 
-class AxisName(Value):
+class AxisName(Struct, frozen=True):
     """A name that an axis decides; without values where the axis is wrong.
 
     Names of one `axis` move together: their first values belong to each other, and so
@@ -54,7 +55,7 @@ class AxisName(Value):
         return self.values[0].kind if self.values else None
 
 
-class AxisNames(Value):
+class AxisNames(Struct, frozen=True):
     """The names that a test's axes decide.
 
     `used` are those that a step uses; `broken` axes had errors, fields included.
@@ -64,18 +65,18 @@ class AxisNames(Value):
     definition: the plan means the same as with the value written there.
     """
 
-    names: dict[str, AxisName] = fresh(dict)
-    params: dict[int, str] = fresh(dict)
-    fields: dict[str, AxisName] = fresh(dict)
-    used: set[str] = fresh(set)
-    broken: set[str] = fresh(set)
+    names: dict[str, AxisName] = {}
+    params: dict[int, str] = {}
+    fields: dict[str, AxisName] = {}
+    used: set[str] = set()
+    broken: set[str] = set()
 
 
-class Earlier(Value):
+class Earlier(Struct, frozen=True):
     """Tests by their titles: those before, None after errors, and the others."""
 
-    tests: dict[str, Test | None] = fresh(dict)
-    later: set[str] = fresh(set)
+    tests: dict[str, Test | None] = {}
+    later: set[str] = set()
 
 
 HIGHEST_IOPS = (make("iops", 1), make("iops", 1_000_000))
@@ -90,12 +91,12 @@ def found_between(test: Test) -> tuple[Quantity, Quantity]:
     return (known[0], known[-1]) if known else HIGHEST_IOPS
 
 
-class Scope(Value):
+class Scope(Struct, frozen=True):
     """The names that mean something at a place in a plan."""
 
     module: Module
     parameters: Parameters
-    axis_names: AxisNames = fresh(AxisNames)
+    axis_names: AxisNames = field(default_factory=AxisNames)
     elsewhere: bool = False
     """In a definition, where of a test's axes only the params are known."""
     earlier: Earlier | None = None

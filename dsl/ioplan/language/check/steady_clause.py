@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ioplan.language.bind.matrix import cell_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.sweep import Sweep
@@ -49,7 +51,7 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
         return None
     rule = steady_rule(timing, metric, scope)
     least_passes = _least(timing, most, scope)
-    return Until(rule.model_copy(update={"least_passes": least_passes}), every, most)
+    return Until(replace(rule, least_passes=least_passes), every, most)
 
 
 def _least(timing: Timing, most: Amount, scope: Scope) -> float:

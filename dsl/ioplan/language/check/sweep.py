@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value, replace
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import MOST_CELLS, Cell, Matrix, cell_text
 from ioplan.language.check.axes.axis import axis_of
@@ -113,7 +115,7 @@ def _rate_per_s(rate: Rate, stream: Stream) -> float:
     return max(rate.all_per_s) / min(share.size_bytes for share in sizes)
 
 
-class Sweep(Value):
+class Sweep(Struct, frozen=True, dict=True):
     """The cells of a test and the runs in them, as far as they are known.
 
     `complete` tells that axes and steps are free of errors, so that runs can be

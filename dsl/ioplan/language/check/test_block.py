@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import replace
 from ioplan.language.check.outputs import charts_of, expectations_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
@@ -192,7 +193,7 @@ def _test(
     """The test, right or wrong; `axes` have all values of the one that is sought."""
     has_rounds = bool(_all(tree.Rounds, node))
     after = _one(tree.After, "after", node, sweep.findings)
-    start = after and after_of(after, sweep, has_rounds, time_scale)
+    start = after_of(after, sweep, has_rounds, time_scale) if after else None
     rounds = _one(tree.Rounds, "rounds", node, sweep.findings)
     if rounds and any(run.rule for run in sweep.runs):
         sweep.findings.error(
@@ -204,14 +205,14 @@ def _test(
         sweep.findings.error(
             "a test can have rounds or a seek, not both", seek.span, "make it two tests"
         )
-    return Test.model_construct(
+    return Test(
         title=node.title.text,
         after=start,
         axes=tuple(a for a in sweep.matrix.axes if a.names != (sweep.sought,)),
         steps=tuple(steps),
         skip=sweep.matrix.skips,
-        rounds=rounds and rounds_of(rounds, sweep),
-        seek=seek and seek_of(seek, axes, steps, sweep),
+        rounds=rounds_of(rounds, sweep) if rounds else None,
+        seek=seek_of(seek, axes, steps, sweep) if seek else None,
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
         text=node.span.text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ioplan.language.check.scope import Scope
 from ioplan.language.fields import of_kind, percent
@@ -85,8 +86,10 @@ def steady_rule(timing: Timing, metric: Metric, scope: Scope) -> SteadyRule:
         "range_percent": _read(timing, "range", _limit, scope),
         "slope_percent": _read(timing, "slope", _limit, scope),
     }
-    changed = {field: value for field, value in said.items() if value is not None}
-    return SteadyRule.model_construct(metric=metric, **changed)
+    changed: dict[str, Any] = {
+        field: value for field, value in said.items() if value is not None
+    }
+    return SteadyRule(metric=metric, **changed)
 
 
 def _read(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ioplan.language.check.clauses import drafted
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
@@ -112,7 +114,7 @@ def _named_stream(stream: tree.Stream, scope: Scope) -> StreamTemplate | None:
             stream.spec.span,
         )
         return None
-    return streams[0].model_copy(update={"name": stream.name.text})
+    return replace(streams[0], name=stream.name.text)
 
 
 def _streams_of(spec: tree.Spec, scope: Scope) -> tuple[StreamTemplate, ...] | None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Span
 

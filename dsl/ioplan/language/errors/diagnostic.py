@@ -6,15 +6,16 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from ioplan.core.text import printable
-from ioplan.core.value import Value
 from ioplan.language.syntax.source import Source, Span
 
 SHOWN_COLUMNS = 160
 LEAD_COLUMNS = 60
 
 
-class Diagnostic(Value):
+class Diagnostic(Struct, frozen=True):
     """One finding about a plan's text."""
 
     message: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Source, Span
 
@@ -28,7 +29,7 @@ def line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
 
 
-class Stop(Value):
+class Stop(Struct, frozen=True, dict=True):
     """A place at which a text cannot go on.
 
     `text` is what was parsed: the source, with blanks in the place of comments and

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
 from ioplan.language.bind.counterparts import runs_in, shares_of
 from ioplan.language.bind.matrix import Matrix
@@ -32,7 +33,7 @@ BANDWIDTH_BYTES_PER_S, CAPACITY_BYTES = 1e9, 10**12
 SECOND_NS = 1e9
 
 
-class Mistake(Value):
+class Mistake(Struct, frozen=True):
     """What is wrong with a run, and what to write in its place.
 
     Reads of what only the plan has not written name these `parts`: whether they hold

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from ioplan.core.value import Value, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.language.plan import PurgeStep, RestStep, WriteStep
 from ioplan.workload import Region, Workload
 
@@ -14,7 +16,7 @@ Parts = tuple[tuple[float, float], ...]
 """Parts of the target from and to, in percent, in order and apart."""
 
 
-class Stored(Value):
+class Stored(Struct, frozen=True):
     """Which parts are written, and how often in all, in passes over the target.
 
     Where nothing else was written `is_erased` says that it holds nothing; else what it

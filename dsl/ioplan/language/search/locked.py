@@ -7,11 +7,14 @@ no file of the suite.
 
 from __future__ import annotations
 
+import hashlib
 import re
+import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import NAME, SuiteError
 
@@ -21,7 +24,7 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-class Locked(Value):
+class Locked(Struct, frozen=True):
     """A suite as it was taken; `files` are digests by path below the folder."""
 
     name: str
@@ -34,8 +37,6 @@ class Locked(Value):
 
 def locked_suites(project: Path) -> dict[str, Locked]:
     """What a project has pinned, by name. Raises SuiteError."""
-    import tomllib  # noqa: PLC0415  most plans are in no project with a lock
-
     path = project / LOCK
     try:
         with path.open("rb") as file:
@@ -91,8 +92,6 @@ def check_pinned(path: Path) -> None:
 
 
 def _check(path: Path, folder: Path) -> None:
-    import hashlib  # noqa: PLC0415  see above
-
     name, *rest = path.relative_to(folder).parts
     suite = locked_suites(folder.parent).get(name)
     if suite is None or not rest:

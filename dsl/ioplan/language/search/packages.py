@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 GROUP = "ioplan.suites"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -25,7 +27,7 @@ class SuiteError(ValueError):
     """The suite of that name cannot be used; the text says why, and what to do."""
 
 
-class Package(Value):
+class Package(Struct, frozen=True):
     """An entry point: the suite's name, and which distribution has it."""
 
     name: str
@@ -36,8 +38,6 @@ class Package(Value):
     @property
     def folder(self) -> Path:
         """Where its plans are. Raises SuiteError."""
-        from importlib.util import find_spec  # noqa: PLC0415  most plans use no package
-
         self.check_words(self.name, self.module)
         top, *below = self.module.split(".")
         spec = find_spec(top)  # imports nothing, as it has no dot
@@ -65,8 +65,6 @@ def packages() -> list[Package]:
 
 
 def _entries() -> Iterator[Package]:
-    from importlib.metadata import entry_points  # noqa: PLC0415  see above
-
     for entry in entry_points(group=GROUP):
         of = entry.dist
         named = (of.metadata["Name"], of.version) if of else ("a package", "")

@@ -7,8 +7,8 @@ from typing import Any
 
 from lark import Token, Tree
 from lark.tree import Meta
+from msgspec.structs import replace
 
-from ioplan.core.value import replace
 from ioplan.language.syntax import canonical, tree
 from ioplan.language.syntax.source import Source, Span
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioplan.core.value import Value, fresh, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.language.errors.diagnostic import PlanError, too_deep
 from ioplan.language.syntax import canonical, tree
 from ioplan.language.syntax.layout import require_same_words
@@ -23,7 +25,7 @@ TEST_COLUMNS, REPEAT_COLUMNS = 6, 4
 LIST = re.compile(r"^(.*?\{) (.*?) (\}.*)$")
 
 
-class Line(Value):
+class Line(Struct, frozen=True):
     """A statement, an end of a block or a comment, and where it stood."""
 
     depth: int
@@ -50,12 +52,12 @@ class Line(Value):
         return before + "\n".join(self.rows) + " " * self.pad + self.comment
 
 
-class Lines(Value):
+class Lines(Struct, frozen=True):
     """The lines of a source, without its comments."""
 
     source: Source
     comments: list[Comment]
-    made: list[Line] = fresh(list)
+    made: list[Line] = []
 
     def add(
         self, node: tree.Node, pieces: list[str], depth: int, item: bool = False

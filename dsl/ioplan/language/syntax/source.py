@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 from functools import cached_property
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 
-class Source(Value):
+class Source(Struct, frozen=True, dict=True):
     """A plan's text and the name that messages give it."""
 
     name: str
@@ -32,7 +32,7 @@ class Source(Value):
         return self.text[start : end if end >= 0 else None].rstrip("\r")
 
 
-class Span(Value):
+class Span(Struct, frozen=True):
     """Characters `start` to `end` (exclusive) of a source."""
 
     source: Source
@@ -66,7 +66,7 @@ class Span(Value):
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|(#[^\n]*)')
 
 
-class Comment(Value):
+class Comment(Struct, frozen=True):
     """A comment, and whether code stands before it on its row."""
 
     text: str

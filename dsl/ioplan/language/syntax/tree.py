@@ -5,23 +5,26 @@ Only `checker` turns a tree into a plan that can be relied on.
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from typing import Literal
+
+from msgspec import Struct
+
 from ioplan.language.syntax.source import Source, Span
 
 
-class Node(Value):
+class Node(Struct, frozen=True):
     """Anything with a place in the text."""
 
     span: Span
 
 
-class Word(Node):
+class Word(Node, frozen=True):
     """A name, a keyword or an operator."""
 
     text: str
 
 
-class Atom(Node):
+class Atom(Node, frozen=True):
     """A value: a quantity, a mix such as 70/30, or a name that stands for one.
 
     Of kind "reckoned" it is what `text` makes of its two `parts`: `+ - * /`; of kind
@@ -40,7 +43,7 @@ def names_in(atom: Atom) -> tuple[str, ...]:
     return tuple(name for part in atom.parts for name in names_in(part))
 
 
-class Clause(Node):
+class Clause(Node, frozen=True):
     """One clause of a workload or of `rounds`: `qd 16 each`, `sizes { … }`, …
 
     `kind` is the clause's keyword, or `pattern`, `base` and `value` for those
@@ -55,13 +58,13 @@ class Clause(Node):
     head: bool = False
 
 
-class Spec(Node):
+class Spec(Node, frozen=True):
     """A workload, written out or started from another."""
 
     clauses: tuple[Clause, ...]
 
 
-class Comparison(Node):
+class Comparison(Node, frozen=True):
     """`qd == 32`, `region == 0%..50%`; `name` is the text of what is `reckoned`."""
 
     name: Word
@@ -70,46 +73,46 @@ class Comparison(Node):
     reckoned: Atom | None = None
 
 
-class Junction(Node):
+class Junction(Node, frozen=True):
     """`and`, `or` of several conditions, or `not` of one."""
 
-    operator: str
+    operator: Literal["and", "or", "not"]
     parts: tuple[Condition, ...]
 
 
 Condition = Comparison | Junction
 
 
-class Element(Node):
+class Element(Node, frozen=True):
     """One entry of `vary … in`: single, span, doubling, stepped, together, …"""
 
     kind: str
     atoms: tuple[Atom, ...]
 
 
-class Purge(Node):
+class Purge(Node, frozen=True):
     """`purge`."""
 
 
-class Write(Node):
+class Write(Node, frozen=True):
     """`write sequential 128KiB, 2 passes`."""
 
     spec: Spec
 
 
-class Idle(Node):
+class Idle(Node, frozen=True):
     """`idle 5s`."""
 
     pause: Atom
 
 
-class Named(Node):
+class Named(Node, frozen=True):
     """Another precondition, by its name."""
 
     name: Word
 
 
-class After(Node):
+class After(Node, frozen=True):
     """`after filled then stirred before each size`."""
 
     name: Word
@@ -117,14 +120,14 @@ class After(Node):
     before_each: Word | None
 
 
-class Run(Node):
+class Run(Node, frozen=True):
     """`run random 4KiB 100/0 for 1min as before`."""
 
     spec: Spec
     name: Word | None = None
 
 
-class Repeat(Node):
+class Repeat(Node, frozen=True):
     """`repeat 360 { … }`."""
 
     times: Atom
@@ -134,26 +137,26 @@ class Repeat(Node):
 Step = Run | Idle | Repeat
 
 
-class Vary(Node):
+class Vary(Node, frozen=True):
     """`vary qd in 1..128 doubling`."""
 
     names: tuple[Word, ...]
     elements: tuple[Element, ...]
 
 
-class Skip(Node):
+class Skip(Node, frozen=True):
     """`skip when size > 64KiB and qd > 32`."""
 
     condition: Condition
 
 
-class Rounds(Node):
+class Rounds(Node, frozen=True):
     """`rounds until steady iops when qd == 1, at most 25`."""
 
     clauses: tuple[Clause, ...]
 
 
-class Seek(Node):
+class Seek(Node, frozen=True):
     """`seek highest rate in 1_000 iops..2_000_000 iops where p99 <= 1ms, within 3%`.
 
     `share` is the `of 90%` of a knee.
@@ -167,7 +170,7 @@ class Seek(Node):
     options: tuple[Clause, ...]
 
 
-class Expect(Node):
+class Expect(Node, frozen=True):
     """`expect read.p99 < 2ms when qd == 32`."""
 
     metric: Word
@@ -177,7 +180,7 @@ class Expect(Node):
     condition: Condition | None
 
 
-class Chart(Node):
+class Chart(Node, frozen=True):
     """`chart lines iops by read per qd, log y`."""
 
     kind: Word
@@ -193,66 +196,66 @@ Statement = After | Run | Idle | Repeat | Vary | Skip | Rounds | Seek | Expect |
 Prepare = Purge | Write | Idle | Named
 
 
-class Plan(Node):
+class Plan(Node, frozen=True):
     """`plan "Title"`."""
 
     title: Word
 
 
-class Use(Node):
+class Use(Node, frozen=True):
     """`use "std/workloads.ioplan" as std`."""
 
     path: Word
     alias: Word | None
 
 
-class Param(Node):
+class Param(Node, frozen=True):
     """`param run_time = 3min`."""
 
     name: Word
     value: Atom
 
 
-class Setting(Node):
+class Setting(Node, frozen=True):
     """`run_time = 1s` inside a profile."""
 
     name: Word
     value: Atom
 
 
-class Profile(Node):
+class Profile(Node, frozen=True):
     """`profile smoke { … }`."""
 
     name: Word
     settings: tuple[Setting, ...]
 
 
-class OnFailure(Node):
+class OnFailure(Node, frozen=True):
     """`on failure continue`."""
 
     what: Word
 
 
-class OnUnsteady(Node):
+class OnUnsteady(Node, frozen=True):
     """`on unsteady continue`."""
 
     what: Word
 
 
-class Accept(Node):
+class Accept(Node, frozen=True):
     """`accept "unwritten reads"`."""
 
     what: Word
 
 
-class Stream(Node):
+class Stream(Node, frozen=True):
     """`reader = random 4KiB 100/0` inside a workload of several streams."""
 
     name: Word
     spec: Spec
 
 
-class Workload(Node):
+class Workload(Node, frozen=True):
     """`workload NAME = …` (one nameless stream) or `workload NAME { … }`."""
 
     name: Word
@@ -260,14 +263,14 @@ class Workload(Node):
     streams: tuple[Stream, ...] = ()
 
 
-class Precondition(Node):
+class Precondition(Node, frozen=True):
     """`precondition NAME { … }`."""
 
     name: Word
     steps: tuple[Prepare, ...]
 
 
-class Test(Node):
+class Test(Node, frozen=True):
     """`test "Title" { … }`."""
 
     title: Word
@@ -278,7 +281,7 @@ Outcome = OnFailure | OnUnsteady
 Item = Plan | Use | Param | Profile | Outcome | Accept | Workload | Precondition | Test
 
 
-class File(Value):
+class File(Struct, frozen=True):
     """A parsed text; `damaged` are the places that could not be parsed.
 
     `parsed` is what was: the source without comments and without what is damaged.

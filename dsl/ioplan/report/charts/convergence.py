@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.measure.steady_state import least_squares_slope
@@ -19,8 +20,7 @@ from ioplan.report.sentences import has_all_values, steady_window_line
 LIMITS = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The value of each round or window by its number, and the last assessment."""
 
     dimensions: Dimensions

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.language.plan import Chart, Seek, Test
 from ioplan.report.charts.axis import numbers
@@ -31,7 +33,7 @@ def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
     found = Metric(name=seek.axis, sought=seek.kind)
     made = chart(_kind(points, axes[-1]), (), axes[-1:], axes[-2:-1])
     is_rate = seek.axis.rpartition(".")[2] == "rate"
-    first = made.model_copy(update={"metrics": (found,)})
+    first = replace(made, metrics=(found,))
     return (first, *(usual[1:] if is_rate else usual))
 
 

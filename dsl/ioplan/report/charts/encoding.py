@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.document import JUDGED, STATUS, Channels, Column, Frame, Value
@@ -18,8 +20,7 @@ FEW = 3
 TOGETHER = "where"
 
 
-@dataclass(frozen=True)
-class Datum:
+class Datum(Struct, frozen=True):
     """One row before it has columns: where it is, and its values.
 
     One of a cell that failed has no value on its y axis, and says so by its status;
@@ -32,12 +33,11 @@ class Datum:
     judged: str = ""
 
 
-@dataclass
-class _Channels:
+class _Channels(Struct):
     """Dimensions that vary, and the channels that some of them were assigned."""
 
     sizes: dict[str, int]
-    assigned: dict[str, str] = field(default_factory=dict)
+    assigned: dict[str, str] = {}
 
     def assign(self, channel: str, name: str, most: int) -> None:
         """Assign a dimension, if both are free and the channel has room for it."""

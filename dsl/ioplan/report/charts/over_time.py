@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from statistics import fmean, pstdev
+
+from msgspec import Struct
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric, parse_metric
@@ -48,16 +49,15 @@ WRITTEN = Column("x", "written", "B")
 ELAPSED = Column("x", "time", "s")
 
 
-@dataclass
-class _Drawn:
+class _Drawn(Struct):
     """What a chart has been given so far; `coarse` intervals became one point.
 
     `most` is how many points a curve may have.
     """
 
     most: int = MOST_POINTS
-    data: list[Datum] = field(default_factory=list)
-    windows: list[Datum] = field(default_factory=list)
+    data: list[Datum] = []
+    windows: list[Datum] = []
     coarse: int = 1
     failures: int = 0
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.language.metric import PERCENTILE, Metric
 from ioplan.language.plan import Chart
@@ -50,8 +51,7 @@ MEANINGS = {
 """What each CPU time is of."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """A chart, and the points that meet its condition."""
 
     chart: Chart

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.language.metric import Metric
 from ioplan.measure.metrics import RATIO_METRICS
@@ -73,8 +75,7 @@ def _ratio(
     return rate / used if used and rate is not None else None
 
 
-@dataclass(frozen=True)
-class Instant:
+class Instant(Struct, frozen=True):
     """An interval, and where in its timeline it ends."""
 
     t_s: float
@@ -83,8 +84,7 @@ class Instant:
     readings: TelemetryPoint | None
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Where in its timeline a run failed or was stopped."""
 
     t_s: float
@@ -92,13 +92,12 @@ class Failure:
     run: RunRecord
 
 
-@dataclass
-class Timeline:
+class Timeline(Struct):
     """The runs of a point as one series; `t_s` is since the first of its cell began."""
 
     point: Point
-    instants: list[Instant] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    instants: list[Instant] = []
+    failures: list[Failure] = []
 
 
 def timelines(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:

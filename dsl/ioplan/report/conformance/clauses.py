@@ -7,13 +7,14 @@ the enterprise, client and common texts.
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.report.conformance import general, single
 from ioplan.report.conformance import table_of_loads as loads
 from ioplan.report.conformance.general import KIB, MIB, Check
 
 
-class Clause(Value):
+class Clause(Struct, frozen=True):
     """A requirement of a test, and what tells whether it was met."""
 
     name: str

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.conformance.clauses import CLAUSES, TITLES, Clause
@@ -16,14 +17,14 @@ from ioplan.store.store import Store
 ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
 
 
-class Row(Value):
+class Row(Struct, frozen=True):
     """A clause and what was done."""
 
     clause: Clause
     finding: Finding
 
 
-class Conformance(Value):
+class Conformance(Struct, frozen=True):
     """A test of the specification in one session."""
 
     label: str
@@ -47,7 +48,7 @@ class Conformance(Value):
         return any(row.finding.outcome == "deviates" for row in self.rows)
 
 
-class JudgedSession(Value):
+class JudgedSession(Struct, frozen=True):
     """A session that is to be judged."""
 
     session: Session

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from msgspec import Struct
+
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
-from ioplan.core.value import Value
 from ioplan.records.record import RunRecord
 from ioplan.report.conformance.general import SHORT, held, several, times
 from ioplan.report.conformance.tested import Finding, Tested, load, stream_of
@@ -45,7 +46,7 @@ def _writes_only(record: RunRecord) -> bool:
     return stream_of(record).read_percent == 0
 
 
-class Points(Value):
+class Points(Struct, frozen=True):
     """The loads of the highest, the middle and the lowest IOPS of the table."""
 
     highest: Load

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.records.window import Window, counted, window_of
@@ -30,7 +31,7 @@ WORDS = {
 PURGED = "purged"
 
 
-class Finding(Value):
+class Finding(Struct, frozen=True):
     """What was done, and where that deviates, why."""
 
     outcome: Outcome

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.charts.request import MEANINGS as HOST_MEANINGS
@@ -25,8 +27,7 @@ Choice = Callable[..., tuple[float, Point]]
 WORDS: dict[Choice, str] = {max: "highest", min: "lowest"}
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(Struct, frozen=True, dict=True):
     """The figures of the points of one test in one session; none of those failed.
 
     `every` has those that failed, too: a cell is told by what it differs in from them.
@@ -35,7 +36,7 @@ class Figures:
     points: Sequence[Point]
     reader: Reader
     every: Sequence[Point]
-    known: dict[tuple[Metric, int], float | None] = field(default_factory=dict)
+    known: dict[tuple[Metric, int], float | None] = {}
     """By metric and point: several headlines look for the best of the same."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
@@ -149,7 +150,7 @@ class Figures:
     def _name(self, metric: Metric) -> str:
         if metric.percent is not None:
             return metric.name
-        return metric_name(metric.model_copy(update={"direction": None}))
+        return metric_name(replace(metric, direction=None))
 
     def _kind(self, point: Point) -> str:
         """What I/O it is, where the test has several kinds."""

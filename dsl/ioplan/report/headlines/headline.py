@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.core.units import digits, metric_text
 
@@ -15,8 +16,7 @@ CHOSEN = ("highest", "lowest")
 Place = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """A figure of one cell, or of an interval in it.
 
     `metric` is the plan's word for the figure, `value` is in `unit`, the base unit of

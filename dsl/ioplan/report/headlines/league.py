@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log
+
+from msgspec import Struct
 
 from ioplan.report.headlines.headline import Headline
 
@@ -12,8 +13,7 @@ ByLabel = Mapping[str, Sequence[Headline]]
 """The headlines of a test by the labels of sessions."""
 
 
-@dataclass(frozen=True)
-class Contest:
+class Contest(Struct, frozen=True):
     """One headline of a test, of each session that has it."""
 
     test: str
@@ -55,8 +55,7 @@ class Contest:
         return 1 + sum(gain > mine for gain in gains.values() if gain is not None)
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A session in the league; without a rank unless it has all figures of the base."""
 
     label: str
@@ -65,8 +64,7 @@ class Standing:
     measured: int
 
 
-@dataclass(frozen=True)
-class League:
+class League(Struct, frozen=True):
     """Sessions, the best first. Each contest counts the same."""
 
     base: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean, median, pstdev
+
+from msgspec import Struct
 
 from ioplan.core.units import time_text
 from ioplan.language.metric import Metric
@@ -17,8 +18,7 @@ LEAST = 5
 """Of fewer intervals none is the worst."""
 
 
-@dataclass(frozen=True)
-class OverTime:
+class OverTime(Struct, frozen=True):
     """The values of a metric in the intervals of a cell, each as long as the others."""
 
     values: list[float]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.report.document import Document, Section
@@ -19,8 +20,7 @@ MOST_ROWS = 24
 """Of a longer league the rest is folded."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A figure, a few words below it, and its definition to point at."""
 
     text: str
@@ -28,8 +28,7 @@ class Cell:
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """`section` is the test that a row is about, if it is about one."""
 
     head: Cell
@@ -37,8 +36,7 @@ class Row:
     section: Section | None = None
 
 
-@dataclass(frozen=True)
-class Glance:
+class Glance(Struct, frozen=True):
     """A table; `folded` are rows that need no room on the first screen.
 
     In a `dense` one the words stand beside the figures.

@@ -6,8 +6,9 @@ very many sessions as their spread. Each way is a specification of the same rows
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from ioplan.report.charts.axis import axis_title
 from ioplan.report.document import Channels, Picture

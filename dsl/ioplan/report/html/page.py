@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
@@ -52,8 +52,7 @@ OPEN = ("no baseline", NOT_MEASURED)
 NO_COVER = Facts("", ())
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A picture with its place in the page."""
 
     id: str

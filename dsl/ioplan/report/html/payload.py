@@ -6,8 +6,9 @@ Columns stand one by one; the texts of a column are listed once.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from ioplan.report.document import Column, Document, Frame, Picture, Value
 from ioplan.report.html.modes import modes

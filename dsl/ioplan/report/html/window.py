@@ -5,7 +5,8 @@ its values, and the equation of the straight line through them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.report.document import Picture, Value
 from ioplan.report.many_sessions import MOST_CARDS
@@ -13,8 +14,7 @@ from ioplan.report.many_sessions import MOST_CARDS
 SHOWN_IN = {"ns": (1e3, "us"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """One window; `rows` have the number, the value, the line, and the deviation."""
 
     name: str

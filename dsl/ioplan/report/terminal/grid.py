@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -13,8 +13,7 @@ from rich.text import Text
 from ioplan.core.text import fits, line, printable
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """A row for each entry of `down`, a column for each of `across`.
 
     `corner` has the titles of both, a line each: the first line is that of `across`.

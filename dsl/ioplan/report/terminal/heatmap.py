@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
 
+from msgspec import Struct
 from rich.text import Text
 
 from ioplan.core.text import printable
@@ -97,8 +97,7 @@ def status_text(status: Value) -> str:
     return "ok" if status == "ok" else f"{FAILED} {status}"
 
 
-@dataclass(frozen=True)
-class Colors:
+class Colors(Struct, frozen=True):
     """From the smallest value to the largest."""
 
     low: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ioplan.core.text import printable
 from ioplan.report.charts.axis import axis_title
@@ -17,8 +18,7 @@ UNNAMED = ("", axis_title("session"), axis_title("metric"))
 """Values of these dimensions need no name before them."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """The rows of one panel of a picture, or of one choice, with its name."""
 
     name: str
@@ -26,8 +26,7 @@ class Part:
     overlay: list[Row]
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """Points in their order; one that failed has no `y`."""
 
     name: str

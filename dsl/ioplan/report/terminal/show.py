@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console, Group, RenderableType
 
 from ioplan.core.text import counted, line
@@ -37,8 +37,7 @@ STYLES = {
 }
 
 
-@dataclass(frozen=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """A section of the report, the records that it is of, and where it is shown."""
 
     section: Section

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
+
+from msgspec import Struct
 
 from ioplan.core.text import printable
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
@@ -25,8 +26,7 @@ NINES = (0.0, 0.30103, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
 Tick = tuple[float, str]
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """A linear or logarithmic axis from `low` to `high`."""
 
     low: float

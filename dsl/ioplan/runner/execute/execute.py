@@ -9,13 +9,16 @@ from functools import cached_property
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from pydantic_core import to_json
+
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause
-from ioplan.core.value import Value, fresh
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
+from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.event_reader import never_waits
-from ioplan.runner.execute.first_result import prepare_first_result, prepare_first_run
+from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan.runner.execute.progress import ClockPair, fraction_done
@@ -40,7 +43,7 @@ OnInterval = Callable[[Progress, Interval | None], bool]
 """Called with each interval; True ends the run, as its purpose is reached."""
 
 
-class RunOutcome(Value):
+class RunOutcome(Struct, frozen=True):
     """A run that is over, well or not.
 
     The cause "stuck" says that it left processes behind in the kernel: nothing more
@@ -54,7 +57,7 @@ class RunOutcome(Value):
     started_at: str
     ended_at: str
     warnings: tuple[str, ...] = ()
-    telemetry: RunTelemetry = fresh(RunTelemetry)
+    telemetry: RunTelemetry = field(default_factory=RunTelemetry)
 
     @property
     def detail(self) -> RunDetail:
@@ -119,7 +122,6 @@ class _Run:
         self, drive: Drive
     ) -> Generator[tuple[Event, Interval | None], None, None]:
         """All events, measured. What a backend raises ends its run as a Failure."""
-        prepare_first_run(self.job)
         try:
             watchdog = Watchdog(lambda: drive.start(self.job), self.job, self.limits)
             self.waits = not never_waits(watchdog.execution)
@@ -178,8 +180,6 @@ def format_error(error: Exception) -> str:
 
 def _sanitized(measurement: Measurement) -> Measurement:
     """The measurement, or an empty one if no figures can be made of it."""
-    from pydantic_core import to_json  # noqa: PLC0415  no run waits for it
-
     try:
         _ = (measurement.streams, measurement.directions, measurement.total)
         _ = (measurement.detail, measurement.cpu_percent, to_json(measurement.facts))
@@ -193,8 +193,6 @@ def _sanitized(measurement: Measurement) -> Measurement:
 
 
 def _nothing_measured() -> Measurement:
-    from ioplan.measure.measurement import Measurement  # noqa: PLC0415  no run waits
-
     return Measurement()
 
 

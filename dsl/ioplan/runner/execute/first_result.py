@@ -1,6 +1,6 @@
 """What the first result needs, made while the first run goes on.
 
-Numpy, pydantic and its validators of a record take some 250 ms of CPU time. Before the
+Pydantic's validators of a record take some 100 ms of CPU time. Before the
 first run they would delay its I/O, and after it the next run's. The thread has the
 CPUs of this process, which keeps off those that do the I/O.
 """
@@ -10,27 +10,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from threading import Thread
 
-from ioplan.core.lazy_model import adapter
 from ioplan.core.model import Model
 from ioplan.core.system import count_cpus
 from ioplan.job import Job, events
 from ioplan.records import record, telemetry
-
-AFTER_A_RUN = (
-    *("numpy", "ioplan.measure.metrics", "ioplan.measure.measurement"),
-    *("ioplan.store.codec", "ioplan.telemetry.drive_temperature"),
-    *("ioplan.telemetry.summary", "ioplan.telemetry.wear", "ioplan.records.scopes"),
-)
-"""What the record of a run is made and stored with, and nothing before it needs."""
-
-
-def prepare_first_run(job: Job) -> None:
-    """Where the run leaves no CPU, what reads its events does not disturb it."""
-    if not _leaves_a_cpu(job):
-        import_module("pydantic")
 
 
 def prepare_first_result(job: Job) -> None:
@@ -58,8 +43,6 @@ def _begin() -> Thread:
 
 def _prepare() -> None:
     with suppress(Exception):  # who needs it will tell better what is wrong
-        for name in AFTER_A_RUN:
-            import_module(name)
         for kind in (*vars(record).values(), *vars(telemetry).values()):
             if isinstance(kind, type) and issubclass(kind, Model):
-                adapter(kind)
+                kind.model_rebuild()

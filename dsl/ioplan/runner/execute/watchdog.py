@@ -14,9 +14,10 @@ from math import inf
 from threading import Thread
 from typing import Any, Self
 
+from msgspec import Struct
+
 from ioplan.backends import Execution
 from ioplan.core.error_kinds import Cause
-from ioplan.core.value import Value
 from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
 from ioplan.runner.execute.event_reader import reader_of
 from ioplan.runner.execute.processes import (
@@ -35,7 +36,7 @@ SILENT_GAPS = 20
 SILENT_INTERVALS = 5
 
 
-class Limits(Value):
+class Limits(Struct, frozen=True):
     """How long a run may do no I/O, and how long each way to end it may take.
 
     `silence_s` is raised to five intervals, and to what a slow rate needs.

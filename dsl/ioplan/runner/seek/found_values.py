@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.plan import CellValue
 from ioplan.language.quantity import Quantity, make

@@ -19,8 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import Field
+
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.model import Model, described
+from ioplan.core.model import Model
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW, fcntl
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import check_own, is_locked, session_folder
@@ -41,11 +43,13 @@ class Delivery(Model):
     """How far the delivery of a session is."""
 
     token: str = ""
-    done: bool = described("the shared store has all of it", default=False)
+    done: bool = Field(description="the shared store has all of it", default=False)
     runs: int = 0
-    stored: int = described("how many of the runs are known to be there", default=0)
-    error: str = described("why not all of it is there", default="")
-    refused: bool = described("it is not tried again by itself", default=False)
+    stored: int = Field(
+        description="how many of the runs are known to be there", default=0
+    )
+    error: str = Field(description="why not all of it is there", default="")
+    refused: bool = Field(description="it is not tried again by itself", default=False)
 
 
 class Outbox:

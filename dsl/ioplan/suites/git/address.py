@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import SuiteError
 
@@ -20,7 +21,7 @@ REF = re.compile(r"[A-Za-z0-9][\w.+-]*(/[\w+][\w.+-]*)*", re.ASCII)
 FOLDER = re.compile(r"[\w.][\w. -]*(/[\w.][\w. -]*)*", re.ASCII)
 
 
-class GitAddress(Value):
+class GitAddress(Struct, frozen=True):
     """A repository, a tag, branch or commit of it, and a folder in it, or all of it.
 
     None of the words can be taken for an option, by git or by ssh.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.suites.published import Place, runs_of
 from ioplan.suites.suite import Collection
@@ -12,7 +13,7 @@ from ioplan.suites.suite import Collection
 Runs = dict[Place, str]
 
 
-class Changes(Value):
+class Changes(Struct, frozen=True):
     """Files and runs by what becomes of them; `errors` are of plans that are wrong."""
 
     files: tuple[tuple[str, str], ...]

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.check.modules import MOST_BYTES
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import COMMIT
@@ -26,7 +27,7 @@ MOST_TOTAL_BYTES = 64 << 20
 MOST_LINKS = 8
 
 
-class Fetched(Value):
+class Fetched(Struct, frozen=True):
     """A commit, and the contents of the suite's files by path."""
 
     commit: str

@@ -14,7 +14,8 @@ from tempfile import TemporaryFile
 from threading import Timer
 from typing import BinaryIO
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.search.packages import SuiteError
 
 TIMEOUT_S = 600.0
@@ -37,7 +38,7 @@ SETTINGS = {
 }
 
 
-class Git(Value):
+class Git(Struct, frozen=True):
     """A repository of our own, that may fetch by one protocol."""
 
     folder: Path

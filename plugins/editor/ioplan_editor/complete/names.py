@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.check.outputs import CHARTS
 from ioplan.language.check.parameters import Parameters
@@ -43,7 +44,7 @@ EACH = {"run": "before each run", "round": "before each round"}
 SCALES = {"x": "a logarithmic x axis", "y": "a logarithmic y axis"}
 
 
-class Name(Value):
+class Name(Struct, frozen=True):
     """A name, its sort, and a line on what it is."""
 
     text: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.statement_table import HOLE
 
 
-class Completion(Value):
+class Completion(Struct, frozen=True):
     """One proposal; `template` has editors' holes, and replaces the word.
 
     With `comma`, one has to stand behind what comes before.

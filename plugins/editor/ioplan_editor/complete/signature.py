@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ioplan.core.value import Value, fresh
+from msgspec import Struct
+
 from ioplan.language import clause_table, statement_table
 from ioplan_editor.complete.keywords import clause_text
 from ioplan_editor.complete.place import Place
@@ -14,10 +15,10 @@ from ioplan_editor.document import Document
 FORM = re.compile(r"`([^`]*)`")
 
 
-class Signature(Value):
+class Signature(Struct, frozen=True):
     """The forms of a clause or a statement; `active` is the one that is written."""
 
-    forms: list[str] = fresh(list)
+    forms: list[str] = []
     about: str = ""
     active: int = 0
 

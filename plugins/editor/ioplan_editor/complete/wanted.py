@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from lark import Token
+from msgspec import Struct
 
-from ioplan.core.value import Value, fresh
 from ioplan.language import clause_table, statement_table
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.metric import MetricError, parse_metric
@@ -26,7 +26,7 @@ SOUGHT = {"highest", "lowest", "knee"}
 AXES = {"by", "over", "per"}
 
 
-class Wanted(Value):
+class Wanted(Struct, frozen=True):
     """Sorts of names, and kinds of quantities; `axis` is whose values are wanted.
 
     `examples` are quantities that the tables have in this place.
@@ -41,10 +41,10 @@ class Wanted(Value):
 NOTHING = Wanted()
 
 
-class Statement(Value):
+class Statement(Struct, frozen=True):
     """The words of an unfinished statement, and the block that it is in."""
 
-    words: list[Token] = fresh(list)
+    words: list[Token] = []
     block: str = ""
 
     @property

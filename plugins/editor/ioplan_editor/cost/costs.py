@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+from msgspec import Struct
+
 from ioplan.core.units import bytes_text, digits, time_text
-from ioplan.core.value import Value
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.check.preconditions import defined
@@ -23,7 +24,7 @@ MOST_STEPS = 20_000
 """Half a second's; of what is larger only the cells are told."""
 
 
-class TestCost(Value):
+class TestCost(Struct, frozen=True):
     """A test's cells and what it costs; no cost where there are too many steps."""
 
     __test__ = False  # not one of pytest's
@@ -33,7 +34,7 @@ class TestCost(Value):
     rounds: int = 0
 
 
-class PlanCost(Value):
+class PlanCost(Struct, frozen=True):
     """The tests by their titles, and all of them together."""
 
     tests: dict[str, TestCost]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.syntax import tree
 from ioplan_editor.cost.costs import cost_of
 from ioplan_editor.document import Document
 
 
-class Hint(Value):
+class Hint(Struct, frozen=True):
     """A text to show behind a place."""
 
     offset: int
@@ -39,7 +40,7 @@ def _row_end(text: str, at: int) -> int:
     return at + len(rest.partition("#")[0].rstrip())
 
 
-class Lens(Value):
+class Lens(Struct, frozen=True):
     """A test that can be rehearsed, at the place of its title."""
 
     title: str

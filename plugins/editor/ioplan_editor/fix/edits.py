@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.formatter import format_tree
 from ioplan_editor.document import Document
 
 
-class Edit(Value):
+class Edit(Struct, frozen=True):
     """Characters `start` to `end` (exclusive) become another text."""
 
     start: int

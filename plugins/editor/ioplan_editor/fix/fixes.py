@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.mistakes.mistakes import mistakes
 from ioplan.language.syntax import tree
@@ -26,7 +27,7 @@ MOST_FIXED = 10
 PLACES = re.compile(r"(?:in )?line \d+(?:, column \d+)?")
 
 
-class Fix(Value):
+class Fix(Struct, frozen=True):
     """A change that takes a diagnostic away."""
 
     title: str

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan_editor.fix.edits import Edit
 
@@ -32,7 +33,7 @@ MOST = 4
 """Places of a row at which something may be put in."""
 
 
-class Guess(Value):
+class Guess(Struct, frozen=True):
     """A change, and what it is called; a removal has to leave no new error."""
 
     title: str

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language import clause_table, statement_table
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.clause_table import CLAUSES, Clause
@@ -35,7 +36,7 @@ PHRASE = re.compile(
 BASE_UNITS = {"size": "B", "time": "ns", "bandwidth": "B/s"}
 
 
-class Hover(Value):
+class Hover(Struct, frozen=True):
     """Markdown on a place of the text."""
 
     span: Span

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ioplan.core.value import Value
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from ioplan.language.check.modules import Definition, Module
 from ioplan.language.check.run_steps import flat
 from ioplan.language.clause_table import AXIS_FIELDS
@@ -14,7 +16,7 @@ from ioplan.language.syntax.source import Span
 from ioplan_editor.document import Document, covers
 
 
-class Symbol(Value):
+class Symbol(Struct, frozen=True):
     """What names stand for: a definition of a file, or of a block (`scope`) in it."""
 
     sort: str
@@ -23,7 +25,7 @@ class Symbol(Value):
     scope: str = ""
 
 
-class Occurrence(Value):
+class Occurrence(Struct, frozen=True):
     """A name in a text; `node` is the definition that it stands for."""
 
     symbol: Symbol
@@ -157,7 +159,7 @@ class _Walk:
                 yield from self._names(part)
         elif isinstance(node, tree.Node):
             skipped = getattr(node, "name", None)
-            for part in node.values_:
+            for part in astuple(node):
                 if part is not skipped and not isinstance(part, Span):
                     yield from self._names(part)
 
@@ -264,4 +266,4 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
         elif isinstance(node, tuple):
             yield from _texts(node)
         elif isinstance(node, tree.Node):
-            yield from _texts(node.values_)
+            yield from _texts(astuple(node))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.core.value import Value
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span, comments_of
 from ioplan_editor.document import Document
 
 
-class Outlined(Value):
+class Outlined(Struct, frozen=True):
     """An item or a part of it: `name` is where its name stands."""
 
     title: str
@@ -57,7 +59,7 @@ def _statements(test: tree.Test) -> Iterator[Outlined]:
         yield Outlined(keyword, "statement", statement.span, statement.span, rest)
 
 
-class Fold(Value):
+class Fold(Struct, frozen=True):
     """Rows, from 0, of which only the first need be shown."""
 
     first: int
@@ -76,7 +78,7 @@ def _blocks(node: object) -> Iterator[Fold]:
         last = node.span.source.position(max(node.span.end - 1, 0))[0] - 1
         if last > first:
             yield Fold(first, last - (node.span.text[-1:] == "}"))
-    parts = node.values_ if isinstance(node, tree.Node | tree.File) else node
+    parts = astuple(node) if isinstance(node, tree.Node | tree.File) else node
     for part in parts if isinstance(parts, tuple) else ():
         if isinstance(part, tuple | tree.Node):
             yield from _blocks(part)

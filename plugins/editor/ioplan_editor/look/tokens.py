@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from lark import Token
+from msgspec import Struct
 
-from ioplan.core.value import Value
 from ioplan.language.syntax.grammar import CLAUSE_WORDS
 from ioplan.language.syntax.reader import Reader, Stuck, words_of
 from ioplan.language.syntax.source import comments_of
@@ -40,7 +40,7 @@ OF_SYMBOLS = {
 CLAUSES = {word.split()[0] for word in CLAUSE_WORDS} | {"random", "sequential"}
 
 
-class Coloured(Value):
+class Coloured(Struct, frozen=True):
     """Characters of one sort."""
 
     start: int

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.core.system import configured
-from ioplan.core.value import Value
 from ioplan.language.check.modules import read_text
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings, ImportFault
@@ -27,7 +28,7 @@ MOST_JOBS = 4096
 """fio's own limit."""
 
 
-class Option(Value):
+class Option(Struct, frozen=True):
     """One line: a name and its value after variables; None where it has no `=`."""
 
     name: str
@@ -36,7 +37,7 @@ class Option(Value):
     value_span: Span
 
 
-class Section(Value):
+class Section(Struct, frozen=True):
     """A section with its options in the order of the file."""
 
     name: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from msgspec import Struct
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value
 from ioplan.language.syntax.source import Span
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.job_file import Option, Section
@@ -30,7 +31,7 @@ SWITCHES = frozenset(
 )
 
 
-class FioJob(Value):
+class FioJob(Struct, frozen=True):
     """One job: its options by their one name, later ones before earlier."""
 
     name: str

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 NUMBER = re.compile(r"\s*([+-]?\d+)")
 HEX = re.compile(r"\s*([+-]?0[xX][0-9a-fA-F]+)")
@@ -28,7 +28,7 @@ class NumberFault(ValueError):
     """A text that fio does not take as a number."""
 
 
-class Percent(Value):
+class Percent(Struct, frozen=True):
     """A share of the target."""
 
     percent: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.fields import MOST_IO_BYTES
 from ioplan.language.quantity import size_text
 from ioplan_importer.findings import Findings
@@ -38,7 +39,7 @@ class Refused(Exception):
     """A job that is left out; its reason is told already."""
 
 
-class Shape(Value):
+class Shape(Struct, frozen=True):
     """What of a job decides on several clauses."""
 
     pattern: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.quantity import make
 from ioplan_importer.outline import Clauses, Length
 
 
-class Timed(Value):
+class Timed(Struct, frozen=True):
     """The run, and for each job its part of it."""
 
     length: Length

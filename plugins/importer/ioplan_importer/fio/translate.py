@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ioplan.core.value import Value, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings, ImportFault
@@ -35,7 +37,7 @@ RESERVED = {"read": "reader", "write": "writer", "trim": "trimmer"}
 """Directions, which no stream can be called."""
 
 
-class ImportedJob(Value):
+class ImportedJob(Struct, frozen=True):
     """One job as a stream."""
 
     job: FioJob

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
 from ioplan_importer.findings import ImportFault
+from ioplan_importer.fio.numbers import NumberFault, time_us
 from ioplan_importer.fio_results.model import JobReport, Report
 from ioplan_importer.plan_import import ImportedPlan, import_plan
 
@@ -22,7 +24,7 @@ Group = list[list[JobReport]]
 """Jobs of one run: the reports of each, one for each thread."""
 
 
-class AskedRuns(Value):
+class AskedRuns(Struct, frozen=True):
     """The plan, and each group of jobs with the run of the plan that it was."""
 
     made: ImportedPlan
@@ -89,8 +91,6 @@ def _lines(options: dict[str, object]) -> list[str]:
 
 
 def _ran_for(runtime: str, job: JobReport) -> bool:
-    from ioplan_importer.fio.numbers import NumberFault, time_us  # noqa: PLC0415
-
     try:
         return job.run_ms * 1000 >= NEARLY * time_us(runtime, seconds=True) > 0
     except NumberFault:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.job import SECOND_NS
 from ioplan.measure.tally import READ_WRITE, CountsBuilder, no_bins
 from ioplan.records.record import (
@@ -27,7 +28,7 @@ from ioplan_importer.fio_results.model import JobReport, Latency
 MS_NS = 1_000_000
 
 
-class Part(Value):
+class Part(Struct, frozen=True):
     """One direction of one stream, over its threads."""
 
     counts: CountsBuilder

@@ -14,8 +14,9 @@ from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
-from ioplan.core.value import Value, replace
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import ImportFault
 
@@ -30,7 +31,7 @@ EPOCH_MS = 10**11
 Rows = npt.NDArray[np.int64]
 
 
-class LogFile(Value):
+class LogFile(Struct, frozen=True):
     """One log; `thread` counts those of a job file from 1, None is all of them."""
 
     source: Source

@@ -9,11 +9,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from ioplan import __version__
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.core.text import counted
-from ioplan.core.value import Value
 from ioplan.job import SECOND_NS, Cpu
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
@@ -50,7 +51,7 @@ NOMINAL_BYTES = 1 << 50
 SECTOR_BYTES = 512
 
 
-class ImportedSession(Value):
+class ImportedSession(Struct, frozen=True):
     """A session that another program ran."""
 
     session: Session

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from ioplan.backends import TargetFacts
-from ioplan.core.value import Value
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
@@ -27,7 +28,7 @@ FACTS = TargetFacts(
 )
 
 
-class Proof(Value):
+class Proof(Struct, frozen=True):
     """One job: how many of its options are equal, which differ, and its I/Os.
 
     `ios` is how many I/Os fio made alike of both; None where there is no fio to ask.

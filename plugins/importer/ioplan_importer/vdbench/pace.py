@@ -6,7 +6,8 @@ of what it reached. A plan says it with a test of its own and `rate load of "TIT
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.quantity import make
 from ioplan_importer.findings import Findings
 from ioplan_importer.vdbench.axes import Axes, axis_values, steps_of
@@ -19,7 +20,7 @@ CURVE = ("10", "50", "70", "80", "90", "100")
 """vdbench's own points, in percent."""
 
 
-class Pace(Value):
+class Pace(Struct, frozen=True):
     """The rate of a run in iops, or its axis, or the points of a curve."""
 
     iops: float = 0

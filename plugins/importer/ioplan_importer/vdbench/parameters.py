@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import Value
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings
 
@@ -49,7 +50,7 @@ HITS = ("rhpct", "whpct")
 """Cache hits that are to be made; none are the default."""
 
 
-class Setting(Value):
+class Setting(Struct, frozen=True):
     """One `name=value` of a definition, with its place."""
 
     value: str
@@ -62,7 +63,7 @@ class Setting(Value):
         return [part.strip() for part in inner.split(",") if part.strip()]
 
 
-class Definition(Value):
+class Definition(Struct, frozen=True):
     """A line, with the lines that go on from it."""
 
     kind: str

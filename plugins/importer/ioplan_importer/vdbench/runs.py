@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import replace
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings, ImportFault

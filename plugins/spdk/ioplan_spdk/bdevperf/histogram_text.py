@@ -9,7 +9,8 @@ Edges are in microseconds, 128 buckets an octave; the percentage is cumulative.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 START = re.compile(r"Running I/O for \d+ seconds")
 JOB = re.compile(r"\s*Job: (?P<name>.+?) \(Core Mask 0x[0-9a-fA-F]+\)\s*")
@@ -22,13 +23,12 @@ Bucket = tuple[float, float, int]
 """Lower and upper edge in microseconds, and how many I/Os."""
 
 
-@dataclass
-class JobText:
+class JobText(Struct):
     """One job's figures in one test. A percentile is its bucket's upper edge."""
 
     name: str
-    percentiles_us: dict[float, float] = field(default_factory=dict)
-    buckets: list[Bucket] = field(default_factory=list)
+    percentiles_us: dict[float, float] = {}
+    buckets: list[Bucket] = []
 
 
 def printed_jobs(text: str) -> list[list[JobText]]:

@@ -7,8 +7,9 @@ nothing is believed that is not compared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.job import SECOND_NS
 from ioplan_spdk.rpc.client import BadReply, number
@@ -29,8 +30,7 @@ class NotBegun(BadReply):
     """bdevperf was told to end before it had a job, and so has none to tell of."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The one job's figures. Extremes and mean are of the histogram's buckets."""
 
     status: str

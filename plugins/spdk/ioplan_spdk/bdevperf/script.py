@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.workload import Direction
@@ -36,8 +37,7 @@ QOS_IOPS = 1000
 """bdevperf's limits are of whole thousands."""
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(Struct, frozen=True):
     """What is done, in order. `probes` are the devices with the statistics of each
     direction; `limit_bytes` is where the test is ended, if its time does not.
     """

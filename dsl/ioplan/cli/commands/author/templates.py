@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
 
 
-class Template(Value):
+class Template(Struct, frozen=True):
     """A plan's text with `{title}` in it, and the question that it answers."""
 
     name: str

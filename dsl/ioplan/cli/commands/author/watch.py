@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from ioplan.cli.commands.planning.rehearse import print_rehearsal
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
@@ -15,7 +17,6 @@ from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan, lab_folders, plan_path
 from ioplan.cli.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
-from ioplan.core.value import Value
 from ioplan.language.check.modules import library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError, render_all
 from ioplan.language.mistakes.warnings import warnings_of
@@ -27,7 +28,7 @@ LOOK_MS = 2000
 Stamps = dict[Path, tuple[int, int] | None]
 
 
-class Watched(Value):
+class Watched(Struct, frozen=True):
     """What `watch` was called with."""
 
     plan: Path

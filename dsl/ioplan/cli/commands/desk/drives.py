@@ -6,6 +6,7 @@ import json as json_text
 from datetime import UTC
 from pathlib import Path
 
+from msgspec.structs import asdict
 from rich import box
 from rich.table import Table
 
@@ -30,9 +31,7 @@ def list_drives(lab: Path | None, json: bool) -> None:
         rows = drive_rows(read_lab(lab), Drives(database).states(), Queue(database))
     if json:
         for row in rows:
-            print_line(
-                json_text.dumps(dict(zip(row.fields_, row.values_, strict=True)))
-            )
+            print_line(json_text.dumps(asdict(row)))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("drive", "host", "state", ""):

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioplan.cli.assumed import assumed_facts
+from ioplan.cli.choose import named_backend
+from ioplan.cli.commands.native import print_native
+from ioplan.cli.commands.planning.detect import print_detection
+from ioplan.cli.commands.planning.plan_fit import plan_fit
+from ioplan.cli.commands.planning.plan_target import planned_target
+from ioplan.cli.commands.planning.rehearse import print_rehearsal
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.cli.selection import only_tests, print_tests
+from ioplan.lab.lab_file import read_lab
 from ioplan.planner.unfold import UNKNOWN
 
 if TYPE_CHECKING:
@@ -53,8 +60,6 @@ def show_plan(
         print_tests(planned)
         return
     if detect:
-        from ioplan.cli.commands.planning.detect import print_detection  # noqa: PLC0415
-
         print_detection(Terminal(highlight=False), planned, detect, store, json)
         return
     capacity_bytes = size(capacity, "--capacity")
@@ -65,27 +70,19 @@ def show_plan(
     state: ProvenState = (UNKNOWN, "")
     facts = assumed_facts(None, capacity_bytes)
     if target:
-        from ioplan.cli.commands.planning.plan_target import planned_target  # noqa: PLC0415
-
         facts, state = planned_target(target, capacity_bytes, choice, lab, store)
     console = Terminal(highlight=False)
     fit: PlanFit | None = None
     if choice:
-        from ioplan.cli.commands.planning.plan_fit import plan_fit  # noqa: PLC0415
-
         words = allow, allow_approximate, only_exact
         fit = plan_fit(planned, choice, facts, words)
         planned = fit.plan
     if rehearse:
-        from ioplan.cli.commands.planning.rehearse import print_rehearsal  # noqa: PLC0415
-
         known = facts.capacity_bytes if target or capacity or not sim else None
         if fit:
             fit.refuse_impossible()
         print_rehearsal(console, planned, known, sim, json)
     elif native and choice and fit:
-        from ioplan.cli.commands.native import print_native  # noqa: PLC0415
-
         fit.refuse_impossible()
         print_native(console, planned, choice, facts)
     elif json:
@@ -98,8 +95,5 @@ def show_plan(
 
 def _choice(backend: str | None, lab: Path | None, options: list[str]) -> Choice:
     """What a view needs is imported with it: most calls want the table."""
-    from ioplan.cli.choose import named_backend  # noqa: PLC0415
-    from ioplan.lab.lab_file import read_lab  # noqa: PLC0415
-
     known = read_lab(lab)
     return named_backend(backend or known.backend, known, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -48,7 +49,7 @@ class PlanFit:
         self.kept, self.only_exact = len(kept), only_exact and bool(kept)
         self.plan = plan
         if self.only_exact:
-            self.plan = plan.model_copy(update={"tests": kept})
+            self.plan = replace(plan, tests=kept)
 
     @property
     def refused(self) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import Struct, field
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -33,8 +33,7 @@ from ioplan.runner.session import SessionRunner
 from ioplan.store.store import Store
 
 
-@dataclass
-class Row:
+class Row(Struct):
     """A step, how often it was done, and what that cost in all."""
 
     step: Prepare | Run | Idle

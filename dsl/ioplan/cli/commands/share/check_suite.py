@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.stores import results_at
 from ioplan.core.text import did_you_mean
-from ioplan.core.value import replace
 from ioplan.language.search.packages import SuiteError
 from ioplan.suites.published import FILE, MOST_BYTES, Index, faults, index_of, known_as
 from ioplan.suites.source import PYPROJECT, cost_table, readme_of, source_of, with_table

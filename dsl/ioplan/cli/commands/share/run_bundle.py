@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ioplan.cli.commands.compare import compared
 from ioplan.cli.commands.share.unbundle import plan_name, write_plan
 from ioplan.cli.display.output import print_line
@@ -15,7 +17,6 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, NOT_DEL
 from ioplan.cli.run_options import Options
 from ioplan.compare.comparison import Comparison, Row
 from ioplan.core.state_folder import state_folder
-from ioplan.core.value import replace
 from ioplan.language.plan import FULL
 from ioplan.records.session_id import new_session_id
 from ioplan.share.bundle import read_bundle

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
-from ioplan.core.value import replace
 from ioplan.desk.desk import Desk
 from ioplan.desk.drives import LabDrive, lab_drives
 from ioplan.desk.people.role import Role

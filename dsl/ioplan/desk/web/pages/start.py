@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import asdict, replace
 from starlette.responses import RedirectResponse, Response
 
-from ioplan.core.value import replace
 from ioplan.desk.errors import DeskError
 from ioplan.desk.people.role import Role
 from ioplan.desk.queue.entry import Priority
@@ -116,7 +116,7 @@ def _shown(one: Mistake, lines: list[str], name: str) -> dict[str, Any]:
 
 def _fields(asked: Asked) -> list[tuple[str, str]]:
     """All that was asked for, to be sent again."""
-    values = [(name, getattr(asked, name)) for name in Asked.fields_]
+    values = list(asdict(asked).items())
     pairs = [(name, " ".join(v) if isinstance(v, tuple) else v) for name, v in values]
     pairs = [pair for pair in pairs if pair[1] and pair[0] != "targets"]
     return pairs + [("target", one) for one in asked.targets]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ioplan.core.value import Value
+from msgspec import Struct
+
 from ioplan.language.check.scope import AxisName, AxisNames, Scope
 from ioplan.language.clause_table import AXIS_FIELDS, slot
 from ioplan.language.plan import Axis, CellValue
@@ -10,7 +11,7 @@ from ioplan.language.quantity import Kind
 from ioplan.language.syntax import tree
 
 
-class Dimension(Value):
+class Dimension(Struct, frozen=True):
     """One name of a `vary`, told apart: `reader.qd` is field qd of one stream."""
 
     word: tree.Word

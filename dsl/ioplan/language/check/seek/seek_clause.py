@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.core.value import replace
+from msgspec.structs import replace
+
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
@@ -139,7 +140,7 @@ def _longest(run: RunTemplate, confirm: Quantity | None) -> RunTemplate:
     """The run as long as its confirmation."""
     if confirm is None and isinstance(run.run, Quantity):
         confirm = make("time", run.run.value * CONFIRM_RUNS)
-    return run.model_copy(update={"run": confirm or run.run})
+    return replace(run, run=confirm or run.run)
 
 
 def _check_confirmed(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> None:
