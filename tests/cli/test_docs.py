@@ -34,7 +34,7 @@ DRIVE = Identity(
     nsid=1,
     model="Samsung SSD 980 PRO 1TB",
 )
-BROKEN = "[a](nowhere.md) [b](language.md#nowhere) [c](#nowhere) ![d](nowhere.png)\n"
+BROKEN = ("nowhere.md", "language.md#nowhere", "#nowhere", "nowhere.png")
 FETCHED = re.compile(
     r'<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(?:https?:)?//'
 )
@@ -156,7 +156,7 @@ def test_the_readme_is_short() -> None:
 
 def site(folder: Path, added: str = "") -> subprocess.CompletedProcess[str]:
     """The documents as a site, with something added to the first of them."""
-    shutil.copytree(DOCS, folder / "docs")
+    shutil.copytree(DOCS, folder / "docs", dirs_exist_ok=True)
     shutil.copy2(ROOT / "mkdocs.yml", folder)
     with (folder / "docs/index.md").open("a") as index:
         index.write(added)
@@ -180,8 +180,28 @@ def test_the_site_fetches_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_link_fails_the_site(tmp_path: Path) -> None:
-    done = site(tmp_path, f"\n{BROKEN}")
+@pytest.mark.parametrize("target", BROKEN)
+def test_each_broken_link_fails_the_site(target: str, tmp_path: Path) -> None:
+    """By itself: a link that is only remarked on would hide behind another."""
+    done = site(tmp_path, f"\n[a]({target})\n")
     assert done.returncode == 1
-    for target in ("nowhere.md", "language.md#nowhere", "#nowhere", "nowhere.png"):
-        assert f"'index.md' contains a link '{target}'" in done.stderr
+    assert f"'index.md' contains a link '{target}'" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_document_that_is_not_in_the_navigation_fails_the_site(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/forgotten.md").write_text("# Forgotten\n")
+    done = site(tmp_path)
+    assert done.returncode == 1
+    assert "forgotten.md" in done.stderr
+
+
+# what they list
+
+
+def test_the_overview_lists_all_documents() -> None:
+    linked = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text()))
+    assert linked == {path.name for path in DOCS.glob("*.md")} - {"index.md"}

@@ -2,7 +2,7 @@
 
 An entry point is a tuple of `Command` and `Group`, in a module that imports nothing but
 `ioplan.cli.interface`: help and completion read it at each start. The functions that it
-names are imported when they are called. README: `examples/spread_command`.
+names are imported when they are called. README: `examples/worst_command`.
 """
 
 from __future__ import annotations
