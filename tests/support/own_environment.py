@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -23,6 +24,7 @@ FIXED = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
 }
+ON_DISK = "/var/tmp"
 HOMES = "PYTEST_HOMES"
 """The controller's home, in which each worker of pytest-xdist has one of its own."""
 
@@ -38,8 +40,18 @@ def enter() -> None:
     own = {"HOME": home, HOMES: found.get(HOMES, home)}
     xdg = {f"XDG_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("STATE", "DATA")}
     kept = {name: text for name, text in found.items() if _is_kept(name)}
+    if _is_in_memory(home):
+        kept["TMPDIR"] = ON_DISK
+        tempfile.tempdir = None  # asked again
     os.environ.clear()
     os.environ.update(kept | tools | FIXED | own | xdg)
+
+
+def _is_in_memory(folder: str) -> bool:
+    """Whether its files are no targets: ioplan measures no memory."""
+    words = ["stat", "--file-system", "--format=%T", folder]
+    kind = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return kind.strip() in ("tmpfs", "ramfs")
 
 
 def _is_kept(name: str) -> bool:
