@@ -304,7 +304,7 @@ def test_a_drive_is_never_used_by_two(
     jobs = [begun(lab, plan) for _ in range(1 if lock else 2)]
     assert [ioplan("attach", job).code for job in jobs] == [0] * len(jobs)
     with Store.open(store_path) as store:
-        later, sooner = store.sessions()
+        sooner, later = sorted(store.sessions(), key=lambda one: one.started_at)
         assert sooner.ended_at and sooner.ended_at <= later.started_at
 
 
