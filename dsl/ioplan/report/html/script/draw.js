@@ -148,7 +148,7 @@ const viewOf = (spec, options) =>
 // Names at ends are moved apart when it is known where they are.
 const settled = async (chart, view, rows) => {
   await view.runAsync();
-  await view.signal("shifts", shifts(chart, view, rows)).runAsync();
+  await view.resize().signal("shifts", shifts(chart, view, rows)).runAsync();
   return view;
 };
 
@@ -167,7 +167,8 @@ const draw = (chart) => {
   canvas.setAttribute("aria-hidden", "true"); // `keyboard` tells what is in it
   chart.plot.append(canvas);
   chart.view.initialize(canvas).run();
-  chart.view.signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
+  // again: a narrower plot moves a name that does not stand at its edge by less
+  chart.view.resize().signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
   listen(chart);
   brush(chart);
   chart.figure.dataset.drawn = rows.length;
