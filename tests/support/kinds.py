@@ -16,7 +16,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from labs import MIB, asked, lab_file, lab_of_file, loop_device, mounted, tell
+from labs import (
+    MIB,
+    asked,
+    lab_file,
+    lab_of_file,
+    loop_device,
+    mounted,
+    remove_partition,
+    tell,
+)
 from msgspec import Struct
 
 from ioplan.backends import TargetRequest
@@ -73,7 +82,7 @@ def allowed(folder: Path, device: Path) -> TargetRequest:
 def part(folder: Path, device: Path, stack: ExitStack, number: int = 1) -> Path:
     """A partition that the kernel knows."""
     tell("addpart", device, str(number), "2048", "20480")
-    stack.callback(tell, "delpart", device, str(number))
+    stack.callback(remove_partition, device, number)
     return Path(f"{device}p{number}")
 
 

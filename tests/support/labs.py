@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,9 +50,29 @@ def loop_device(backing: Path, *options: str) -> Iterator[Path]:
     """A loop device on a file or a device; given back whatever happens."""
     device = Path(tell("losetup", "-f", "--show", *options, backing))
     try:
+        _forget_partitions(device)
         yield device
     finally:
         tell("losetup", "-d", device)
+
+
+def _forget_partitions(device: Path) -> None:
+    """The kernel keeps those of the last user, if a test was killed before it did."""
+    for entry in Path("/sys/block", device.name).glob(f"{device.name}p*"):
+        remove_partition(device, int((entry / "partition").read_text()))
+
+
+def remove_partition(device: Path, number: int, patience_s: float = 30) -> None:
+    """It is busy while any program looks at the disks of the machine."""
+    command = ["delpart", str(device), str(number)]
+    deadline_s = time.monotonic() + patience_s
+    while (done := _quietly(command)).returncode:
+        assert time.monotonic() < deadline_s, f"{command}: {done.stderr}"
+        time.sleep(0.05)
+
+
+def _quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @contextmanager
