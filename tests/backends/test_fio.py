@@ -344,7 +344,10 @@ def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> No
 
 
 def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
-    """Its runtime is its own; fio begins it up to 0.1 s late, and starts it with that."""
+    """Its runtime is its own; fio begins it up to 0.1 s late, and starts it with that.
+
+    fio's reports come late too, under load with the I/Os of some ms more.
+    """
     part = {"starts_ns": 4 * SECOND_NS // 10, "ends_ns": 8 * SECOND_NS // 10}
     rated = stream(name="part", rate={"iops": 500}, **part)
     wanted = job(stream(name="whole", pause_ns=5 * MS_NS), rated)
@@ -356,7 +359,7 @@ def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
     assert found.directions["read"].ios == pytest.approx(200, abs=4)
     assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05) == whole.run_ns
     assert not any("measured for" in text for text in result.warnings)
-    before = [e for e in seen if isinstance(e, Progress) and e.t_ns < 400 * MS_NS]
+    before = [e for e in seen if isinstance(e, Progress) and e.t_ns < 300 * MS_NS]
     assert before and not any(one.streams[1].directions for one in before)
 
 

@@ -179,7 +179,7 @@ def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
     for record, detail in (means, histograms):
         covered = sum(one.length_s for one in detail.series)
         logged = sum(one.ios["read"] for one in detail.series)
-        assert covered >= 1 and logged / covered == pytest.approx(
+        assert covered >= 0.99 and logged / covered == pytest.approx(
             record.total.ios / record.run_s, rel=0.1
         )
     assert all(one.p99_ns for one in histograms[1].series)
