@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from secrets import randbits
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.backends import Availability, BackendError, names
+from ioplan.backends import Availability, BackendError, TargetRequest, names
 from ioplan.cli.choose import Choice, named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.content.target_map import TargetMap, map_of
 from ioplan.core.units import bytes_text
 from ioplan.devices.mounts import unseen_namespaces
+from ioplan.guard.resolve import resolve_target
 from ioplan.guard.survey import Surveyed, survey
+from ioplan.guard.target import open_target
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.record import record_schema
 from ioplan.runner.fit import FEATURES, Support, feature_support
+
+SEED_BITS = 32
 
 ANSWERS = {
     "exactly": Text("exact", style="green"),
@@ -104,13 +110,35 @@ def _support(one: Choice | BackendError, feature: str) -> Support:
 VERDICT_STYLES = {"writable": "green", "readable": "yellow", "refused": "red"}
 
 
-def print_targets(lab: Path | None, json: bool) -> None:
-    """The block devices here, as rows or as one document."""
+def print_targets(lab: Path | None, json: bool, map: str | None = None) -> None:
+    """The block devices here, or a map of one target; as text or as one document.
+
+    Raises TargetError.
+    """
+    if map is not None:
+        _print_map(_map(map, read_lab(lab)), json)
+        return
     found = list(survey(read_lab(lab)))
     if json:
         _print_json([one.model_dump(mode="json") for one in found])
     else:
         print_target_rows(Terminal(), found)
+
+
+def _map(word: str, lab: Lab) -> TargetMap:
+    path, entry = resolve_target(word, lab)
+    target = open_target(TargetRequest(path=path, entry=entry))
+    try:
+        return map_of(target.fd, target.facts.capacity_bytes, randbits(SEED_BITS))
+    finally:
+        target.close()
+
+
+def _print_map(found: TargetMap, json: bool) -> None:
+    if json:
+        _print_json(found.model_dump(mode="json"))
+    else:
+        Terminal().print(Text(str(found)))
 
 
 def _print_json(document: object) -> None:

@@ -46,9 +46,19 @@ HOST_COMMANDS = (
         "targets",
         "List the block devices, what is on each, and whether it may be written to.",
         "ioplan.cli.commands.inventory:print_targets",
-        (use.LAB, use.JSON),
+        (
+            use.LAB,
+            option(
+                "--map",
+                "Read one target, and print what is on it. Nothing is written.",
+                "TARGET",
+                values="targets",
+            ),
+            use.JSON,
+        ),
         examples=(
             "ioplan targets",
+            "ioplan targets --map /dev/nvme0n1",
             "ioplan targets --json",
         ),
     ),
