@@ -16,16 +16,16 @@ from labs import loop_device, needs_root
 from msgspec.structs import astuple
 from refused import refused
 
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.errors import ClusterError
-from ioplan.cluster.hosts import lifecycle
-from ioplan.cluster.hosts.ssh import call_host
-from ioplan.cluster.keys.identity import keys_folder
 from ioplan.core.error_kinds import ClusterFault, LabFault
 from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab, LabError
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.errors import ClusterError
+from ioplan_lab.cluster.hosts import lifecycle
+from ioplan_lab.cluster.hosts.ssh import call_host
+from ioplan_lab.cluster.keys.identity import keys_folder
+from ioplan_lab.programs import PROGRAMS
 
 EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ioplan.cluster.adopt.lab_entries import with_entries
 from ioplan.core.error_kinds import ClusterFault, CommandFault, ExplainedError
-from ioplan.desk.schedules.times import next_time
+from ioplan_lab.cluster.adopt.lab_entries import with_entries
+from ioplan_lab.desk.schedules.times import next_time
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from ioplan.backends import Availability, BackendError
 from ioplan.cli.choose import named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cluster.keys.identity import Identity
-from ioplan.cluster.keys.issued import is_near, latest, notice
 from ioplan.doctor.checks import findings
 from ioplan.doctor.machine import Finding, Machine
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.keys.identity import Identity
+from ioplan_lab.cluster.keys.issued import is_near, latest, notice
 
 STYLES = {"works": "green", "limited": "yellow", "no": "red"}
 NEEDED = ("engine", "fio", "SPDK")
@@ -67,7 +67,7 @@ def _host_keys() -> Finding | None:
     certificate = Identity("host").certificate()
     if not certificate:
         return None
-    from ioplan.cluster.keys.certificates import facts_of  # noqa: PLC0415  hosts of a lab have cryptography
+    from ioplan_lab.cluster.keys.certificates import facts_of  # noqa: PLC0415  hosts of a lab have cryptography
 
     found = facts_of(certificate)
     text = f"the certificate of host {found.name} ends on {found.ends_at:%Y-%m-%d}"

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.delivery import push_job
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.cluster.jobs.job import Jobs
 from ioplan.core.error_kinds import StoreFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
@@ -22,6 +20,8 @@ from ioplan.store.delivery.sender import send, send_later, shown
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, not_there, push_session
 from ioplan.store.store import Store, default_path
+from ioplan_lab.cluster.jobs.job import Jobs
+from ioplan_lab.commands.jobs.delivery import push_job
 
 LOOK_S = 1.0
 

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.follow import resume_job
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
@@ -19,7 +18,6 @@ from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
-from ioplan.cluster.jobs.job import Jobs
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -30,6 +28,8 @@ from ioplan.runner.seal import is_signed, sign
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
+from ioplan_lab.cluster.jobs.job import Jobs
+from ioplan_lab.commands.jobs.follow import resume_job
 
 MOST_SHOWN = 5
 

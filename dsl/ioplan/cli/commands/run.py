@@ -66,7 +66,7 @@ from ioplan.store.session_folder import (
 from ioplan.store.store import Store, default_path
 
 if TYPE_CHECKING:
-    from ioplan.cluster.jobs.lane import LaneCall
+    from ioplan_lab.cluster.jobs.lane import LaneCall
 
 BUNDLE = ".ioplan-bundle"
 
@@ -101,8 +101,8 @@ def run_command(
                 "a bundle can only be repeated on one target; for a group, extract "
                 f"its plan with ioplan unbundle {asked.plan} -o FOLDER, and run it"
             )
-        from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
         from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
+        from ioplan_lab.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
 
         console = Terminal(quiet=asked.quiet)
         return run_fleet(console, asked, detach, skip_missing)
@@ -144,7 +144,7 @@ def _id(options: Options) -> str:
 def _lane(options: Options) -> LaneCall | None:
     if not options.lane:
         return None
-    from ioplan.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
+    from ioplan_lab.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
 
     return LaneFolder(options.lane).call()
 
@@ -257,7 +257,7 @@ def _remove_unused(store: Store, folder: Path) -> None:
 
 def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:
     if plan.hosts or is_shared(read_lab(options.lab), options.target):
-        from ioplan.cli.commands.run_on_hosts import (  # noqa: PLC0415  of labs
+        from ioplan_lab.commands.run_on_hosts import (  # noqa: PLC0415  of labs
             backend_on_hosts,
         )
 
@@ -404,14 +404,14 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
 def _clock(options: Options) -> Callable[[], HostClock | None]:
     if not options.lane:
         return no_clock
-    from ioplan.cluster.jobs.clock_file import read_clock  # noqa: PLC0415  of labs
+    from ioplan_lab.cluster.jobs.clock_file import read_clock  # noqa: PLC0415  of labs
 
     return partial(read_clock, options.lane.parents[1])
 
 
 def _observer(options: Options, out: LineOutput) -> SessionObserver:
     if options.lane:
-        from ioplan.cluster.jobs.lane_observer import LaneObserver  # noqa: PLC0415
+        from ioplan_lab.cluster.jobs.lane_observer import LaneObserver  # noqa: PLC0415
 
         return LaneObserver(options.lane)
     if options.json:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ioplan.cli.interface.declare import Group, flag
-from ioplan.cli.interface.host import HOST_COMMANDS, LAB
+from ioplan.cli.interface.host import HOST_COMMANDS
 from ioplan.cli.interface.plans import PLAN_COMMANDS
 from ioplan.cli.interface.plugins import with_plugins
 from ioplan.cli.interface.results import RESULT_COMMANDS
-from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
+from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 
 NEEDS_LINUX = frozenset(
@@ -29,11 +29,9 @@ IOPLAN = Group(
             *PLAN_COMMANDS,
             *RUN_COMMANDS,
             *RESULT_COMMANDS,
-            *JOB_COMMANDS,
             *HOST_COMMANDS,
             *PROJECT_COMMANDS,
             SUITES,
-            LAB,
         )
     ),
     (
