@@ -12,6 +12,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
+from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.core.error_kinds import StoreFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
@@ -20,8 +21,6 @@ from ioplan.store.delivery.sender import send, send_later, shown
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, not_there, push_session
 from ioplan.store.store import Store, default_path
-from ioplan_lab.cluster.jobs.job import Jobs
-from ioplan_lab.commands.jobs.delivery import push_job
 
 LOOK_S = 1.0
 
@@ -40,9 +39,9 @@ def push_sessions(
     console, here = Terminal(highlight=False), store or default_path()
     if drop:
         return _drop(console, sessions, here)
-    place, jobs = to or read_lab(lab).results, Jobs(here)
-    if len(sessions) == 1 and jobs.has(sessions[0]):
-        return push_job(console, jobs, jobs.job(sessions[0]), place)
+    place, plugin = to or read_lab(lab).results, lab_plugin()
+    if plugin and len(sessions) == 1 and plugin.has_job(here, sessions[0]):
+        return plugin.push_job(here, sessions[0], place)
     if not place:
         raise UsageError(
             'no destination: add --to postgresql://HOST/DATABASE, or set results = "…" '

@@ -16,6 +16,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
+from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
@@ -28,8 +29,6 @@ from ioplan.runner.seal import is_signed, sign
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
-from ioplan_lab.cluster.jobs.job import Jobs
-from ioplan_lab.commands.jobs.follow import resume_job
 
 MOST_SHOWN = 5
 
@@ -56,9 +55,9 @@ def resume_command(
 ) -> int:
     """Go on with a session, or with all lanes of a job; returns the exit code."""
     place = store or default_path()
-    if Jobs(place).has(session):
+    if (lab := lab_plugin()) and lab.has_job(place, session):
         _check_no_words(others)
-        return resume_job(Terminal(quiet=quiet), place, session, detach)
+        return lab.resume_job(place, session, quiet, detach)
     if detach:
         raise UsageError("--detach is only for jobs")
     return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))

@@ -39,7 +39,7 @@ from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.lane_parent import Begun, requests
 from ioplan_lab.cluster.jobs.locks import locked
 
-PRELOADED = ("ioplan.cli.commands.resume", "ioplan_lab.cluster.jobs.lane_observer")
+PRELOADED = ("ioplan.cli.commands.resume", "ioplan_lab.plugin")
 BACKENDS = ("io_uring", "fio", "sim")
 """What most lanes need beside a rehearsal: imported here, all of them share it."""
 REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
