@@ -11,7 +11,7 @@ import pytest
 from desks import by_token, desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan_lab.commands.desk.connect import connect
+from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.queue.runner import Runner
 from ioplan_lab.desk.queue.start import JobStarter

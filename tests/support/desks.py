@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from ioplan.store.store import Store
-from ioplan_lab.commands.desk.connect import connect
+from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.desk import Desk

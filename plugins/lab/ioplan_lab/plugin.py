@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.lab_plugin import Lane
+from ioplan.cli.lab_plugin import LabPlugin, Lane
 from ioplan.cli.run_options import Options
 from ioplan.doctor.machine import Finding
 from ioplan_lab.cluster.jobs.clock_file import read_clock
@@ -22,7 +22,7 @@ from ioplan_lab.commands.run_on_hosts import backend_on_hosts
 
 
 class Plugin:
-    """The lab as `ioplan.cli.lab_plugin.LabPlugin`."""
+    """Several targets and hosts: lanes, jobs and keys."""
 
     backend_on_hosts = staticmethod(backend_on_hosts)
 
@@ -56,4 +56,4 @@ def _lane(folder: Path) -> Lane:
     return Lane(call.session, call.job, LaneObserver(folder), clock)
 
 
-LAB = Plugin()
+LAB: LabPlugin = Plugin()

@@ -29,6 +29,7 @@ HOST_COMMANDS = (
             "ioplan doctor",
             "ioplan doctor --json",
         ),
+        needs_linux=True,
     ),
     Command(
         "targets",
@@ -39,6 +40,7 @@ HOST_COMMANDS = (
             "ioplan targets",
             "ioplan targets --json",
         ),
+        needs_linux=True,
     ),
     Command(
         "schema",

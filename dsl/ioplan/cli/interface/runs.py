@@ -63,6 +63,7 @@ RUN_COMMANDS = (
             "ioplan run review.ioplan --test 'Random*' --set run_time=10s",
             "ioplan run review.ioplan --target fast --tag nightly --note 'new cable'",
         ),
+        needs_linux=True,
     ),
     Command(
         "resume",
@@ -87,6 +88,7 @@ RUN_COMMANDS = (
             "ioplan resume",
             "ioplan resume 20261121 --plan review.ioplan",
         ),
+        needs_linux=True,
     ),
     Command(
         "undo",
@@ -101,6 +103,7 @@ RUN_COMMANDS = (
             use.STORE,
         ),
         examples=("ioplan undo last --overwrite S4EVNX0R123456",),
+        needs_linux=True,
     ),
     Command(
         "crosscheck",
@@ -132,5 +135,6 @@ RUN_COMMANDS = (
         examples=(
             "ioplan crosscheck p.ioplan --backends io_uring,fio --target file.bin",
         ),
+        needs_linux=True,
     ),
 )

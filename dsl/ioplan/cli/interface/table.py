@@ -10,13 +10,6 @@ from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 
-NEEDS_LINUX = frozenset(
-    (
-        *("run", "resume", "undo", "crosscheck", "status", "attach", "cancel"),
-        *("push", "targets", "doctor", "up", "down", "serve"),
-    )
-)
-"""What does I/O, looks at devices, or has other hosts do so."""
 READ_STORES = frozenset(("ls", "show", "export", "report", "compare", "history"))
 """What reads records once and ends. It keeps most of what it makes until then, so to
 look through all of that for garbage again and again takes half of the time."""

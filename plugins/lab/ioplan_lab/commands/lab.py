@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from ioplan.cli.choose import backend_of
-from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.core.extras import needed
 from ioplan.core.text import line
 from ioplan.host.prepared import restore
@@ -78,51 +74,13 @@ def lab_errors() -> Iterator[None]:
         yield
 
 
-def servers() -> ModuleType:
-    """They need distributed, which not everybody has, and which takes a second."""
-    from ioplan_lab.cluster.hosts import servers as found  # noqa: PLC0415
-
-    return found
-
-
-def lifecycle() -> ModuleType:
-    """It needs cryptography, which not everybody has either."""
-    from ioplan_lab.cluster.hosts import lifecycle as found  # noqa: PLC0415
-
-    return found
-
-
-def up(lab: Path | None, hosts: list[str]) -> int:
-    """Start the scheduler here, and a worker on each of these hosts, over ssh.
-
-    Without any named, on all. Returns the exit code.
-    """
-    with lab_errors():
-        asked = lifecycle().some_hosts(read_lab(lab), hosts)
-        faults = lifecycle().up(asked, PROGRAMS, print_line)
-    for name, error in faults.items():
-        print_message(f"error: {name} is skipped: {error}")
-    if faults:
-        print_line(
-            f"{len(asked.hosts) - len(faults)} of {len(asked.hosts)} hosts are up"
-        )
-    return RUN_FAILED if faults else HELD
-
-
-def down(lab: Path | None) -> None:
-    """Stop the workers and the scheduler; running lanes continue."""
-    with lab_errors():
-        lifecycle().down(read_lab(lab), PROGRAMS, print_line)
-
-
 def unit(host: str | None, scheduler: bool, lab: Path | None) -> None:
     """Print a systemd unit for the worker of a host, or for the scheduler."""
     if scheduler == bool(host):
         raise UsageError("name a host, or add --scheduler")
-    with lab_errors():
-        found = read_lab(lab)
-        text = worker_unit(found, host, PROGRAMS) if host else None
-        print_line((text or scheduler_unit(found, PROGRAMS)).rstrip("\n"))
+    found = read_lab(lab)
+    text = worker_unit(found, host, PROGRAMS) if host else None
+    print_line((text or scheduler_unit(found, PROGRAMS)).rstrip("\n"))
 
 
 def put_back(lab: Path | None) -> None:
@@ -134,7 +92,9 @@ def put_back(lab: Path | None) -> None:
     found = read_lab(lab)
     if found.hosts:
         with lab_errors():
-            lifecycle().put_back(found, PROGRAMS, print_line)
+            from ioplan_lab.cluster.hosts import lifecycle  # noqa: PLC0415  an extra
+
+            lifecycle.put_back(found, PROGRAMS, print_line)
 
 
 def answer_put_back() -> None:
@@ -147,31 +107,3 @@ def answer_put_back() -> None:
 def versions() -> None:
     """What this host runs, for `lab up` on another one."""
     print(json.dumps(host_versions()))
-
-
-def join() -> None:
-    """Start a worker as `lab up` on another host asks."""
-    with lab_errors():
-        print(json.dumps(lifecycle().join(json.load(sys.stdin), PROGRAMS)))
-
-
-def leave() -> None:
-    """End the worker as `lab down` on another host asks."""
-    with lab_errors():
-        print(json.dumps(lifecycle().leave(json.load(sys.stdin))))
-
-
-def scheduler(at: str) -> None:
-    """Run the scheduler until stopped."""
-    with lab_errors():
-        servers().run_scheduler_forever(at, PROGRAMS)
-
-
-def worker(
-    name: str, scheduler: str, host: str | None, port: int, store: str | None
-) -> None:
-    """Run the worker of a host until stopped."""
-    with lab_errors():
-        if store:
-            os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
-        servers().run_worker_forever(name, scheduler, host, port, PROGRAMS)

@@ -25,7 +25,6 @@ from ioplan_lab.cluster.adopt.look import Look
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.lifecycle import Faults
 from ioplan_lab.cluster.keys.tls import check_address
-from ioplan_lab.commands.lab import lab_errors
 from ioplan_lab.programs import PROGRAMS
 
 
@@ -41,17 +40,16 @@ def adopt(
     file = lab or default_path()
     if file is None:
         raise UsageError("there is no lab file: name one with --lab")
-    with lab_errors():
-        known = read_lab(file)
-        scheduler = lifecycle.scheduler_of(known, hosts)
-        check_address(scheduler)
-        asked = dict(adoption.host_of(word, known, folder) for word in hosts)
-        plans, faults = adoption.adoptions(known, asked, PROGRAMS, not no_units)
-        _print_steps({name: one.steps for name, one in plans.items()})
-        _print_faults(faults)
-        if not plans or not _agreed(any(one.steps for one in plans.values()), yes):
-            return RUN_FAILED if faults else HELD
-        faults |= _do(known, plans, file, _wheels(wheels))
+    known = read_lab(file)
+    scheduler = lifecycle.scheduler_of(known, hosts)
+    check_address(scheduler)
+    asked = dict(adoption.host_of(word, known, folder) for word in hosts)
+    plans, faults = adoption.adoptions(known, asked, PROGRAMS, not no_units)
+    _print_steps({name: one.steps for name, one in plans.items()})
+    _print_faults(faults)
+    if not plans or not _agreed(any(one.steps for one in plans.values()), yes):
+        return RUN_FAILED if faults else HELD
+    faults |= _do(known, plans, file, _wheels(wheels))
     return RUN_FAILED if faults else HELD
 
 
@@ -96,18 +94,15 @@ def upgrade(
     hosts: Sequence[str], lab: Path | None, wheels: Path | None, yes: bool
 ) -> int:
     """Bring hosts to this version, where no lanes run; returns the exit code."""
-    with lab_errors():
-        known = lifecycle.some_hosts(read_lab(lab), hosts)
-        lifecycle.scheduler_of(known)
-        found, faults = adoption.upgrades(known, PROGRAMS)
-        old = {name: one for name, one in found.items() if not one.up_to_date}
-        said = {name: _version(one.versions) for name, one in old.items()}
-        _print_steps({name: [said[name]] if name in old else [] for name in found})
-        _print_faults(faults)
-        if old and _agreed(True, yes):
-            faults |= _upgrade(
-                lifecycle.some_hosts(known, list(old)), old, _wheels(wheels)
-            )
+    known = lifecycle.some_hosts(read_lab(lab), hosts)
+    lifecycle.scheduler_of(known)
+    found, faults = adoption.upgrades(known, PROGRAMS)
+    old = {name: one for name, one in found.items() if not one.up_to_date}
+    said = {name: _version(one.versions) for name, one in old.items()}
+    _print_steps({name: [said[name]] if name in old else [] for name in found})
+    _print_faults(faults)
+    if old and _agreed(True, yes):
+        faults |= _upgrade(lifecycle.some_hosts(known, list(old)), old, _wheels(wheels))
     return RUN_FAILED if faults else HELD
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 from rich import box
 from rich.table import Table
@@ -20,8 +19,10 @@ from ioplan.core.text import did_you_mean, line
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
+from ioplan_lab.cluster.hosts import lifecycle, scheduler_start
+from ioplan_lab.cluster.keys.authority import Authority, short
+from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys
 from ioplan_lab.cluster.keys.issued import latest
-from ioplan_lab.commands.lab import lab_errors, lifecycle
 from ioplan_lab.programs import PROGRAMS
 
 PARALLEL_HOSTS = 64
@@ -29,10 +30,7 @@ PARALLEL_HOSTS = 64
 
 def show(json: bool) -> None:
     """List the last certificate of each peer."""
-    with lab_errors():
-        from ioplan_lab.cluster.keys.authority import Authority, short  # noqa: PLC0415
-
-        authority = Authority.open()
+    authority = Authority.open()
     found = list(latest().values())
     if json:
         rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
@@ -56,30 +54,25 @@ def show(json: bool) -> None:
 
 def renew(hosts: Sequence[str], lab: Path | None) -> int:
     """Give hosts, or all, new keys; without a host's name the desk's, too."""
-    with lab_errors():
-        from ioplan_lab.cluster.keys.authority import Authority  # noqa: PLC0415
-
-        found = read_lab(lab)
-        known = _known(found, hosts)
-        Authority.open()
-        if not hosts:
-            address = lifecycle().scheduler_of(found)
-            _scheduler_start().renew_own_keys(address, PROGRAMS, print_line)
-        return _enrol(found, known, renew=True)
+    found = read_lab(lab)
+    known = _known(found, hosts)
+    Authority.open()
+    if not hosts:
+        address = lifecycle.scheduler_of(found)
+        scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
+    return _enrol(found, known, renew=True)
 
 
 def take_over(hosts: Sequence[str], lab: Path | None) -> int:
     """Give hosts of another desk keys of this one."""
-    with lab_errors():
-        found = read_lab(lab)
-        code = _enrol(found, _known(found, hosts), take_over=True)
+    found = read_lab(lab)
+    code = _enrol(found, _known(found, hosts), take_over=True)
     print_line(f"to start their workers: ioplan lab up {' '.join(hosts)}")
     return code
 
 
 def _enrol(lab: Lab, hosts: Sequence[str], **how: bool) -> int:
     """In parallel. Returns the exit code."""
-    from ioplan_lab.cluster.keys.enrolment import enrol  # noqa: PLC0415  needs cryptography
 
     def one(name: str) -> str | ClusterError:
         try:
@@ -101,18 +94,15 @@ def _enrol(lab: Lab, hosts: Sequence[str], **how: bool) -> int:
 
 def revoke(hosts: Sequence[str], lab: Path | None) -> None:
     """End the keys of hosts, whether or not they can be reached."""
-    with lab_errors():
-        from ioplan_lab.cluster.keys.authority import Authority  # noqa: PLC0415
-
-        authority = Authority.open()
-        for name in hosts:
-            if authority.of_host(name) is None:
-                raise UsageError(f"no keys were given to a host {name!r}")
-        for name in hosts:
-            ended = authority.revoke(name)
-            print_line(f"{name}: {len(ended)} certificates end now")
-        address = lifecycle().scheduler_of(read_lab(lab))
-        _scheduler_start().renew_own_keys(address, PROGRAMS, print_line)
+    authority = Authority.open()
+    for name in hosts:
+        if authority.of_host(name) is None:
+            raise UsageError(f"no keys were given to a host {name!r}")
+    for name in hosts:
+        ended = authority.revoke(name)
+        print_line(f"{name}: {len(ended)} certificates end now")
+    address = lifecycle.scheduler_of(read_lab(lab))
+    scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
 
 
 def _known(lab: Lab, names: Sequence[str]) -> Sequence[str]:
@@ -123,23 +113,11 @@ def _known(lab: Lab, names: Sequence[str]) -> Sequence[str]:
     return names or list(lab.hosts)
 
 
-def _scheduler_start() -> ModuleType:
-    from ioplan_lab.cluster.hosts import scheduler_start as found  # noqa: PLC0415
-
-    return found
-
-
-def greet() -> None:
+def greet_host() -> None:
     """Whose keys this host has, for `lab up` on another one."""
-    with lab_errors():
-        from ioplan_lab.cluster.keys.enrolment import greet as answer  # noqa: PLC0415
-
-        print(json_text.dumps(answer(json_text.load(sys.stdin))))
+    print(json_text.dumps(greet(json_text.load(sys.stdin))))
 
 
-def take_keys() -> None:
+def take_host_keys() -> None:
     """Store this host's keys, for `lab up` on another one."""
-    with lab_errors():
-        from ioplan_lab.cluster.keys.enrolment import take_keys as answer  # noqa: PLC0415
-
-        print(json_text.dumps(answer(json_text.load(sys.stdin))))
+    print(json_text.dumps(take_keys(json_text.load(sys.stdin))))

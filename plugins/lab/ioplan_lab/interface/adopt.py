@@ -39,6 +39,7 @@ ADOPT = (
             "ioplan lab adopt h1=root@10.0.0.11 h2=root@10.0.0.12",
             "ioplan lab adopt h1 --yes",
         ),
+        extra="lab",
     ),
     Command(
         "upgrade",
@@ -56,5 +57,6 @@ ADOPT = (
             _YES,
         ),
         examples=("ioplan lab upgrade", "ioplan lab upgrade h1 --yes"),
+        extra="lab",
     ),
 )

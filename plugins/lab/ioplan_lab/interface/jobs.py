@@ -16,6 +16,7 @@ JOB_COMMANDS = (
         "ioplan_lab.commands.jobs.follow:status",
         (_JOB, use.STORE),
         examples=("ioplan status last",),
+        needs_linux=True,
     ),
     Command(
         "attach",
@@ -23,6 +24,7 @@ JOB_COMMANDS = (
         "ioplan_lab.commands.jobs.follow:attach",
         (_JOB, use.STORE),
         examples=("ioplan attach",),
+        needs_linux=True,
     ),
     Command(
         "cancel",
@@ -30,5 +32,6 @@ JOB_COMMANDS = (
         "ioplan_lab.commands.jobs.follow:cancel",
         (Parameter(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
         examples=("ioplan cancel last",),
+        needs_linux=True,
     ),
 )

@@ -22,6 +22,7 @@ KEYS = Group(
             "ioplan_lab.commands.lab_keys:show",
             (use.JSON,),
             examples=("ioplan lab keys list", "ioplan lab keys list --json"),
+            extra="lab",
         ),
         Command(
             "renew",
@@ -29,6 +30,7 @@ KEYS = Group(
             "ioplan_lab.commands.lab_keys:renew",
             (_SOME, use.LAB),
             examples=("ioplan lab keys renew", "ioplan lab keys renew h1"),
+            extra="lab",
         ),
         Command(
             "revoke",
@@ -36,6 +38,7 @@ KEYS = Group(
             "ioplan_lab.commands.lab_keys:revoke",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys revoke h1",),
+            extra="lab",
         ),
         Command(
             "take-over",
@@ -43,6 +46,7 @@ KEYS = Group(
             "ioplan_lab.commands.lab_keys:take_over",
             (_NAMED, use.LAB),
             examples=("ioplan lab keys take-over h1",),
+            extra="lab",
         ),
     ),
     usual="list",
@@ -51,13 +55,15 @@ KEYS_ANSWERS = (
     Command(
         "greet",
         "Answer `lab up` on another host.",
-        "ioplan_lab.commands.lab_keys:greet",
+        "ioplan_lab.commands.lab_keys:greet_host",
         hidden=True,
+        extra="lab",
     ),
     Command(
         "take-keys",
         "Answer `lab up` on another host.",
-        "ioplan_lab.commands.lab_keys:take_keys",
+        "ioplan_lab.commands.lab_keys:take_host_keys",
         hidden=True,
+        extra="lab",
     ),
 )

@@ -94,6 +94,8 @@ SERVE_COMMANDS = (
             "ioplan lab serve",
             "ioplan lab serve --listen 0.0.0.0:8780 --tls --name desk.example",
         ),
+        needs_linux=True,
+        extra="serve",
     ),
     PEOPLE,
 )

@@ -7,24 +7,27 @@ from contextlib import ExitStack
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
+from ioplan.core.extras import needed
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.store import Store, default_path
-from ioplan_lab.commands.desk.connect import connect
-from ioplan_lab.commands.desk.open_desk import desk_database, desk_errors
+from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import working
+from ioplan_lab.commands.jobs.executor import connect
+from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import desk_folder
+from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.running import Running
 from ioplan_lab.desk.start.simulated_lab import simulated_lab
+from ioplan_lab.desk.web.app import create_app
+from ioplan_lab.desk.web.headers import is_address, own_names
+from ioplan_lab.desk.web.server import Place, check, serve
 from ioplan_lab.programs import PROGRAMS
-
-if TYPE_CHECKING:
-    from ioplan_lab.desk.web.server import Place
 
 FIRST = "admin"
 
@@ -40,25 +43,22 @@ def serve_desk(
     store: Path | None,
 ) -> None:
     """Serve until ended. Raises UsageError, DeskError, LabError, StoreError."""
-    with desk_errors():
-        from ioplan_lab.desk.web.server import Place, check  # noqa: PLC0415  an extra
-
-        host, port = _listen(listen)
-        if tls and not certificate:
-            certificate, key = _own_certificate(host, names)
-        place = Place(host, port, certificate, key)
-        check(place)
-        _serve(place, tuple(names), lab or default_lab(), store or default_path())
+    host, port = _listen(listen)
+    if tls and not certificate:
+        certificate, key = _own_certificate(host, names)
+    place = Place(host, port, certificate, key)
+    check(place)
+    _serve(place, tuple(names), lab or default_lab(), store or default_path())
 
 
 def _own_certificate(host: str, names: list[str]) -> tuple[Path, Path]:
     """For all that browsers may call this host. Raises DeskError, ClusterError."""
-    from ioplan_lab.desk.web.headers import is_address, own_names  # noqa: PLC0415
-    from ioplan_lab.desk.web.own_certificate import own_certificate  # noqa: PLC0415
-
     known = {*own_names(), *names, "127.0.0.1"}
     if is_address(host) and not ip_address(host).is_unspecified:
         known.add(host)
+    with needed("--tls needs", "lab", UsageError):
+        from ioplan_lab.desk.web.own_certificate import own_certificate  # noqa: PLC0415
+
     made = own_certificate(desk_folder(), known)
     print_line(f"to trust its certificate, add to the browser: {made.authority}")
     return made.certificate, made.key
@@ -74,12 +74,6 @@ def _listen(word: str) -> tuple[str, int]:
 
 
 def _serve(place: Place, names: tuple[str, ...], lab: Path | None, local: Path) -> None:
-    from ioplan_lab.desk.calls import Calls  # noqa: PLC0415
-    from ioplan_lab.desk.desk import Desk  # noqa: PLC0415
-    from ioplan_lab.desk.running import Running  # noqa: PLC0415
-    from ioplan_lab.desk.web.app import create_app  # noqa: PLC0415
-    from ioplan_lab.desk.web.server import serve  # noqa: PLC0415
-
     results = read_lab(lab).results
     with ExitStack() as stack:
         database = stack.enter_context(desk_database(lab))

@@ -14,17 +14,20 @@ from ioplan_lab.commands.lab import lab_errors
 from ioplan_lab.programs import PROGRAMS
 
 
-@contextmanager
-def executor_of(job: Job) -> Iterator[Executor]:
+def connect(job: Job) -> Executor:
     """Connected to the lab where lanes are on its hosts. Raises ClusterError."""
     if job.scheduler is None:
-        yield LocalExecutor(PROGRAMS.lane)
-        return
-    with lab_errors():
-        from ioplan_lab.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second
+        return LocalExecutor(PROGRAMS.lane)
+    from ioplan_lab.cluster.hosts.dask_client import DaskClient  # noqa: PLC0415  takes a second
 
-        with closing(DaskClient(job.scheduler, PROGRAMS)) as client:
-            yield client
+    return DaskClient(job.scheduler, PROGRAMS)
+
+
+@contextmanager
+def executor_of(job: Job) -> Iterator[Executor]:
+    """The one of a job, closed in the end. Raises ClusterError."""
+    with lab_errors(), closing(connect(job)) as found:
+        yield found
 
 
 def some_ready(executor: Executor, job: Job) -> dict[str, ClusterError]:
