@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from netlab import PORT, NetLab, Place, netlab
 from paths import ROOT
 
-from ioplan.cluster.adopt.wheels import make_wheels
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.adopt.wheels import make_wheels
 
 PLAN = 'test "T" { run random 4KiB 70/30 for 1s }\n'
 

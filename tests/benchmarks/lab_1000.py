@@ -29,20 +29,20 @@ from command import ioplan
 from postgres import postgres
 
 from ioplan.cli.inputs import checked_plan
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.hosts import dask_client
-from ioplan.cluster.hosts.dask_client import DaskClient
-from ioplan.cluster.hosts.servers import MAX_LANES, SETTINGS, LabWorker
-from ioplan.cluster.hosts.servers import resource as resource_of
-from ioplan.cluster.hosts.worker_api import versions
-from ioplan.cluster.jobs.dispatch import new_job
-from ioplan.cluster.jobs.lane import LaneCall, LaneState, initial_state
-from ioplan.cluster.keys.authority import Authority
-from ioplan.cluster.keys.dask_security import security_for
-from ioplan.cluster.keys.handshake import shake_hands
-from ioplan.cluster.keys.identity import Identity
 from ioplan.store.push import push
 from ioplan.store.store import Store
+from ioplan_lab.cluster.hosts import dask_client
+from ioplan_lab.cluster.hosts.dask_client import DaskClient
+from ioplan_lab.cluster.hosts.servers import MAX_LANES, SETTINGS, LabWorker
+from ioplan_lab.cluster.hosts.servers import resource as resource_of
+from ioplan_lab.cluster.hosts.worker_api import versions
+from ioplan_lab.cluster.jobs.dispatch import new_job
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState, initial_state
+from ioplan_lab.cluster.keys.authority import Authority
+from ioplan_lab.cluster.keys.dask_security import security_for
+from ioplan_lab.cluster.keys.handshake import shake_hands
+from ioplan_lab.cluster.keys.identity import Identity
+from ioplan_lab.programs import PROGRAMS
 
 HOSTS, DRIVES, PORT = 100, 10, 28786
 ADDRESS = f"tls://127.0.0.1:{PORT}"

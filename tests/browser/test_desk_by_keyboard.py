@@ -17,10 +17,10 @@ from person import Person
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ioplan.desk.database import DeskDatabase
-from ioplan.desk.people.people import People
-from ioplan.desk.people.role import Role
-from ioplan.desk.tables import TABLES
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.people.people import People
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.tables import TABLES
 
 pytestmark = pytest.mark.slow
 

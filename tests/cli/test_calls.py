@@ -23,9 +23,9 @@ from ioplan.cli import completion, shell_scripts
 from ioplan.cli.arguments import Call, CallError, parse
 from ioplan.cli.help import wrapped
 from ioplan.cli.interface.declare import Command, Entry, Group
-from ioplan.cli.interface.host import LAB
 from ioplan.cli.interface.table import IOPLAN
 from ioplan.store.store import Store
+from ioplan_lab.interface.lab import LAB
 
 pytestmark = pytest.mark.slow
 

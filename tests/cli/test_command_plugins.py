@@ -21,6 +21,14 @@ TWIN = """
 from ioplan.cli.interface.declare import Command
 COMMANDS = (Command("run", "Another run.", "twin:run"),)
 """
+LAB = """
+backend = "sim"
+[targets]
+one.path = "one.bin"
+two.path = "two.bin"
+[groups]
+both = ["one", "two"]
+"""
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -119,13 +127,23 @@ def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
         ("plan", "p.ioplan", "--capacity", "1GiB"),
         ("run", "p.ioplan", "--target", "scratch.bin", "--create", "64MiB"),
         ("run", "p.ioplan", "--backend", "sim", "--create", "64MiB"),
+        ("resume", "last"),
         ("show", "last"),
         ("history", "--metric", "iops"),
         ("report", "last", "-o", "report.html"),
+        ("doctor", "--json"),
     ):
         done = call(*words)
         assert done.returncode in (0, 1), (words, done.stderr)
         assert "Traceback" not in done.stderr
-        assert "No module named 'ioplan_importer'" in done.stderr
+        for plugin in ("editor", "importer", "lab"):
+            text = f"No module named 'ioplan_{plugin}'"
+            assert done.stderr.count(text) == 1, (words, done.stderr)
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert call("import", "x.fio").returncode == 2
+    (tmp_path / "lab.toml").write_text(LAB)
+    (tmp_path / "lab.toml").chmod(0o600)
+    done = call("run", "p.ioplan", "--target", "both", "--lab", "lab.toml")
+    assert done.returncode == 2, done.stderr
+    assert "need the plug-in ioplan_lab" in done.stderr
+    assert call("lab", "check").returncode == 2

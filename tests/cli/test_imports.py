@@ -112,7 +112,7 @@ def test_a_run_into_a_pipe_imports_nothing_of_labs_pages_and_terminals(
     found = imported("run", str(plan), *sim, "--store", str(tmp_path / "s.db"))
     assert found & {"distributed", "dask", "jinja2", "sqlalchemy"} == set()
     assert found & {"rich.live", "rich.progress"} == set()
-    assert "ioplan.runner" in found and "ioplan.cluster" not in found
+    assert "ioplan.runner" in found and "ioplan_lab.cluster" not in found
 
 
 AT_THE_FIRST_IO = """

@@ -21,22 +21,22 @@ import pytest
 from command import ioplan
 from refused import refused
 
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.adopt.adoption import host_of
-from ioplan.cluster.adopt.lab_entries import (
-    drive_entries,
-    host_entries,
-    with_entries,
-)
-from ioplan.cluster.adopt.look import Look, look
-from ioplan.cluster.adopt.look_at_host import use
-from ioplan.cluster.adopt.wheels import make_wheels, needed
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.devices.identity import Identity
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.adopt.adoption import host_of
+from ioplan_lab.cluster.adopt.lab_entries import (
+    drive_entries,
+    host_entries,
+    with_entries,
+)
+from ioplan_lab.cluster.adopt.look import Look, look
+from ioplan_lab.cluster.adopt.look_at_host import use
+from ioplan_lab.cluster.adopt.wheels import make_wheels, needed
+from ioplan_lab.programs import PROGRAMS
 
 TEXT = """# the lab of the third floor
 scheduler = "tls://10.0.0.1:8786"   # the desk

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ioplan.cli.commands.jobs.delivery import said_of_delivery, stored_text
 from ioplan.cli.display.terminal import Terminal
-from ioplan.cluster.hosts.delivery import MOST_REPORTED, Report, deliveries_of
-from ioplan.cluster.jobs.job import Job
-from ioplan.cluster.jobs.lane import LaneCall, initial_state
+from ioplan_lab.cluster.hosts.delivery import MOST_REPORTED, Report, deliveries_of
+from ioplan_lab.cluster.jobs.job import Job
+from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state
+from ioplan_lab.commands.jobs.delivery import said_of_delivery, stored_text
 
 ADDRESS = "postgresql://lab:secret@10.0.0.1/ioplan"
 SHOWN = "postgresql://lab:***@10.0.0.1/ioplan"

@@ -21,19 +21,19 @@ from command import ioplan
 from refused import refused
 
 from ioplan.cli.commands import doctor
-from ioplan.cli.interface.host import WORKER_PORT as CLI_PORT
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.keys import enrolment, issued
-from ioplan.cluster.keys.authority import Authority
-from ioplan.cluster.keys.certificates import make_authority
-from ioplan.cluster.keys.enrolment import enrol
-from ioplan.cluster.keys.handshake import Handshake, shake_hands
-from ioplan.cluster.keys.host_rights import NotItsRightError, check
-from ioplan.cluster.keys.identity import FILES, OWN, SERVERS, Identity, keys_folder
-from ioplan.cluster.keys.issued import notice
-from ioplan.cluster.keys.tls import to_listen
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.hosts import WORKER_PORT, LabHost
+from ioplan_lab.cluster.keys import enrolment, issued
+from ioplan_lab.cluster.keys.authority import Authority
+from ioplan_lab.cluster.keys.certificates import make_authority
+from ioplan_lab.cluster.keys.enrolment import enrol
+from ioplan_lab.cluster.keys.handshake import Handshake, shake_hands
+from ioplan_lab.cluster.keys.host_rights import NotItsRightError, check
+from ioplan_lab.cluster.keys.identity import FILES, OWN, SERVERS, Identity, keys_folder
+from ioplan_lab.cluster.keys.issued import notice
+from ioplan_lab.cluster.keys.tls import to_listen
+from ioplan_lab.interface.lab import WORKER_PORT as CLI_PORT
+from ioplan_lab.programs import PROGRAMS
 
 HERE = "127.0.0.1"
 NEEDS_OPENSSL = pytest.mark.skipif(

@@ -20,19 +20,19 @@ from distributed.versions import get_versions
 from netlab import wait_for
 from refused import refused
 
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.hosts import lifecycle, servers
-from ioplan.cluster.hosts.scheduler_start import renew_own_keys
-from ioplan.cluster.hosts.service import HELD, LOG_BYTES, Service
-from ioplan.cluster.hosts.unseen import why_unseen
-from ioplan.cluster.keys.authority import Authority
-from ioplan.cluster.keys.dask_security import LabSecurity
-from ioplan.cluster.keys.enrolment import enrol
-from ioplan.cluster.keys.handshake import Handshake, shake_hands
-from ioplan.cluster.keys.identity import Identity
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.hosts import lifecycle, servers
+from ioplan_lab.cluster.hosts.scheduler_start import renew_own_keys
+from ioplan_lab.cluster.hosts.service import HELD, LOG_BYTES, Service
+from ioplan_lab.cluster.hosts.unseen import why_unseen
+from ioplan_lab.cluster.keys.authority import Authority
+from ioplan_lab.cluster.keys.dask_security import LabSecurity
+from ioplan_lab.cluster.keys.enrolment import enrol
+from ioplan_lab.cluster.keys.handshake import Handshake, shake_hands
+from ioplan_lab.cluster.keys.identity import Identity
+from ioplan_lab.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
 HERE = "127.0.0.1"
@@ -271,7 +271,7 @@ def test_a_worker_without_keys_waits_for_them(
 
 FLOOD = """
 import sys
-from ioplan.cluster.hosts.service import Service
+from ioplan_lab.cluster.hosts.service import Service
 service = Service("worker")
 for number in range(50_000):
     print(f"refused, {number:090}", file=sys.stderr)

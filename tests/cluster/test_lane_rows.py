@@ -8,10 +8,10 @@ import time
 import pytest
 from rich.console import Console
 
-from ioplan.cli.display.fleet import print_lanes, short_reasons
-from ioplan.cluster.jobs.job import Job
-from ioplan.cluster.jobs.lane import LaneCall, LaneState
 from ioplan.records.host_clock import HostClock
+from ioplan_lab.cluster.jobs.job import Job
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.commands.jobs.fleet import print_lanes, short_reasons
 
 RUNNING = LaneState(
     job="j",

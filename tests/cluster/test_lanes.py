@@ -17,19 +17,19 @@ import pytest
 from command import Done, ioplan, plan_file
 from labs import needs_root
 
-from ioplan.cli.commands.jobs import follow
-from ioplan.cli.programs import PROGRAMS
-from ioplan.cluster.jobs.clock_file import keep_clock
-from ioplan.cluster.jobs.lane import initial_state
-from ioplan.cluster.jobs.lane_folder import (
+from ioplan.records.host_clock import HostClock
+from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.clock_file import keep_clock
+from ioplan_lab.cluster.jobs.lane import initial_state
+from ioplan_lab.cluster.jobs.lane_folder import (
     STATE_BYTES,
     LaneFolder,
     lane_folders,
     lanes_root,
 )
-from ioplan.cluster.jobs.lane_parent import PARENTS
-from ioplan.records.host_clock import HostClock
-from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.lane_parent import PARENTS
+from ioplan_lab.commands.jobs import follow
+from ioplan_lab.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ioplan.backends import TargetFacts
-from ioplan.cluster.sync.backend import HostTarget, common_facts
-from ioplan.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
-from ioplan.cluster.sync.merge import IntervalMerger, sum_counts, sum_results
-from ioplan.cluster.sync.messages import read_messages
-from ioplan.cluster.sync.start_skew import (
+from ioplan.core.error_kinds import TargetFault
+from ioplan.job import Counts, Job, JobStream, Progress, Result, StreamCounts
+from ioplan.workload import SizeShare
+from ioplan_lab.cluster.sync.backend import HostTarget, common_facts
+from ioplan_lab.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
+from ioplan_lab.cluster.sync.merge import IntervalMerger, sum_counts, sum_results
+from ioplan_lab.cluster.sync.messages import read_messages
+from ioplan_lab.cluster.sync.start_skew import (
     Offset,
     Start,
     least_uncertain,
@@ -25,9 +28,6 @@ from ioplan.cluster.sync.start_skew import (
     skew_of,
     skew_warning,
 )
-from ioplan.core.error_kinds import TargetFault
-from ioplan.job import Counts, Job, JobStream, Progress, Result, StreamCounts
-from ioplan.workload import SizeShare
 
 MS_NS = 1_000_000
 SIZES = (SizeShare(size_bytes=4096, percent=100),)

@@ -12,6 +12,7 @@ PACKAGES = (
     "ioplan_fio",
     "ioplan_importer",
     "ioplan_io_uring",
+    "ioplan_lab",
     "ioplan_sim",
     "ioplan_spdk",
 )

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ioplan.cluster.adopt.lab_entries import with_entries
+from ioplan.cli.app import call_command
+from ioplan.cli.interface.declare import Command
 from ioplan.core.error_kinds import ClusterFault, CommandFault, ExplainedError
-from ioplan.desk.schedules.times import next_time
+from ioplan_lab.cluster.adopt.lab_entries import with_entries
+from ioplan_lab.desk.schedules.times import next_time
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,12 @@ from ioplan.desk.schedules.times import next_time
             lambda: with_entries("", "hosts", {"h1": {"user": "root"}}),
             "a lab file is changed with tomlkit: pip install 'ioplan[lab]'",
             ClusterFault.MISSING_PACKAGE,
+        ),
+        (
+            "sched",
+            lambda: call_command(Command("up", "", "sched:scheduler", extra="lab"), {}),
+            "`ioplan up` needs sched: pip install 'ioplan[lab]'",
+            CommandFault.USAGE,
         ),
     ],
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from desks import by_token, client, form_token, signed_in
 
-from ioplan.desk.desk import Desk
-from ioplan.desk.web.limits import MOST_BYTES
 from ioplan.store.errors import StoreError
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.web.limits import MOST_BYTES
 
 EVERY = ("/sign-in", "/", "/no-such", "/people")
 
@@ -148,7 +148,7 @@ def test_a_database_that_is_away_is_said_without_its_words(
     def away(*_: object) -> None:
         raise StoreError("postgresql://secret-host does not answer")
 
-    monkeypatch.setattr("ioplan.desk.people.people.People.by_cookie", away)
+    monkeypatch.setattr("ioplan_lab.desk.people.people.People.by_cookie", away)
     found = browser.get("/")
     assert found.status_code == 503 and "secret-host" not in found.text
     assert found.headers["x-frame-options"] == "DENY"

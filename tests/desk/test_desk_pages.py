@@ -13,15 +13,15 @@ import pytest
 from desks import desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan.desk.desk import Desk
-from ioplan.desk.hooks.hooks import Hooks, announce
-from ioplan.desk.queue.entry import Wanted
-from ioplan.desk.queue.queue import Queue
-from ioplan.desk.schedules.schedule import Schedules
 from ioplan.guard.consent_list.admin_key import make_key
 from ioplan.guard.consent_list.drives import drives_of
 from ioplan.guard.consent_list.signed import sign
 from ioplan.lab.lab_file import read_lab
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.hooks.hooks import Hooks, announce
+from ioplan_lab.desk.queue.entry import Wanted
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.schedules.schedule import Schedules
 
 EVIL = '<script>alert("x")</script>'
 LAB = """name = "attic"

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from ioplan.desk.desk import Desk
-from ioplan.desk.people.role import Role
-from ioplan.desk.web.app import create_app
-from ioplan.desk.web.visit import Visit, role_of
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.web.app import create_app
+from ioplan_lab.desk.web.visit import Visit, role_of
 
 FOR = {
     "GET /sign-in": None,

@@ -14,12 +14,12 @@ import pytest
 from command import ioplan
 from desks import desk_in
 
-from ioplan.desk.desk import Desk
-from ioplan.desk.errors import DeskError
-from ioplan.desk.web import server
-from ioplan.desk.web.app import create_app
-from ioplan.desk.web.own_certificate import own_certificate
-from ioplan.desk.web.server import Place, Server, check
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.web import server
+from ioplan_lab.desk.web.app import create_app
+from ioplan_lab.desk.web.own_certificate import own_certificate
+from ioplan_lab.desk.web.server import Place, Server, check
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "desk.example"])

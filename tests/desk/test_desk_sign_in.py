@@ -9,10 +9,10 @@ import pytest
 from desks import by_token, client, desk_in, form_token, signed_in, token_of
 from starlette.testclient import TestClient
 
-from ioplan.desk.desk import Desk
-from ioplan.desk.errors import DeskError
-from ioplan.desk.people import people
-from ioplan.desk.people.role import Role
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.people import people
+from ioplan_lab.desk.people.role import Role
 
 
 def enter(browser: TestClient, token: str) -> int:

@@ -11,11 +11,11 @@ import pytest
 from desks import by_token, desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan.cli.commands.desk.connect import connect
-from ioplan.cli.programs import PROGRAMS
-from ioplan.desk.desk import Desk
-from ioplan.desk.queue.runner import Runner
-from ioplan.desk.queue.start import JobStarter
+from ioplan_lab.commands.jobs.executor import connect
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.queue.runner import Runner
+from ioplan_lab.desk.queue.start import JobStarter
+from ioplan_lab.programs import PROGRAMS
 
 PLAN = """plan "Quick <b>look</b>"
 test "T" {

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from ioplan.desk.clock import stamp
-from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import DeskError, Missing
-from ioplan.desk.hooks.address import checked_address, parts_of, refusal
-from ioplan.desk.hooks.deliver import SIGNATURE, Deliverer
-from ioplan.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
-from ioplan.desk.queue.entry import Wanted
-from ioplan.desk.queue.queue import Queue
-from ioplan.desk.tables import TABLES
-from ioplan.desk.work import repeat
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.hooks.address import checked_address, parts_of, refusal
+from ioplan_lab.desk.hooks.deliver import SIGNATURE, Deliverer
+from ioplan_lab.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
+from ioplan_lab.desk.queue.entry import Wanted
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.desk.work import repeat
 
 METADATA = "http://169.254.169.254/latest/meta-data"
 

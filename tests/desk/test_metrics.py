@@ -8,14 +8,14 @@ from typing import Any
 from desks import by_token, client, desk_in
 from prometheus_client.parser import text_string_to_metric_families
 
-from ioplan.cluster.jobs.job import Job
-from ioplan.cluster.jobs.lane import LaneCall, LaneState
-from ioplan.desk.clock import stamp
-from ioplan.desk.metrics.families import DeskNow, families
-from ioplan.desk.queue.drives import Drives
-from ioplan.desk.queue.entry import Priority, Wanted
-from ioplan.desk.undelivered import undelivered_runs, unstored
 from ioplan.store.delivery.outbox import Delivery
+from ioplan_lab.cluster.jobs.job import Job
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.metrics.families import DeskNow, families
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.entry import Priority, Wanted
+from ioplan_lab.desk.undelivered import undelivered_runs, unstored
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
 

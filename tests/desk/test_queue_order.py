@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.desk.queue.decide import decisions
-from ioplan.desk.queue.drives import DriveStates, OutOfService, Reservation
-from ioplan.desk.queue.entry import Entry, Priority, Wanted, entry_of, row_of
+from ioplan_lab.desk.queue.decide import decisions
+from ioplan_lab.desk.queue.drives import DriveStates, OutOfService, Reservation
+from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted, entry_of, row_of
 
 NOW = "2026-11-22T12:00:00Z"
 BEFORE, AFTER = "2026-11-22T11:00:00Z", "2026-11-22T13:00:00Z"

@@ -12,19 +12,19 @@ import pytest
 from paths import ROOT
 from postgres import needs_postgres, postgres
 
-from ioplan.desk.clock import stamp
-from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import DeskError, Missing
-from ioplan.desk.people.audit import Audit
-from ioplan.desk.people.people import People
-from ioplan.desk.people.role import Role
-from ioplan.desk.queue import queue as module
-from ioplan.desk.queue.drives import Drives
-from ioplan.desk.queue.entry import Entry, Priority, Wanted
-from ioplan.desk.queue.queue import Queue
-from ioplan.desk.queue.runner import Runner, alone
-from ioplan.desk.queue.start import StartError
-from ioplan.desk.tables import TABLES
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.people.audit import Audit
+from ioplan_lab.desk.people.people import People
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue import queue as module
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.queue.runner import Runner, alone
+from ioplan_lab.desk.queue.start import StartError
+from ioplan_lab.desk.tables import TABLES
 
 PLAY = ROOT / "tests" / "support" / "play_desk.py"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.desk.clock import stamp
-from ioplan.desk.database import DeskDatabase
-from ioplan.desk.errors import DeskError, Missing
-from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
-from ioplan.desk.queue.queue import Queue
-from ioplan.desk.schedules.schedule import Missed, Schedules
-from ioplan.desk.schedules.times import count_due, next_time
-from ioplan.desk.tables import TABLES
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.schedules.schedule import Missed, Schedules
+from ioplan_lab.desk.schedules.times import count_due, next_time
+from ioplan_lab.desk.tables import TABLES
 
 WANTED = Wanted(
     "ada", "plan", {"p": ""}, "t", ("a",), RunOptions(tests=("T*",)), Priority.HIGH

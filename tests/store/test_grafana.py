@@ -93,7 +93,7 @@ def test_the_choices_are_those_that_there_are(filled: Any) -> None:
 
 
 def test_live_panels_ask_for_metrics_that_the_desk_has() -> None:
-    from ioplan.desk.metrics.families import DeskNow, families
+    from ioplan_lab.desk.metrics.families import DeskNow, families
 
     known = {one.name for one in families(DeskNow("2026-11-22T12:00:00Z", "1"))}
     for title, target in targets("prometheus").items():

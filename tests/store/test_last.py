@@ -17,13 +17,13 @@ import pytest
 from command import ioplan, plan_file
 from run_data import session
 
-from ioplan.cluster.jobs.job import Job, Jobs
-from ioplan.cluster.jobs.lane_folder import lane_folders
 from ioplan.core.state_folder import state_folder
 from ioplan.records.session_id import new_session_id
 from ioplan.share.bundle import bundle_bytes, read_bundle
 from ioplan.share.contents import Bundled, restore
 from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.job import Job, Jobs
+from ioplan_lab.cluster.jobs.lane_folder import lane_folders
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 20ms }'
 INSTANT_NS = 1_795_000_000_123_456_789

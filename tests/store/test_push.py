@@ -18,7 +18,6 @@ from postgres import Server, needs_postgres
 from postgres import server as running_server
 from run_data import measurement, record, session
 
-from ioplan.cluster.jobs.job import Jobs
 from ioplan.history.history import Question, history
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
@@ -28,6 +27,7 @@ from ioplan.store.delivery.sender import send_all
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, push
 from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.job import Jobs
 
 PLAN = """test "T" {
   run    random 4KiB 100/0 for 200ms

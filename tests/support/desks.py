@@ -9,16 +9,16 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from ioplan.cli.commands.desk.connect import connect
-from ioplan.cli.programs import PROGRAMS
-from ioplan.desk.calls import Calls
-from ioplan.desk.database import DeskDatabase
-from ioplan.desk.desk import Desk
-from ioplan.desk.people.role import Role
-from ioplan.desk.running import Running
-from ioplan.desk.tables import TABLES
-from ioplan.desk.web.app import create_app
 from ioplan.store.store import Store
+from ioplan_lab.commands.jobs.executor import connect
+from ioplan_lab.desk.calls import Calls
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.running import Running
+from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.desk.web.app import create_app
+from ioplan_lab.programs import PROGRAMS
 
 URL = "http://localhost"
 FIELD = re.compile(r'name="form_token" value="([^"]+)"')

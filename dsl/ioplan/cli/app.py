@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -16,8 +17,9 @@ from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
 from ioplan.cli.help import error_page, help_page
 from ioplan.cli.interface.declare import Command, Group
 from ioplan.cli.interface.shared import JSON_LINES
-from ioplan.cli.interface.table import IOPLAN, NEEDS_LINUX, READ_STORES
+from ioplan.cli.interface.table import IOPLAN, READ_STORES
 from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.extras import needed
 from ioplan.core.system import ELSEWHERE, IS_LINUX
 
 
@@ -43,21 +45,32 @@ def _run(words: list[str]) -> int:
     if isinstance(call.entry, Command) and "help" not in call.values:
         command, values = call.entry, call.values
         as_json = JSON_LINES in command.parameters and values[JSON_LINES.key]
-        return _guarded(lambda: _command(command, values), as_json)
+        return _guarded(lambda: call_command(command, values), as_json)
     return _asked(call)
 
 
-def _command(command: Command, values: dict[str, Any]) -> int:
+def call_command(command: Command, values: dict[str, Any]) -> int:
     """Import what does it, and do it."""
-    if command.name in NEEDS_LINUX and not IS_LINUX:
+    if command.needs_linux and not IS_LINUX:
         text = f"ioplan {command.name} needs Linux; {ELSEWHERE}"
         raise ExplainedError(text, CommandFault.SYSTEM)
     module, _, name = command.call.partition(":")
-    function = getattr(import_module(module), name)
-    if command.name not in READ_STORES:
-        _collect_garbage()
-    code: int | None = function(**values)
+    with _extra_of(command):
+        function = getattr(import_module(module), name)
+        if command.name not in READ_STORES:
+            _collect_garbage()
+        code: int | None = function(**values)
     return code or HELD
+
+
+def _extra_of(command: Command) -> AbstractContextManager[None]:
+    """A library of the command's extra that is not here is an error with its remedy."""
+    if not command.extra:
+        return nullcontext()
+    what = f"`ioplan {command.name}` needs"
+    return needed(
+        what, command.extra, lambda text: ExplainedError(text, CommandFault.USAGE)
+    )
 
 
 def _collect_garbage() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ioplan.cli.errors import UsageError
-from ioplan.cli.programs import PROGRAMS
 
 
 def serve_editor() -> None:
@@ -15,4 +14,4 @@ def serve_editor() -> None:
         if missing not in ("pygls", "lsprotocol"):
             raise
         raise UsageError(f"editors need {missing}: pip install 'ioplan[lsp]'") from None
-    serve(PROGRAMS.cli)
+    serve("ioplan.cli")

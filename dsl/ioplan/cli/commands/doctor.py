@@ -16,8 +16,7 @@ from ioplan.backends import Availability, BackendError
 from ioplan.cli.choose import named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cluster.keys.identity import Identity
-from ioplan.cluster.keys.issued import is_near, latest, notice
+from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.doctor.checks import findings
 from ioplan.doctor.machine import Finding, Machine
 from ioplan.lab.lab import Lab
@@ -32,8 +31,8 @@ def examine(lab: Path | None, json: bool) -> int:
     """Look at all of it; the code is 1 where no backend can do I/O."""
     known = read_lab(lab)
     found = list(findings(Machine(lambda name: _availability(name, known))))
-    if keys := _keys():
-        found.append(keys)
+    if plugin := lab_plugin():
+        found.extend(plugin.findings())
     if json:
         rows = [asdict(one) for one in found]
         sys.stdout.write(f"{dumps(rows, indent=2)}\n")
@@ -46,35 +45,6 @@ def examine(lab: Path | None, json: bool) -> int:
 
 def _needed(found: Sequence[Finding]) -> list[Finding]:
     return [one for one in found if one.name in NEEDED]
-
-
-def _keys() -> Finding | None:
-    """Of a lab whose desk this is, or of which this is a host."""
-    known = [one for one in latest().values() if not one.revoked_at]
-    if not known:
-        return _host_keys()
-    if said := notice():
-        text = said.removeprefix("note: ").partition(";")[0]
-        return Finding(
-            name="lab keys", state="limited", text=text, mend="ioplan lab up"
-        )
-    first = min(one.ends_at for one in known)
-    text = f"{len(known)} certificates, the first ends on {first:%Y-%m-%d}"
-    return Finding(name="lab keys", state="works", text=text)
-
-
-def _host_keys() -> Finding | None:
-    certificate = Identity("host").certificate()
-    if not certificate:
-        return None
-    from ioplan.cluster.keys.certificates import facts_of  # noqa: PLC0415  hosts of a lab have cryptography
-
-    found = facts_of(certificate)
-    text = f"the certificate of host {found.name} ends on {found.ends_at:%Y-%m-%d}"
-    if not is_near(found.ends_at):
-        return Finding(name="lab keys", state="works", text=text)
-    mend = f"ioplan lab up {found.name}  # at the lab's desk"
-    return Finding(name="lab keys", state="limited", text=text, mend=mend)
 
 
 def _availability(name: str, lab: Lab) -> Availability:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.delivery import push_job
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.cluster.jobs.job import Jobs
+from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.core.error_kinds import StoreFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
@@ -40,9 +39,9 @@ def push_sessions(
     console, here = Terminal(highlight=False), store or default_path()
     if drop:
         return _drop(console, sessions, here)
-    place, jobs = to or read_lab(lab).results, Jobs(here)
-    if len(sessions) == 1 and jobs.has(sessions[0]):
-        return push_job(console, jobs, jobs.job(sessions[0]), place)
+    place, plugin = to or read_lab(lab).results, lab_plugin()
+    if plugin and len(sessions) == 1 and plugin.has_job(here, sessions[0]):
+        return plugin.push_job(here, sessions[0], place)
     if not place:
         raise UsageError(
             'no destination: add --to postgresql://HOST/DATABASE, or set results = "…" '

@@ -10,16 +10,15 @@ from typing import Any
 from msgspec import Struct
 from rich.console import Console
 
-from ioplan.cli.commands.jobs.follow import resume_job
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan
+from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
-from ioplan.cluster.jobs.job import Jobs
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -56,9 +55,9 @@ def resume_command(
 ) -> int:
     """Go on with a session, or with all lanes of a job; returns the exit code."""
     place = store or default_path()
-    if Jobs(place).has(session):
+    if (lab := lab_plugin()) and lab.has_job(place, session):
         _check_no_words(others)
-        return resume_job(Terminal(quiet=quiet), place, session, detach)
+        return lab.resume_job(place, session, quiet, detach)
     if detach:
         raise UsageError("--detach is only for jobs")
     return resume(ResumeOptions(session=session, store=place, quiet=quiet, **others))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, checked_plan, plan_path, simulated, size
+from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
 from ioplan.cli.run_options import Options
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.cli.words import checked_note, checked_tags
@@ -65,9 +65,6 @@ from ioplan.store.session_folder import (
 )
 from ioplan.store.store import Store, default_path
 
-if TYPE_CHECKING:
-    from ioplan.cluster.jobs.lane import LaneCall
-
 BUNDLE = ".ioplan-bundle"
 
 
@@ -101,11 +98,7 @@ def run_command(
                 "a bundle can only be repeated on one target; for a group, extract "
                 f"its plan with ioplan unbundle {asked.plan} -o FOLDER, and run it"
             )
-        from ioplan.cli.commands.jobs.start import run_fleet  # noqa: PLC0415  of labs
-        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
-
-        console = Terminal(quiet=asked.quiet)
-        return run_fleet(console, asked, detach, skip_missing)
+        return needed_lab_plugin().run_on_targets(asked, detach, skip_missing)
     if detach or skip_missing:
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
@@ -141,12 +134,8 @@ def _id(options: Options) -> str:
     return lane.session if lane else new_session_id()
 
 
-def _lane(options: Options) -> LaneCall | None:
-    if not options.lane:
-        return None
-    from ioplan.cluster.jobs.lane_folder import LaneFolder  # noqa: PLC0415  of labs
-
-    return LaneFolder(options.lane).call()
+def _lane(options: Options) -> Lane | None:
+    return needed_lab_plugin().lane(options.lane) if options.lane else None
 
 
 class SessionStart(Struct, frozen=True):
@@ -257,11 +246,7 @@ def _remove_unused(store: Store, folder: Path) -> None:
 
 def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:
     if plan.hosts or is_shared(read_lab(options.lab), options.target):
-        from ioplan.cli.commands.run_on_hosts import (  # noqa: PLC0415  of labs
-            backend_on_hosts,
-        )
-
-        return backend_on_hosts(plan, options, session)
+        return needed_lab_plugin().backend_on_hosts(plan, options, session)
     named = options.backend, options.lab, options.options
     return chosen_backend(*named, target=options.target)
 
@@ -402,18 +387,13 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
 
 
 def _clock(options: Options) -> Callable[[], HostClock | None]:
-    if not options.lane:
-        return no_clock
-    from ioplan.cluster.jobs.clock_file import read_clock  # noqa: PLC0415  of labs
-
-    return partial(read_clock, options.lane.parents[1])
+    lane = _lane(options)
+    return lane.clock if lane else no_clock
 
 
 def _observer(options: Options, out: LineOutput) -> SessionObserver:
-    if options.lane:
-        from ioplan.cluster.jobs.lane_observer import LaneObserver  # noqa: PLC0415
-
-        return LaneObserver(options.lane)
+    if lane := _lane(options):
+        return lane.observer
     if options.json:
         from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
 

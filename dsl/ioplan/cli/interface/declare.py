@@ -50,7 +50,11 @@ HELP = flag("--help -h", "Show this message and exit.")
 
 
 class Command(NamedTuple):
-    """A command; `call` is the function that does it, as `module:function`."""
+    """A command; `call` is the function that does it, as `module:function`.
+
+    `extra` is the extra of ioplan that has all of its libraries. What does I/O, looks
+    at devices, or has other hosts do so, needs Linux.
+    """
 
     name: str
     summary: str
@@ -58,6 +62,8 @@ class Command(NamedTuple):
     parameters: tuple[Parameter, ...] = ()
     hidden: bool = False
     examples: tuple[str, ...] = ()
+    extra: str = ""
+    needs_linux: bool = False
 
     @property
     def options(self) -> tuple[Parameter, ...]:

@@ -8,6 +8,7 @@ names are imported when they are called. README: `examples/worst_command`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -25,25 +26,30 @@ def with_plugins(core: tuple[Entry, ...]) -> tuple[Entry, ...]:
     message: no plug-in stops or replaces a command of the core.
     """
     known = {one.name: one for one in core}
-    for name, value in sorted(entry_values(GROUP).items()):
-        for entry in _loaded(name, value):
+    for name, entries in loaded(GROUP):
+        if not all(isinstance(one, Command | Group) for one in entries):
+            _left_out(name, "it is no tuple of Command and Group")
+            continue
+        for entry in entries:
             if entry.name in known:
                 _left_out(name, f"there is a command `{entry.name}` already")
             known.setdefault(entry.name, entry)
     return tuple(known.values())
 
 
-def _loaded(name: str, value: str) -> Iterator[Entry]:
-    module, _, attribute = value.partition(":")
-    try:
-        found: Any = getattr(import_module(module), attribute)
-        if not all(isinstance(one, Command | Group) for one in found):
-            raise TypeError(f"{value} is no tuple of Command and Group")
-    except Exception as error:
-        _left_out(name, f"{type(error).__name__}: {error}")
-    else:
-        yield from found
+def loaded(group: str) -> Iterator[tuple[str, Any]]:
+    """The entry points of a group by name; a message for one that cannot be loaded."""
+    for name, value in sorted(entry_values(group).items()):
+        module, _, attribute = value.partition(":")
+        try:
+            found = getattr(import_module(module), attribute)
+        except Exception as error:
+            _left_out(name, f"{type(error).__name__}: {error}")
+        else:
+            yield name, found
 
 
+@cache
 def _left_out(name: str, why: str) -> None:
+    """Say it once, however many groups the plug-in is in."""
     print_message(f"warning: commands of the plug-in {name!r} are left out: {why}")

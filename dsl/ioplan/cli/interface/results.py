@@ -351,5 +351,6 @@ RESULT_COMMANDS = (
             "ioplan push 20261121-051500-k3f9ab",
             "ioplan push 20261121-051500-k3f9ab --drop",
         ),
+        needs_linux=True,
     ),
 )

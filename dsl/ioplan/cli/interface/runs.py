@@ -1,13 +1,9 @@
-"""Commands that run plans, and that follow what runs on a group of targets."""
+"""Commands that run plans."""
 
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Parameter, flag, option
-
-_JOB = Parameter(
-    key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
-)
+from ioplan.cli.interface.declare import Command, flag, option
 
 RUN_COMMANDS = (
     Command(
@@ -67,6 +63,7 @@ RUN_COMMANDS = (
             "ioplan run review.ioplan --test 'Random*' --set run_time=10s",
             "ioplan run review.ioplan --target fast --tag nightly --note 'new cable'",
         ),
+        needs_linux=True,
     ),
     Command(
         "resume",
@@ -91,6 +88,7 @@ RUN_COMMANDS = (
             "ioplan resume",
             "ioplan resume 20261121 --plan review.ioplan",
         ),
+        needs_linux=True,
     ),
     Command(
         "undo",
@@ -105,6 +103,7 @@ RUN_COMMANDS = (
             use.STORE,
         ),
         examples=("ioplan undo last --overwrite S4EVNX0R123456",),
+        needs_linux=True,
     ),
     Command(
         "crosscheck",
@@ -136,29 +135,6 @@ RUN_COMMANDS = (
         examples=(
             "ioplan crosscheck p.ioplan --backends io_uring,fio --target file.bin",
         ),
-    ),
-)
-
-JOB_COMMANDS = (
-    Command(
-        "status",
-        "Show the state of a job's lanes. Exit code 1: some have failed.",
-        "ioplan.cli.commands.jobs.follow:status",
-        (_JOB, use.STORE),
-        examples=("ioplan status last",),
-    ),
-    Command(
-        "attach",
-        "Watch a job until it ends; Ctrl-C only stops watching.",
-        "ioplan.cli.commands.jobs.follow:attach",
-        (_JOB, use.STORE),
-        examples=("ioplan attach",),
-    ),
-    Command(
-        "cancel",
-        "Stop the lanes of a job; completed runs are kept.",
-        "ioplan.cli.commands.jobs.follow:cancel",
-        (Parameter(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
-        examples=("ioplan cancel last",),
+        needs_linux=True,
     ),
 )

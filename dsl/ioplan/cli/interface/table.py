@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from ioplan.cli.interface.declare import Group, flag
-from ioplan.cli.interface.host import HOST_COMMANDS, LAB
+from ioplan.cli.interface.host import HOST_COMMANDS
 from ioplan.cli.interface.plans import PLAN_COMMANDS
 from ioplan.cli.interface.plugins import with_plugins
 from ioplan.cli.interface.results import RESULT_COMMANDS
-from ioplan.cli.interface.runs import JOB_COMMANDS, RUN_COMMANDS
+from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 
-NEEDS_LINUX = frozenset(
-    (
-        *("run", "resume", "undo", "crosscheck", "status", "attach", "cancel"),
-        *("push", "targets", "doctor", "up", "down", "serve"),
-    )
-)
-"""What does I/O, looks at devices, or has other hosts do so."""
 READ_STORES = frozenset(("ls", "show", "export", "report", "compare", "history"))
 """What reads records once and ends. It keeps most of what it makes until then, so to
 look through all of that for garbage again and again takes half of the time."""
@@ -29,11 +22,9 @@ IOPLAN = Group(
             *PLAN_COMMANDS,
             *RUN_COMMANDS,
             *RESULT_COMMANDS,
-            *JOB_COMMANDS,
             *HOST_COMMANDS,
             *PROJECT_COMMANDS,
             SUITES,
-            LAB,
         )
     ),
     (

@@ -1,0 +1,77 @@
+"""What the core's commands leave to the lab: the entry-point group `ioplan.lab`.
+
+An entry point is an object with the functions of `LabPlugin`; the first that can be
+loaded counts. It is read when a call may be for it, never for a run on one target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from ioplan.cli.errors import UsageError
+from ioplan.cli.interface.plugins import loaded
+from ioplan.records.host_clock import HostClock
+
+if TYPE_CHECKING:
+    from ioplan.cli.choose import Choice
+    from ioplan.cli.run_options import Options
+    from ioplan.doctor.machine import Finding
+    from ioplan.planner.summary import PlanSummary
+    from ioplan.runner.observer import SessionObserver
+
+GROUP = "ioplan.lab"
+
+
+class Lane(Struct, frozen=True):
+    """What a process that runs a plan for a job knows: its session and who watches."""
+
+    session: str
+    job: str
+    observer: SessionObserver
+    clock: Callable[[], HostClock | None]
+
+
+class LabPlugin(Protocol):
+    """Runs plans on several targets and hosts, and follows them."""
+
+    def run_on_targets(self, options: Options, detach: bool, skip_missing: bool) -> int:
+        """Run a plan with a lane for each target; returns the exit code."""
+
+    def backend_on_hosts(
+        self, plan: PlanSummary, options: Options, session: str
+    ) -> Choice:
+        """The hosts of a plan or of a shared target as one backend."""
+
+    def lane(self, folder: Path) -> Lane:
+        """The lane that this process is, by its folder."""
+
+    def has_job(self, store: Path, id: str) -> bool:
+        """Whether this is a job's id, not a session's."""
+
+    def resume_job(self, store: Path, id: str, quiet: bool, detach: bool) -> int:
+        """Go on with a job's lanes; returns the exit code."""
+
+    def push_job(self, store: Path, id: str, place: str | None) -> int:
+        """Have a job's hosts send what is missing; returns the exit code."""
+
+    def findings(self) -> Iterable[Finding]:
+        """What `doctor` says of the lab that this host is in."""
+
+
+def lab_plugin() -> LabPlugin | None:
+    """The plug-in, or None where none is installed."""
+    return next((plugin for _, plugin in loaded(GROUP)), None)
+
+
+def needed_lab_plugin() -> LabPlugin:
+    """The plug-in. Raises UsageError where none is installed."""
+    if plugin := lab_plugin():
+        return plugin
+    raise UsageError(
+        "runs on several targets, on other hosts or in the background need the "
+        "plug-in ioplan_lab, which is not installed; name one target of this host"
+    )

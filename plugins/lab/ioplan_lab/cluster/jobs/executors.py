@@ -1,0 +1,109 @@
+"""What runs the lanes of a job: this host, or the workers of a lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from ioplan.store.delivery.outbox import Delivery, Outbox
+from ioplan.store.delivery.sender import LANE_LIFE_S, send_now
+from ioplan.store.store import default_path
+from ioplan_lab.cluster.errors import ClusterError
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
+
+States = dict[str, LaneState]
+"""By session."""
+
+
+class Executor(Protocol):
+    """Every method can be repeated at any time: no lane is started twice.
+
+    Raises OSError where a lane cannot be started here, ClusterError.
+    """
+
+    def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        """The lanes' hosts that can start none now, and why. Lanes wait for them."""
+
+    def start(self, calls: Sequence[LaneCall]) -> None:
+        """Start the lanes that do not run yet."""
+
+    def states(self, calls: Sequence[LaneCall]) -> States:
+        """The states that are known now."""
+
+    def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
+        """The hosts that do not report, and for how many seconds, if that is known."""
+
+    def stop(self, calls: Iterable[LaneCall]) -> list[str]:
+        """End the lanes' I/O; returns the hosts that could not be reached."""
+
+    def reset(self, calls: Iterable[LaneCall]) -> list[str]:
+        """Let stopped and failed lanes be started again; what they did is kept.
+
+        Returns the hosts that could not be reached.
+        """
+
+    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
+        """How far the lanes' results are delivered, by session.
+
+        Of hosts that do not report there is none.
+        """
+
+    def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
+        """Have the hosts send the lanes' results there now.
+
+        Returns the hosts that could not be reached.
+        """
+
+    def close(self) -> None:
+        """Disconnect; the lanes go on."""
+
+
+class LocalExecutor:
+    """Lanes on this host, each a process that runs `program`."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        return {}
+
+    def start(self, calls: Sequence[LaneCall]) -> None:
+        for call in calls:
+            LaneFolder.of(call).advance(self.program)
+
+    def states(self, calls: Sequence[LaneCall]) -> States:
+        return {call.session: LaneFolder.of(call).state() for call in calls}
+
+    def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
+        return {}
+
+    def stop(self, calls: Iterable[LaneCall]) -> list[str]:
+        for call in calls:
+            LaneFolder.of(call).stop()
+        return []
+
+    def reset(self, calls: Iterable[LaneCall]) -> list[str]:
+        for call in calls:
+            LaneFolder.of(call).reset()
+        return []
+
+    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
+        stores = {_store(call) for call in calls}
+        left = {key: one for at in stores for key, one in Outbox(at).report().items()}
+        sessions = [call.session for call in calls]
+        return {one: left.get(one, Delivery(done=True)) for one in sessions}
+
+    def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
+        sessions = frozenset(call.session for call in calls)
+        for store in {_store(call) for call in calls}:
+            send_now(store, sessions, place, LANE_LIFE_S)
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def _store(call: LaneCall) -> Path:
+    return Path(call.store).expanduser() if call.store else default_path()

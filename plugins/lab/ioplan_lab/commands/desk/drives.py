@@ -1,0 +1,87 @@
+"""`ioplan lab drives`, `reserve` and `drive`: who may have plans started on what."""
+
+from __future__ import annotations
+
+import json as json_text
+from datetime import UTC
+from pathlib import Path
+
+from msgspec.structs import asdict
+from rich import box
+from rich.table import Table
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.core.text import counted, line
+from ioplan.lab.lab_file import read_lab
+from ioplan.runner.person import login_name
+from ioplan_lab.commands.desk.consent import usable_moment
+from ioplan_lab.commands.desk.open_desk import desk_database
+from ioplan_lab.desk.clock import stamp, time_in_words
+from ioplan_lab.desk.queue.ask import drives_named
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.overview import drive_rows
+from ioplan_lab.desk.queue.queue import Queue
+
+
+def list_drives(lab: Path | None, json: bool) -> None:
+    """Print each drive of the lab. Raises LabError, StoreError."""
+    with desk_database(lab) as database:
+        rows = drive_rows(read_lab(lab), Drives(database).states(), Queue(database))
+    if json:
+        for row in rows:
+            print_line(json_text.dumps(asdict(row)))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("drive", "host", "state", ""):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*map(line, (row.drive, row.host, row.state, row.why)))
+    Terminal(highlight=False).print(table)
+
+
+def reserve(
+    *,
+    drives: list[str],
+    until: str | None,
+    since: str | None,
+    why: str | None,
+    release: bool,
+    lab: Path | None,
+) -> None:
+    """Raises UsageError, DeskError, LabError, StoreError."""
+    if release == bool(until):
+        raise UsageError("add --until DATE or --release")
+    names = drives_named(read_lab(lab), drives)
+    with desk_database(lab) as database:
+        held = Drives(database)
+        if release:
+            ended = held.release(names, login_name(), any_persons=False)
+            print_line(f"{counted(ended, 'reservation')} ended")
+            return
+        begin = _stamp(since, "--from") if since else stamp()
+        end = _stamp(until or "", "--until")
+        held.reserve(names, login_name(), begin, end, why or "")
+    print_line(
+        f"{', '.join(names)}: reserved by {login_name()} until {time_in_words(end)}"
+    )
+
+
+def _stamp(word: str, name: str) -> str:
+    return f"{usable_moment(word, name).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def service(
+    drives: list[str], out_of_service: str | None, in_service: bool, lab: Path | None
+) -> None:
+    """Raises UsageError, DeskError, Missing, LabError, StoreError."""
+    if in_service == (out_of_service is not None):
+        raise UsageError("add --out-of-service REASON or --in-service")
+    names = drives_named(read_lab(lab), drives)
+    with desk_database(lab) as database:
+        if in_service:
+            Drives(database).put_back(names)
+        else:
+            Drives(database).take_out(names, login_name(), out_of_service or "")
+    print_line(f"{', '.join(names)}: {'in' if in_service else 'out of'} service")

@@ -1,0 +1,80 @@
+"""`ioplan lab people`: who may use the desk."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.core.text import did_you_mean, line
+from ioplan_lab.commands.desk.open_desk import desk_database
+from ioplan_lab.desk.people.people import Listed, People
+from ioplan_lab.desk.people.role import Role
+
+
+def list_people(lab: Path | None) -> None:
+    """Print who there is. Raises LabError, StoreError."""
+    with desk_database(lab) as database:
+        everyone = People(database).everyone()
+    if not everyone:
+        raise UsageError(
+            "the desk has no people yet: ioplan lab people add NAME --role admin"
+        )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("person", "role", "token until"):
+        table.add_column(heading, overflow="fold")
+    for one in everyone:
+        table.add_row(line(one.name), line(one.role), line(_until(one)))
+    Terminal(highlight=False).print(table)
+
+
+def _until(one: Listed) -> str:
+    if one.expires_at is None:
+        return "no token is valid"
+    return one.expires_at[:10] or "without end"
+
+
+def add_person(name: str, role: str, days: int | None, lab: Path | None) -> None:
+    """Add one. Raises UsageError, DeskError, LabError, StoreError."""
+    if role not in list(Role):
+        near = did_you_mean(role, list(Role))
+        raise UsageError(f"--role is one of {', '.join(Role)}, not {role!r}{near}")
+    valid = _valid(days)
+    with desk_database(lab) as database:
+        token = People(database).add(name, Role(role), valid)
+    print_message(f"{name} has the role {role}; this token is shown only once:")
+    print_line(token)
+
+
+def add_token(name: str, days: int | None, lab: Path | None) -> None:
+    """One more token. Raises UsageError, DeskError, LabError, StoreError."""
+    valid = _valid(days)
+    with desk_database(lab) as database:
+        token = People(database).new_token(name, valid)
+    print_message("this token is shown only once; the earlier ones are valid, too:")
+    print_line(token)
+
+
+def _valid(days: int | None) -> timedelta | None:
+    if days is not None and not 0 < days <= 3650:
+        raise UsageError("--days is between 1 and 3650")
+    return timedelta(days=days) if days else None
+
+
+def revoke_tokens(name: str, lab: Path | None) -> None:
+    """All of a person's. Raises DeskError, LabError, StoreError."""
+    with desk_database(lab) as database:
+        People(database).revoke(name)
+    print_line(f"{name} has no tokens left")
+
+
+def remove_person(name: str, lab: Path | None) -> None:
+    """With all tokens. Raises DeskError, LabError, StoreError."""
+    with desk_database(lab) as database:
+        People(database).remove(name)
+    print_line(f"{name} is removed")

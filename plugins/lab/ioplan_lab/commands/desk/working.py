@@ -1,0 +1,42 @@
+"""The desk at work: it starts what waits, and follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ioplan.cli.display.output import print_line
+from ioplan.lab.lab_file import default_path as default_lab
+from ioplan_lab.commands.jobs.executor import connect
+from ioplan_lab.desk.database import DeskDatabase, desk_folder
+from ioplan_lab.desk.hooks.deliver import Deliverer
+from ioplan_lab.desk.hooks.hooks import Hooks, announce
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.queue.runner import Runner, alone, desk_name
+from ioplan_lab.desk.queue.start import JobStarter
+from ioplan_lab.desk.schedules.schedule import Schedules
+from ioplan_lab.desk.work import at_work
+from ioplan_lab.programs import PROGRAMS
+
+
+@contextmanager
+def runner_of(
+    database: DeskDatabase, lab: Path | None, store: Path
+) -> Iterator[Runner]:
+    """The only runner of this desk's folder. Raises DeskError where one runs."""
+    folder = desk_folder()
+    starter = JobStarter(PROGRAMS.cli, lab or default_lab(), store, folder, connect)
+    with alone(folder):
+        yield Runner(Queue(database, announce), starter, desk_name(folder), print_line)
+
+
+@contextmanager
+def working(database: DeskDatabase, lab: Path | None, store: Path) -> Iterator[None]:
+    """All that the desk does by itself, while the block runs. Raises DeskError."""
+    schedules, hooks = Schedules(database), Hooks(database)
+    with (
+        runner_of(database, lab, store) as runner,
+        at_work([runner.turn, schedules.turn, Deliverer(hooks).turn], print_line),
+    ):
+        yield

@@ -1,0 +1,118 @@
+"""A job's results on their way from its hosts to the database that the lab shares."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from rich.console import Console
+
+from ioplan.cli.display.output import print_message
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
+from ioplan.store.delivery.outbox import Delivery
+from ioplan.store.delivery.sender import shown
+from ioplan_lab.cluster.jobs.executors import Executor
+from ioplan_lab.cluster.jobs.job import Job, Jobs
+from ioplan_lab.cluster.jobs.lane import LaneCall
+from ioplan_lab.commands.jobs.executor import executor_of, lane_errors
+
+LOOK_S, SHOWN_AFTER_S = 0.5, 2.0
+PUSH_S = 60.0
+
+
+def after_delivery(
+    console: Console, executor: Executor, job: Job, jobs: Jobs, code: int
+) -> int:
+    """The exit code of a job whose lanes have ended with this one.
+
+    Waits until the shared database has all runs, as long as the lab says.
+    """
+    if not job.results:
+        return code
+    with suppress(KeyboardInterrupt):
+        _await(console, executor, job, 0 if code == INTERRUPTED else job.delivery_s)
+    jobs.keep(job)
+    return said_of_delivery(console, job, code)
+
+
+def _await(console: Console, executor: Executor, job: Job, wait_s: float) -> None:
+    begun_s, said = time.monotonic(), ""
+    with console.status("") as live:
+        while ask_deliveries(executor, job) and _may_come(job):
+            waited_s = time.monotonic() - begun_s
+            if waited_s >= wait_s:
+                return
+            text = f"waiting, {wait_s:g} s at most: {stored_text(job)}"
+            live.update(text)
+            if not console.is_terminal and said != text and waited_s > SHOWN_AFTER_S:
+                console.print(said := text, soft_wrap=True)
+            time.sleep(LOOK_S)
+
+
+def said_of_delivery(console: Console, job: Job, code: int = HELD) -> int:
+    """Print how many runs are stored; the exit code of a job that came to this one."""
+    console.print(stored_text(job), soft_wrap=True)
+    if all(_is_there(job, call) for call in job.calls):
+        return code
+    print_message(
+        "note: the hosts keep the missing results and will send them; to send them "
+        f"now: ioplan push {job.id}"
+    )
+    return NOT_DELIVERED if code == HELD else code
+
+
+def push_job(console: Console, jobs: Jobs, job: Job, place: str | None) -> int:
+    """Have a job's hosts send what is missing; returns the exit code."""
+    wait_s = max(job.delivery_s, PUSH_S)  # that is all that is asked for
+    change = {"results": place or job.results, "delivery_s": wait_s}
+    job = job.model_copy(update=change)
+    if not job.results:
+        raise UsageError('no destination: set results = "…" in the lab file')
+    with executor_of(job) as executor, lane_errors():
+        for host in executor.deliver(job.calls, job.results):
+            print_message(f"note: {host} cannot be reached; its worker sends later")
+        return after_delivery(console, executor, job, jobs, HELD)
+
+
+def ask_deliveries(executor: Executor, job: Job) -> bool:
+    """Ask the hosts how far they are; whether anything is missing."""
+    job.deliveries.update(executor.deliveries(job.calls))
+    return not all(_is_there(job, call) for call in job.calls)
+
+
+def _is_there(job: Job, call: LaneCall) -> bool:
+    """A lane of which nothing was ever heard has nothing to send."""
+    found = job.deliveries.get(call.session)
+    return found.done if found else not _runs(job, call)
+
+
+def _may_come(job: Job) -> bool:
+    """Whether anything is missing that was not refused for good."""
+    left = [one for one in job.calls if not _is_there(job, one)]
+    return not all(_of(job, one).refused for one in left)
+
+
+def _of(job: Job, call: LaneCall) -> Delivery:
+    return job.deliveries.get(call.session, Delivery())
+
+
+def _runs(job: Job, call: LaneCall) -> int:
+    state = job.known.get(call.session)
+    return max(state.runs if state else 0, _of(job, call).runs)
+
+
+def stored_text(job: Job) -> str:
+    """As "22 of 24 runs stored in postgresql://…: h2: Connection refused"."""
+    runs = sum(_runs(job, call) for call in job.calls)
+    there = sum(
+        _runs(job, call) if _is_there(job, call) else _of(job, call).stored
+        for call in job.calls
+    )
+    reasons = {
+        f"{call.host or 'this host'}: {_of(job, call).error}": None
+        for call in job.calls
+        if _of(job, call).error and not _is_there(job, call)
+    }
+    why = "".join(f": {one}" for one in ["; ".join(reasons)] if one)
+    return f"{there} of {runs} runs stored in {shown(job.results or '')}{why}"

@@ -1,0 +1,44 @@
+"""`ioplan lab up` and `down`: the scheduler here, and a worker on each host."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.exit_codes import HELD, RUN_FAILED
+from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.hosts import lifecycle
+from ioplan_lab.programs import PROGRAMS
+
+
+def up(lab: Path | None, hosts: list[str]) -> int:
+    """Start the scheduler here, and a worker on each of these hosts, over ssh.
+
+    Without any named, on all. Returns the exit code.
+    """
+    asked = lifecycle.some_hosts(read_lab(lab), hosts)
+    faults = lifecycle.up(asked, PROGRAMS, print_line)
+    for name, error in faults.items():
+        print_message(f"error: {name} is skipped: {error}")
+    if faults:
+        print_line(
+            f"{len(asked.hosts) - len(faults)} of {len(asked.hosts)} hosts are up"
+        )
+    return RUN_FAILED if faults else HELD
+
+
+def down(lab: Path | None) -> None:
+    """Stop the workers and the scheduler; running lanes continue."""
+    lifecycle.down(read_lab(lab), PROGRAMS, print_line)
+
+
+def join() -> None:
+    """Start a worker as `lab up` on another host asks."""
+    print(json.dumps(lifecycle.join(json.load(sys.stdin), PROGRAMS)))
+
+
+def leave() -> None:
+    """End the worker as `lab down` on another host asks."""
+    print(json.dumps(lifecycle.leave(json.load(sys.stdin))))

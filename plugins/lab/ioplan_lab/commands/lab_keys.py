@@ -1,0 +1,123 @@
+"""`ioplan lab keys`: who has keys of the lab, new ones, and an end to old ones."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, RUN_FAILED
+from ioplan.core.text import did_you_mean, line
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import read_lab
+from ioplan_lab.cluster.errors import ClusterError
+from ioplan_lab.cluster.hosts import lifecycle, scheduler_start
+from ioplan_lab.cluster.keys.authority import Authority, short
+from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys
+from ioplan_lab.cluster.keys.issued import latest
+from ioplan_lab.programs import PROGRAMS
+
+PARALLEL_HOSTS = 64
+
+
+def show(json: bool) -> None:
+    """List the last certificate of each peer."""
+    authority = Authority.open()
+    found = list(latest().values())
+    if json:
+        rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
+        sys.stdout.write(f"{json_text.dumps(rows, indent=2)}\n")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("for", "serial", "valid until", "state"):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        until = f"{one.ends_at:%Y-%m-%d}"
+        table.add_row(line(one.title), one.serial[:16], until, one.state)
+    console = Terminal(highlight=False)
+    console.print(table)
+    facts = authority.facts
+    console.print(
+        f"authority {short(facts.authority)}, made {facts.made_at:%Y-%m-%d}, "
+        f"valid until {facts.ends_at:%Y-%m-%d}",
+        soft_wrap=True,
+    )
+
+
+def renew(hosts: Sequence[str], lab: Path | None) -> int:
+    """Give hosts, or all, new keys; without a host's name the desk's, too."""
+    found = read_lab(lab)
+    known = _known(found, hosts)
+    Authority.open()
+    if not hosts:
+        address = lifecycle.scheduler_of(found)
+        scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
+    return _enrol(found, known, renew=True)
+
+
+def take_over(hosts: Sequence[str], lab: Path | None) -> int:
+    """Give hosts of another desk keys of this one."""
+    found = read_lab(lab)
+    code = _enrol(found, _known(found, hosts), take_over=True)
+    print_line(f"to start their workers: ioplan lab up {' '.join(hosts)}")
+    return code
+
+
+def _enrol(lab: Lab, hosts: Sequence[str], **how: bool) -> int:
+    """In parallel. Returns the exit code."""
+
+    def one(name: str) -> str | ClusterError:
+        try:
+            said = enrol(name, lab.hosts[name], PROGRAMS, **how).text
+        except ClusterError as error:
+            return error
+        return f"{name}: {said or 'its keys are kept'}"
+
+    code = HELD
+    with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
+        for said in pool.map(one, hosts):
+            if isinstance(said, ClusterError):
+                code = RUN_FAILED
+                print_message(f"error: {said}")
+            else:
+                print_line(said)
+    return code
+
+
+def revoke(hosts: Sequence[str], lab: Path | None) -> None:
+    """End the keys of hosts, whether or not they can be reached."""
+    authority = Authority.open()
+    for name in hosts:
+        if authority.of_host(name) is None:
+            raise UsageError(f"no keys were given to a host {name!r}")
+    for name in hosts:
+        ended = authority.revoke(name)
+        print_line(f"{name}: {len(ended)} certificates end now")
+    address = lifecycle.scheduler_of(read_lab(lab))
+    scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
+
+
+def _known(lab: Lab, names: Sequence[str]) -> Sequence[str]:
+    for name in names:
+        if name not in lab.hosts:
+            near = did_you_mean(name, lab.hosts)
+            raise UsageError(f"the lab has no host {name!r}{near}")
+    return names or list(lab.hosts)
+
+
+def greet_host() -> None:
+    """Whose keys this host has, for `lab up` on another one."""
+    print(json_text.dumps(greet(json_text.load(sys.stdin))))
+
+
+def take_host_keys() -> None:
+    """Store this host's keys, for `lab up` on another one."""
+    print(json_text.dumps(take_keys(json_text.load(sys.stdin))))

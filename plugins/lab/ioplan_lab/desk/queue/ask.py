@@ -1,0 +1,63 @@
+"""What a person asks the queue for, checked: the same at a shell and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.core.text import did_you_mean
+from ioplan.guard.consent_list.read import signed_list
+from ioplan.lab.lab import Lab
+from ioplan.language.plan import CheckedPlan
+from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+
+
+def wanted(
+    plan: CheckedPlan,
+    lab: Lab,
+    target: str,
+    person: str,
+    options: RunOptions | None = None,
+    priority: Priority = Priority.NORMAL,
+    not_before: str = "",
+    consent: str = "",
+    origin: str = "",
+) -> Wanted:
+    """Raises DeskError for a target that the lab does not name, ConsentListError."""
+    drives = drives_named(lab, [target])
+    if consent:
+        signed_list(consent, lab, plan)
+    return Wanted(
+        person=person,
+        plan=plan.title,
+        files=plan_files(plan),
+        target=target,
+        drives=tuple(drives),
+        options=options or RunOptions(),
+        priority=priority,
+        not_before=not_before if not_before > stamp() else "",
+        consent=consent,
+        origin=origin,
+    )
+
+
+def drives_named(lab: Lab, words: Sequence[str]) -> list[str]:
+    """The lab's targets of some names or groups, each once. Raises DeskError."""
+    found: dict[str, None] = {}
+    for word in words:
+        if word not in lab.targets and word not in lab.groups:
+            near = did_you_mean(word, [*lab.targets, *lab.groups])
+            raise DeskError(f"the lab has no target {word!r}{near}")
+        found |= dict.fromkeys(fleet_targets(lab, word))
+    return list(found)
+
+
+def priority_named(word: str) -> Priority:
+    """Raises DeskError."""
+    for one in Priority:
+        if one.word == word:
+            return one
+    known = ", ".join(one.word for one in Priority)
+    raise DeskError(f"there is no priority {word!r}; there are: {known}")

@@ -1,0 +1,201 @@
+"""From what a person asks for to an entry of the queue: checked, and with its cost."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from ioplan.core.error_kinds import ExplainedError
+from ioplan.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
+from ioplan.lab.lab import Lab
+from ioplan.lab.lab_file import plan_folders, read_lab
+from ioplan.language.check.check import check_file
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.plan import CheckedPlan
+from ioplan_lab.desk.calls import Calls, said
+from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.queue.ask import priority_named, wanted
+from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan_lab.desk.start.asked import Asked
+from ioplan_lab.desk.start.plan_library import PlanLibrary
+
+ASSUMED = "1TB"
+"""The capacity of a drive that is not here to be looked at."""
+MOST_STEPS = 30
+MOST_PLANNED = 6
+"""Targets that a plan is reckoned for; the others are told as one."""
+ENDING_S = 120.0
+
+
+class Mistake(Struct, frozen=True):
+    """A finding of the language, at its line, counted from 1."""
+
+    severity: str
+    line: int
+    column: int
+    message: str
+    help: str
+    file: str
+
+
+class Cost(Struct, frozen=True):
+    """What a plan takes; `assumed` where the target is not here to be looked at."""
+
+    target: str
+    run_s: float
+    written_bytes: float
+    drive_writes: float
+    capacity_bytes: int
+    assumed: bool
+
+
+class Planned(Struct, frozen=True):
+    """What would be done: the costs, and the first steps."""
+
+    title: str
+    costs: tuple[Cost, ...]
+    steps: tuple[dict[str, Any], ...]
+    count: int
+
+
+class Starter:
+    """Methods that call are coroutines; the others read files."""
+
+    def __init__(self, folder: Path, lab_file: Path | None, calls: Calls) -> None:
+        self.library = PlanLibrary(folder, lab_file)
+        self.lab_file, self.calls = lab_file, calls
+        self.consents = folder / "consents"
+
+    @property
+    def lab(self) -> Lab:
+        """As its file is now. Raises LabError."""
+        return read_lab(self.lab_file)
+
+    def file(self, asked: Asked) -> Path:
+        """The plan's; a text has the precedence. Raises DeskError."""
+        if asked.text:
+            return self.library.keep(asked.text)
+        if not asked.plan:
+            raise DeskError("choose a plan, or give its text")
+        return self.library.path(asked.plan)
+
+    # ---- consents
+
+    def lists(self) -> dict[str, ConsentList]:
+        """The signed lists that hold now, by name; others are left out."""
+        found: dict[str, ConsentList] = {}
+        lab = self.lab
+        for file in sorted(self.consents.glob("*.json")):
+            try:
+                found[file.stem] = _signed(file, lab)
+            except (ExplainedError, OSError):
+                continue
+        return found
+
+    def consent(self, name: str) -> str:
+        """The text of a list; empty for none. Raises Missing."""
+        if not name:
+            return ""
+        known = {file.stem: file for file in self.consents.glob("*.json")}
+        if name not in known:
+            raise Missing(f"there is no list of consents {name!r} in {self.consents}")
+        return _text(known[name])
+
+    # ---- calls
+
+    async def mistakes(self, file: Path, asked: Asked) -> list[Mistake]:
+        """What the language finds. Raises DeskError for what is no matter of a text."""
+        words = ["check", str(file), "--format=json", *asked.checking, *self._lab]
+        done = await self.calls.call(words)
+        try:
+            found = json.loads(done.out)
+        except ValueError:
+            raise DeskError(said(done)) from None
+        return [_mistake(one) for one in found]
+
+    async def planned(self, file: Path, asked: Asked) -> Planned:
+        """What it costs on each target, and its first steps. Raises DeskError."""
+        documents = [
+            (target, *await self._plan(file, asked, target))
+            for target in asked.targets[:MOST_PLANNED]
+        ]
+        _, first, _ = documents[0]
+        return Planned(
+            title=first["plan"],
+            costs=tuple(_cost(*one) for one in documents),
+            steps=tuple(first["steps"][:MOST_STEPS]),
+            count=len(first["steps"]),
+        )
+
+    async def _plan(
+        self, file: Path, asked: Asked, target: str
+    ) -> tuple[dict[str, Any], bool]:
+        """For the target as it is; for an assumed drive if that is not here."""
+        words = ["plan", str(file), "--json", *asked.checking, *asked.scaling]
+        words += self._lab
+        done = await self.calls.call([*words, f"--target={target}"])
+        assumed = done.code != 0
+        if assumed:
+            size = asked.size or ASSUMED
+            done = await self.calls.call([*words, f"--capacity={size}"])
+        try:
+            return json.loads(done.out), assumed
+        except ValueError:
+            raise DeskError(said(done)) from None
+
+    def wanted(self, file: Path, asked: Asked, person: str) -> list[Wanted]:
+        """An entry of the queue for each target. Raises what a call would refuse."""
+        options, lab = asked.options, self.lab
+        plan = self._checked(file, options)
+        priority = priority_named(asked.priority or Priority.NORMAL.word)
+        consent = self.consent(asked.consent)
+        return [
+            wanted(plan, lab, target, person, options, priority, consent=consent)
+            for target in asked.targets
+        ]
+
+    def _checked(self, file: Path, options: RunOptions) -> CheckedPlan:
+        values = dict(one.partition("=")[::2] for one in options.settings)
+        folders = partial(plan_folders, self.lab_file)
+        try:
+            return check_file(
+                file, values, options.scale_time, options.profile, folders
+            )
+        except PlanError as error:
+            raise DeskError(str(error)) from error
+        except (OSError, ValueError) as error:
+            raise DeskError(f"the plan cannot be read: {error}") from error
+
+    async def cancel(self, job: str) -> None:
+        """End the I/O of a job. Raises DeskError."""
+        done = await self.calls.call(["cancel", job], limit_s=ENDING_S)
+        if done.code:
+            raise DeskError(said(done))
+
+    @property
+    def _lab(self) -> list[str]:
+        return [f"--lab={self.lab_file}"] if self.lab_file else []
+
+
+def _signed(file: Path, lab: Lab) -> ConsentList:
+    return signed_list(_text(file), lab, None)
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as opened:
+        return opened.read(MAX_BYTES).decode("utf-8", "replace")
+
+
+def _mistake(one: dict[str, Any]) -> Mistake:
+    return Mistake(**{name: one[name] for name in Mistake.__struct_fields__})
+
+
+def _cost(target: str, document: dict[str, Any], assumed: bool) -> Cost:
+    total = document["total"]
+    names = ("run_s", "written_bytes", "drive_writes", "capacity_bytes")
+    known = {name: total[name] for name in names}
+    return Cost(target=target, assumed=assumed, **known)

@@ -1,0 +1,17 @@
+"""All tables of the desk."""
+
+from __future__ import annotations
+
+from ioplan_lab.desk.hooks import tables as hooks
+from ioplan_lab.desk.people import audit, people
+from ioplan_lab.desk.queue import tables as queue
+from ioplan_lab.desk.schedules import schedule
+
+TABLES = {
+    **people.TABLES,
+    **audit.TABLES,
+    **queue.TABLES,
+    **schedule.TABLES,
+    **hooks.TABLES,
+}
+"""`CREATE TABLE` by name; those missing are made when the database is opened."""

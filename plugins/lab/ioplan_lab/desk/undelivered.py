@@ -1,0 +1,34 @@
+"""Runs of a job that the lab's database does not have yet, as far as is known."""
+
+from __future__ import annotations
+
+from ioplan.store.delivery.outbox import Delivery
+from ioplan_lab.cluster.jobs.job import Job
+from ioplan_lab.cluster.jobs.lane import LaneCall
+
+
+def unstored(job: Job) -> list[LaneCall]:
+    """The lanes that have begun, and of which not everything is known to be there."""
+    if not job.results:
+        return []
+    begun = [call for call in job.calls if call.session in job.known]
+    return [one for one in begun if not _delivery(job, one).done]
+
+
+def undelivered_runs(job: Job) -> dict[str, int]:
+    """How many runs of ended lanes are missing, by host; none where all are there."""
+    found: dict[str, int] = {}
+    for call in unstored(job):
+        missing = _missing(job, call) if job.has_ended(call) else 0
+        if missing:
+            found[call.host] = found.get(call.host, 0) + missing
+    return found
+
+
+def _missing(job: Job, call: LaneCall) -> int:
+    known = _delivery(job, call)
+    return max(job.known[call.session].runs, known.runs) - known.stored
+
+
+def _delivery(job: Job, call: LaneCall) -> Delivery:
+    return job.deliveries.get(call.session, Delivery())

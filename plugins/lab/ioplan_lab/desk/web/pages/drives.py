@@ -1,0 +1,55 @@
+"""The drives: state, last plan, health and wear, and the way to their sessions."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.drives import LabDrive, lab_drives
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.overview import DriveRow, drive_rows
+from ioplan_lab.desk.web.visit import Visit, allowed
+
+
+@allowed(Role.VIEWER)
+async def page(visit: Visit) -> Response:
+    """All of them, or those with a word in their names."""
+    found = await visit.blocking(_drives, visit.desk)
+    if word := visit.asked("text").casefold():
+        found = [one for one in found if word in _searched(one)]
+    return visit.page("drives.html.j2", drives=found, text=visit.asked("text"))
+
+
+def _drives(desk: Desk) -> list[LabDrive]:
+    lab = desk.starter.lab
+    states = drive_rows(lab, Drives(desk.database).states(), desk.queue)
+    return lab_drives(desk.store, lab, _with_jobs(states, desk))
+
+
+def _with_jobs(states: list[DriveRow], desk: Desk) -> list[DriveRow]:
+    """What runs beside the queue, as people start it at a shell, keeps a drive, too."""
+    busy = {
+        lane.target: f"{one.job.plan}, job {one.job.id}"
+        for one in desk.running.now()
+        for lane in one.states
+        if not lane.ended
+    }
+    return [
+        replace(one, state="busy", why=busy[one.drive])
+        if one.state in ("free", "reserved") and one.drive in busy
+        else one
+        for one in states
+    ]
+
+
+def _searched(one: LabDrive) -> str:
+    last = one.last or {}
+    keys = ("serial", "model", "firmware", "last_plan")
+    state = one.state.state if one.state else ""
+    parts = [one.name, one.host, state, *(str(last.get(key, "")) for key in keys)]
+    return " ".join(parts).casefold()
+
+
+ROUTES = (("GET", "/drives", page),)

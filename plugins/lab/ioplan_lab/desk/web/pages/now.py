@@ -1,0 +1,65 @@
+"""What runs now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.running import JobNow
+from ioplan_lab.desk.web.visit import Visit, allowed
+
+MOST_ENDED = 5
+
+
+@allowed(Role.VIEWER)
+async def page(visit: Visit) -> Response:
+    """The page, which asks for its jobs again and again."""
+    return visit.page("now.html.j2", **await _shown(visit))
+
+
+@allowed(Role.VIEWER)
+async def jobs(visit: Visit) -> Response:
+    """The jobs alone."""
+    return visit.page("now_jobs.html.j2", **await _shown(visit))
+
+
+@allowed(Role.VIEWER)
+async def as_json(visit: Visit) -> Response:
+    """For programs: each lane as `ioplan status` knows it."""
+    found = await visit.blocking(visit.desk.running.now)
+    return JSONResponse({"jobs": [_json(one) for one in found]})
+
+
+async def _shown(visit: Visit) -> dict[str, Any]:
+    found = await visit.blocking(visit.desk.running.now)
+    held = await visit.blocking(visit.desk.queue.held)
+    over = await visit.blocking(visit.desk.queue.ended, MOST_ENDED)
+    known = {one.job.id for one in found}
+    return {
+        "refused": [one for one in over if one.message.startswith("refused")],
+        "waiting": await visit.blocking(visit.desk.queue.waiting),
+        "starting": [one for one in held if one.job not in known],
+        "running": [one for one in found if not one.ended],
+        "ended": [one for one in found if one.ended][:MOST_ENDED],
+    }
+
+
+def _json(one: JobNow) -> dict[str, Any]:
+    return {
+        "id": one.job.id,
+        "plan": one.job.plan,
+        "where": one.job.where,
+        "done": one.done,
+        "ended": one.ended,
+        "silent": list(one.silent),
+        "lanes": [state.model_dump(mode="json") for state in one.states],
+    }
+
+
+ROUTES = (
+    ("GET", "/", page),
+    ("GET", "/now/jobs", jobs),
+    ("GET", "/now.json", as_json),
+)

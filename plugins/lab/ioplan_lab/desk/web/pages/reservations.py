@@ -1,0 +1,116 @@
+"""Drives for one person for a time, and drives out of service."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from ioplan.core.moments import moment
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.ask import drives_named
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.web.visit import Visit, allowed
+
+PATH = "/reservations"
+
+
+@allowed(Role.VIEWER)
+async def page(visit: Visit) -> Response:
+    """What is reserved now or later, and what is out of service."""
+    return visit.page(
+        "reservations.html.j2", **await visit.blocking(_shown, visit.desk)
+    )
+
+
+def _shown(desk: Desk) -> dict[str, Any]:
+    states, lab = Drives(desk.database).states(), desk.starter.lab
+    return {
+        "reservations": states.reservations,
+        "out": list(states.out.values()),
+        "names": [*lab.groups, *lab.targets],
+        "now": stamp(),
+    }
+
+
+@allowed(Role.OPERATOR)
+async def reserve(visit: Visit) -> Response:
+    """Reserve drives for whoever asks."""
+    names = await _drives(visit)
+    since = _stamp(visit.said("since")) if visit.said("since") else stamp()
+    until = _stamp(visit.said("until"))
+    held = (names, visit.name, since, until, visit.said("why"))
+    await visit.blocking(Drives(visit.desk.database).reserve, *held)
+    await visit.note(f"reserve {', '.join(names)}", f"from {since} until {until}")
+    return RedirectResponse(PATH, 303)
+
+
+@allowed(Role.OPERATOR)
+async def release(visit: Visit) -> Response:
+    """End one's own reservations; an admin's word ends anybody's."""
+    names, is_admin = await _drives(visit), _is_admin(visit)
+    ended = await visit.blocking(
+        Drives(visit.desk.database).release, names, visit.name, is_admin
+    )
+    if not ended:
+        raise DeskError(
+            "you have no reservation of it; only an admin can end those of others"
+        )
+    await visit.note(f"release {', '.join(names)}", f"{ended} reservations ended")
+    return RedirectResponse(PATH, 303)
+
+
+@allowed(Role.ADMIN)
+async def take_out(visit: Visit) -> Response:
+    """Nothing is started on them any more."""
+    names, reason = await _drives(visit), visit.said("reason")
+    held = (names, visit.name, reason)
+    await visit.blocking(Drives(visit.desk.database).take_out, *held)
+    await visit.note(f"take {', '.join(names)} out of service", reason)
+    return RedirectResponse(PATH, 303)
+
+
+@allowed(Role.ADMIN)
+async def put_back(visit: Visit) -> Response:
+    """They may be used again, also where the lab does not name them any more."""
+    names = visit.form.get("drive", [])
+    if not names:
+        raise DeskError("choose a drive")
+    await visit.blocking(Drives(visit.desk.database).put_back, names)
+    await visit.note(f"put {', '.join(names)} back in service", "done")
+    return RedirectResponse(PATH, 303)
+
+
+async def _drives(visit: Visit) -> list[str]:
+    words = visit.form.get("drive", [])
+    if not words:
+        raise DeskError("choose a drive")
+    return await visit.blocking(lambda: drives_named(visit.desk.starter.lab, words))
+
+
+def _is_admin(visit: Visit) -> bool:
+    return bool(visit.person and visit.person.may(Role.ADMIN))
+
+
+def _stamp(word: str) -> str:
+    """What is said without a zone, as by a browser's field, is UTC here."""
+    try:
+        plain = f"{word}Z" if "T" in word and len(word) == len(SAMPLE) else word
+        return f"{moment(plain).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except ValueError as error:
+        raise DeskError(str(error)) from None
+
+
+SAMPLE = "2026-12-01T18:00"
+
+ROUTES = (
+    ("GET", PATH, page),
+    ("POST", PATH, reserve),
+    ("POST", "/reservations/release", release),
+    ("POST", "/drives/out-of-service", take_out),
+    ("POST", "/drives/in-service", put_back),
+)

@@ -1,0 +1,83 @@
+"""Sessions: searched, filtered, and ticked for a report or a comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import JSONResponse, Response
+
+from ioplan.store.overview import SessionFilter, SessionOverview
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.web.visit import Visit, allowed
+
+AT_ONCE = 50
+LAST_PAGE = 1000
+FIELDS = ("text", "drive", "host", "plan", "job", "tag", "status", "verdict", "since")
+STATUSES = ("running", "ok", "failed", "interrupted")
+VERDICTS = ("held", "failed", "undecided", "none")
+
+
+@allowed(Role.VIEWER)
+async def page(visit: Visit) -> Response:
+    """A page of those that the filters leave."""
+    number = _number(visit)
+    asked = {name: visit.asked(name) for name in FIELDS}
+    found = await visit.blocking(_found, visit, asked, number)
+    return visit.page(
+        "sessions.html.j2",
+        sessions=found[:AT_ONCE],
+        asked=asked,
+        statuses=STATUSES,
+        verdicts=VERDICTS,
+        filtered=any(asked.values()),
+        newer=_address(asked, number - 1) if number > 1 else "",
+        older=_address(asked, number + 1) if len(found) > AT_ONCE else "",
+    )
+
+
+@allowed(Role.VIEWER)
+async def as_json(visit: Visit) -> Response:
+    """The same for programs."""
+    asked = {name: visit.asked(name) for name in FIELDS}
+    found = await visit.blocking(_found, visit, asked, _number(visit))
+    return JSONResponse({"sessions": [_json(one) for one in found[:AT_ONCE]]})
+
+
+def _found(visit: Visit, asked: dict[str, str], number: int) -> list[SessionOverview]:
+    """One more than a page has, which tells whether there is another page."""
+    wanted: dict[str, Any] = {
+        name: _pattern(name, word) for name, word in asked.items() if word
+    }
+    first = AT_ONCE * (number - 1)
+    limited = SessionFilter(**wanted, limit=AT_ONCE + 1, offset=first)
+    return visit.desk.store.overview(limited)
+
+
+def _pattern(name: str, word: str) -> str:
+    """A part is enough for a person who searches; a name with `*` is taken as it is."""
+    partly = name in ("plan", "host", "drive", "job") and "*" not in word
+    return f"*{word}*" if partly else word
+
+
+def _number(visit: Visit) -> int:
+    word = visit.asked("page", "1")
+    if not (word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= LAST_PAGE):
+        raise DeskError(f"there is no page {word!r}")
+    return int(word)
+
+
+def _address(asked: dict[str, str], number: int) -> str:
+    pairs = {name: word for name, word in asked.items() if word}
+    return f"/sessions?{urlencode({**pairs, 'page': number})}"
+
+
+def _json(one: SessionOverview) -> dict[str, Any]:
+    names = ("id", "plan", "status", "verdict", "started_at", "ended_at", "runs")
+    more = ("backend", "target", "host_name", "person", "job", "note")
+    found = {name: getattr(one, name) for name in (*names, *more)}
+    return found | {"drive": one.drive_name, "tags": list(one.tags)}
+
+
+ROUTES = (("GET", "/sessions", page), ("GET", "/sessions.json", as_json))

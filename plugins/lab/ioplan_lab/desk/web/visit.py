@@ -1,0 +1,269 @@
+"""A request, who makes it, and whether it may."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from ioplan.core.error_kinds import ExplainedError
+from ioplan.core.text import printable
+from ioplan.store.errors import StoreError
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.errors import DeskError, Missing, Refused
+from ioplan_lab.desk.people.people import Person
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.people.secret import form_token, is_same
+from ioplan_lab.desk.web.limits import body_of
+from ioplan_lab.desk.web.render import rendered
+
+Answer = TypeVar("Answer")
+SAFE = ("GET", "HEAD")
+FIELD = "form_token"
+MOST_FIELDS = 500
+FORM = "application/x-www-form-urlencoded"
+OUTCOMES = {403: "refused"}
+"""How the log calls what was not done."""
+FAILED = "ioplan itself failed; the desk's log has the reason, please report it"
+AWAY = "the desk's database does not answer; the desk's log has the reason"
+LOG = logging.getLogger("uvicorn.error")
+"""The server's, which goes to standard error."""
+
+
+class Visit(Struct, frozen=True):
+    """What a page's function gets; `person` is None before the sign-in only.
+
+    `cookie` is the browser's, empty for programs, which send their token each time.
+    `form` has what was sent, the values of a name in their order.
+    """
+
+    request: Request
+    desk: Desk
+    person: Person | None
+    cookie: str = ""
+    form: Mapping[str, list[str]] = {}
+
+    def said(self, name: str, usual: str = "") -> str:
+        """A field of the form, without white space around it."""
+        return self.form.get(name, [usual])[-1].strip()
+
+    def asked(self, name: str, usual: str = "") -> str:
+        """A word of the address's query. Raises DeskError if it cannot be shown."""
+        found = self.request.query_params.get(name, usual).strip()
+        if printable(found) != found:
+            raise DeskError(f"{name!r} has characters that cannot be shown")
+        return found
+
+    @property
+    def id(self) -> str:
+        """What the address names."""
+        return str(self.request.path_params["id"])
+
+    @property
+    def number(self) -> int:
+        """The same where it is a number. Raises Missing."""
+        if not self.id.isdecimal() or len(self.id) > 9:
+            raise Missing(f"there is no number {self.id!r}")
+        return int(self.id)
+
+    @property
+    def name(self) -> str:
+        """The person's name."""
+        return self.person.name if self.person else ""
+
+    @property
+    def address(self) -> str:
+        """Where the request comes from."""
+        return address_of(self.request)
+
+    async def blocking(
+        self, function: Callable[..., Answer], *args: Any, **more: Any
+    ) -> Answer:
+        """What reads or computes, in a thread: the loop serves others meanwhile."""
+        return await run_in_threadpool(partial(function, *args, **more))
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """A page of a template; each has the person, the path and the form's token."""
+        return rendered(
+            template,
+            status=status,
+            person=self.person,
+            path=self.request.url.path,
+            form_token=form_token(self.cookie) if self.cookie else "",
+            **values,
+        )
+
+    async def note(self, deed: str, outcome: str) -> None:
+        """Write it to the log of who did what."""
+        add = self.desk.audit.add
+        await self.blocking(add, self.name or "-", self.address, deed, outcome)
+
+
+Page = Callable[[Visit], Awaitable[Response]]
+
+
+def allowed(role: Role | str | None) -> Callable[[Page], Page]:
+    """Who may call a page: from this role on; None is for the sign-in alone."""
+
+    def marked(page: Page) -> Page:
+        page.__dict__["allowed"] = Role(role) if role else None
+        return page
+
+    return marked
+
+
+def role_of(page: Page) -> Role | None:
+    """Whom a page is for. Raises TypeError where nobody has decided."""
+    if "allowed" not in page.__dict__:
+        raise TypeError(f"{page.__name__} has no access rule: add @allowed")
+    found: Role | None = page.__dict__["allowed"]
+    return found
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from."""
+    return request.client.host if request.client else "-"
+
+
+def cookie_name(desk: Desk) -> str:
+    """With TLS, browsers take a cookie of this prefix from this very host only."""
+    return "__Host-ioplan" if desk.tls else "ioplan"
+
+
+def bearer_token(request: Request) -> str:
+    """A program's; empty for browsers, which send no such header by themselves."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return (token.strip() or "none") if scheme.casefold() == "bearer" else ""
+
+
+async def visit_of(request: Request) -> Visit:
+    """Who asks: by the token of a program, or by the cookie of a browser."""
+    desk: Desk = request.app.state.desk
+    if token := bearer_token(request):
+        person = await run_in_threadpool(desk.people.by_token, token)
+        if person is None:
+            request.app.state.limits.failed(address_of(request))
+        return Visit(request, desk, person)
+    cookie = request.cookies.get(cookie_name(desk), "")
+    if not cookie:
+        return Visit(request, desk, None)
+    return Visit(
+        request, desk, await run_in_threadpool(desk.people.by_cookie, cookie), cookie
+    )
+
+
+async def answered(page: Page, needed: Role | None, request: Request) -> Response:
+    """The page, or why this person does not get it, or why nobody does."""
+    try:
+        return await _answered(page, needed, request)
+    except StoreError as error:
+        LOG.error("%s", error)
+        values = {"person": None, "path": "", "form_token": ""}
+        return rendered("error.html.j2", status=503, text=AWAY, **values)
+
+
+async def _answered(page: Page, needed: Role | None, request: Request) -> Response:
+    visit = await visit_of(request)
+    is_program = bool(bearer_token(request))
+    if needed and visit.person is None:
+        return _unknown(visit)
+    if needed and visit.person and not visit.person.may(needed):
+        return await _refused(visit, needed)
+    try:
+        if request.method not in SAFE:
+            visit = await _with_form(visit, is_program)
+        response = await page(visit)
+    except ExplainedError as error:
+        status = error.status if isinstance(error, DeskError) else 400
+        if request.method not in SAFE:
+            await visit.note(
+                _deed(visit), f"{OUTCOMES.get(status, 'not done')}: {error}"
+            )
+        return visit.page("error.html.j2", status=status, text=str(error))
+    except Exception:
+        LOG.exception("%s %s", request.method, request.url.path)
+        return visit.page("error.html.j2", status=500, text=FAILED)
+    return response
+
+
+def _deed(visit: Visit) -> str:
+    return f"{visit.request.method} {visit.request.url.path}"
+
+
+def _unknown(visit: Visit) -> Response:
+    is_program = "authorization" in visit.request.headers
+    if is_program or visit.request.method not in SAFE or _is_part(visit.request):
+        text = "sign in first, or send a valid token: Authorization: Bearer TOKEN"
+        found = visit.page("error.html.j2", status=401, text=text)
+        found.headers["WWW-Authenticate"] = "Bearer"
+        return found
+    return RedirectResponse("/sign-in", 303)
+
+
+def _is_part(request: Request) -> bool:
+    """Whether a script asks for a part of a page."""
+    return request.headers.get("x-part") == "1"
+
+
+async def _refused(visit: Visit, needed: Role) -> Response:
+    assert visit.person
+    text = (
+        f"this needs the role {needed}; {visit.name} is a {visit.person.role}; an "
+        "admin changes that with `ioplan lab people`"
+    )
+    if visit.request.method not in SAFE:
+        await visit.note(_deed(visit), f"refused: a {visit.person.role}")
+    return visit.page("error.html.j2", status=403, text=text)
+
+
+async def _with_form(visit: Visit, is_program: bool) -> Visit:
+    """With what was sent, if this site's own form sent it. Raises Refused."""
+    request = visit.request
+    if not is_program:
+        _check_origin(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    body = await body_of(request)
+    if body and kind != FORM:
+        raise Refused(f"send a form as {FORM}, not as {kind or 'nothing'}")
+    form = _fields(body)
+    sent = form.get(FIELD, [""])[-1]
+    if not is_program and not (
+        visit.cookie and is_same(sent, form_token(visit.cookie))
+    ):
+        raise Refused(
+            "the form is from another sign-in; go back, reload the page, and send it "
+            "again"
+        )
+    return Visit(request, visit.desk, visit.person, visit.cookie, form)
+
+
+def _check_origin(request: Request) -> None:
+    """A browser says where a form was sent from. Raises Refused."""
+    origin = request.headers.get("origin")
+    own = f"{request.url.scheme}://{request.headers.get('host', '')}"
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if (origin is not None and origin != own) or site not in ("same-origin", "none"):
+        raise Refused("the form was sent from another site")
+
+
+def _fields(body: bytes) -> dict[str, list[str]]:
+    try:
+        pairs = parse_qsl(
+            body.decode(),
+            keep_blank_values=True,
+            strict_parsing=bool(body),
+            max_num_fields=MOST_FIELDS,
+        )
+    except ValueError as error:
+        raise DeskError("the request is not a form in UTF-8") from error
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value.replace("\r\n", "\n"))
+    return found

@@ -1,0 +1,101 @@
+"""The lab's desk: the service, and who may use it."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
+
+_NAME = Parameter(key="name", metavar="NAME", help="The person's name.", required=True)
+_DAYS = option(
+    "--days", "How long the token is valid; default: no expiry.", "DAYS", kind="integer"
+)
+
+PEOPLE = Group(
+    "people",
+    "The people who may use the desk, with roles and tokens.",
+    (
+        Command(
+            "list",
+            "List the people and when their tokens expire.",
+            "ioplan_lab.commands.desk.people:list_people",
+            (use.LAB,),
+            examples=("ioplan lab people list",),
+        ),
+        Command(
+            "add",
+            "Add a person, and print the token to sign in with; it is shown once.",
+            "ioplan_lab.commands.desk.people:add_person",
+            (
+                _NAME,
+                option(
+                    "--role",
+                    "viewer may read, operator also start plans, admin also sign "
+                    "lists.",
+                    "ROLE",
+                    default="viewer",
+                    values="viewer|operator|admin",
+                ),
+                _DAYS,
+                use.LAB,
+            ),
+            examples=("ioplan lab people add ada --role operator --days 90",),
+        ),
+        Command(
+            "token",
+            "Create another token for a person, and print it.",
+            "ioplan_lab.commands.desk.people:add_token",
+            (_NAME, _DAYS, use.LAB),
+            examples=("ioplan lab people token ada --days 90",),
+        ),
+        Command(
+            "revoke",
+            "Revoke all tokens of a person; browsers are signed out.",
+            "ioplan_lab.commands.desk.people:revoke_tokens",
+            (_NAME, use.LAB),
+            examples=("ioplan lab people revoke ada",),
+        ),
+        Command(
+            "remove",
+            "Remove a person with all tokens.",
+            "ioplan_lab.commands.desk.people:remove_person",
+            (_NAME, use.LAB),
+            examples=("ioplan lab people remove ada",),
+        ),
+    ),
+    usual="list",
+)
+
+SERVE_COMMANDS = (
+    Command(
+        "serve",
+        "Serve the desk, a web interface to start, monitor and compare runs.",
+        "ioplan_lab.commands.desk.serve:serve_desk",
+        (
+            option(
+                "--listen",
+                "Other than loopback only with TLS.",
+                "HOST:PORT",
+                default="127.0.0.1:8780",
+            ),
+            flag("--tls", "TLS, with a certificate of the lab's own authority."),
+            option("--certificate", "TLS with this certificate.", "FILE", kind="path"),
+            option("--key", "The certificate's.", "FILE", kind="path"),
+            option(
+                "--name",
+                "A host name for its certificate; may be repeated.",
+                "NAME",
+                key="names",
+                many=True,
+            ),
+            use.LAB,
+            use.STORE,
+        ),
+        examples=(
+            "ioplan lab serve",
+            "ioplan lab serve --listen 0.0.0.0:8780 --tls --name desk.example",
+        ),
+        needs_linux=True,
+        extra="serve",
+    ),
+    PEOPLE,
+)

@@ -1,0 +1,173 @@
+"""The lanes of a host: `python -m ioplan_lab.workers.lane SOCKET_FD`.
+
+The process is the parent of all lanes, see `ioplan_lab.cluster.jobs.lane_parent`. A
+lane does what a person on the host would: `ioplan run`, or `ioplan resume` if the
+session has begun. So it is like any other session.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sqlite3
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import closing, suppress
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import NoReturn
+
+from ioplan.backends import BackendError, find
+from ioplan.cli import frugal
+from ioplan.cli.app import run
+from ioplan.cli.display.output import print_message
+from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
+from ioplan.core.process_title import set_title
+from ioplan.core.system import libc
+from ioplan.runner.execute.first_result import prepare_results
+from ioplan.store.database import LANE_BUSY_S
+from ioplan.store.delivery.sender import LANE_LIFE_S, start
+from ioplan.store.errors import StoreError
+from ioplan.store.store import Store, default_path
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
+from ioplan_lab.cluster.jobs.lane_parent import Begun, requests
+from ioplan_lab.cluster.jobs.locks import locked
+
+PRELOADED = ("ioplan.cli.commands.resume", "ioplan_lab.plugin")
+BACKENDS = ("io_uring", "fio", "sim")
+"""What most lanes need beside a rehearsal: imported here, all of them share it."""
+REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
+M_ARENA_MAX = -8
+STORE_CACHE_BYTES = 300_000
+
+
+def main(fd: str) -> None:
+    """Fork a lane for each request that comes on the socket."""
+    _preload()
+    set_title(["ioplan", "lanes"], "ioplan lanes")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel waits for the lanes
+    with socket.socket(fileno=int(fd)) as asked:
+        for lane in requests(asked):
+            if not os.fork():
+                asked.close()
+                _live(lane)
+            os.close(lane.lock)
+    with suppress(ChildProcessError):
+        os.wait()  # for all of them
+
+
+def _preload() -> None:
+    """Everything that is the same in all lanes, and nothing that leaves a thread.
+
+    Objects that are frozen stay on the pages that they share. A lane has few threads,
+    which need no arena of their own, and reads little of the store that all share.
+    """
+    libc().mallopt(M_ARENA_MAX, 1)
+    with closing(sqlite3.connect(":memory:")) as database:  # it is for all of them
+        database.execute(f"PRAGMA soft_heap_limit = {STORE_CACHE_BYTES}")
+    for module in PRELOADED:
+        import_module(module)
+    for backend in BACKENDS:
+        with suppress(BackendError):
+            find(backend).availability({})  # which it remembers
+    for model in (LaneCall, LaneState):
+        model.model_rebuild()
+    with suppress(OSError):
+        _rehearse()
+    prepare_results()
+    gc.collect()
+    gc.freeze()
+
+
+def _rehearse() -> None:
+    """A session on the simulated drive: what is made on first use is made once.
+
+    Validators, compiled expressions, the interpreter's own caches: 3 MiB of a lane.
+    """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        plan, lab = folder / "rehearsal.ioplan", folder / "lab.toml"
+        plan.write_text(REHEARSAL)
+        lab.touch(0o600)
+        target = ("--backend", "sim", "--create", "1GiB", "--target", "rehearsal")
+        kept = ("--lab", str(lab), "--store", str(folder / "store.db"), "--quiet")
+        run(["run", str(plan), *target, *kept])
+
+
+def _live(begun: Begun) -> NoReturn:
+    """A child's life; it must not go on with what the parent does."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, _interrupted)
+        _run(LaneFolder(begun.folder), begun.lock)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _run(lane: LaneFolder, lock: int) -> None:
+    """Do what the lane's call says, and write its exit code to the folder."""
+    try:
+        lane.become(lock)
+        if lane.stop_file.exists():  # it was cancelled before it had a process
+            raise KeyboardInterrupt
+        call = lane.call()
+        with locked(lane.path.parents[1] / "locks", call.locks, _on_wait(lane)):
+            code = run(_words(lane, call))
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except (OSError, StoreError) as error:
+        print_message(f"error: {error}")
+        code = RUN_FAILED
+    sys.stderr.flush()
+    lane.finish(lane.state(), code)
+    with suppress(OSError):
+        start(_store(call), LANE_LIFE_S)
+
+
+def _store(call: LaneCall) -> Path:
+    return Path(call.store).expanduser() if call.store else default_path()
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _on_wait(lane: LaneFolder) -> Callable[[str], None]:
+    """Writes to the lane's state what it waits for."""
+
+    def on_wait(name: str) -> None:
+        text = {"message": f"waits for another lane, which has {name}"}
+        lane.write_state(lane.state().model_copy(update=text))
+
+    return on_wait
+
+
+def _words(lane: LaneFolder, call: LaneCall) -> list[str]:
+    store = _store(call)
+    same = ["--store", str(store), "--lane", str(lane.path), "--quiet"]
+    if _has_begun(store, call.session):
+        return ["resume", call.session, *same]
+    lab, plan = str(lane.path / "lab.toml"), str(lane.path / call.plan)
+    target = ["--target", call.target, "--lab", lab]
+    return ["run", plan, *target, *call.args, *same]
+
+
+def _has_begun(store: Path, session: str) -> bool:
+    if not store.exists():
+        return False
+    with Store.open(store, LANE_BUSY_S) as found:
+        return session in found.ids()
+
+
+if __name__ == "__main__":
+    frugal()
+    main(sys.argv[1])
