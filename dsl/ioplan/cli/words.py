@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ioplan.cli.errors import UsageError
-from ioplan.records.session import MAX_NOTE, TAG
+from ioplan.records.run_request import MAX_NOTE, TAG
 
 
 def checked_tags(words: Iterable[str], option: str = "--tag") -> tuple[str, ...]:

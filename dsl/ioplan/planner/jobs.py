@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ioplan.backends import TargetFacts
-from ioplan.job import SECOND_NS, Job, JobStream, job_streams
+from ioplan.job import MIN_INTERVAL_NS, SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.seek.decide import INTERVALS
 from ioplan.seek.search import Probe
 from ioplan.workload import Stream, Workload
-
-MIN_INTERVAL_NS = 10_000_000
 
 
 def interval_of(run_ns: int | None) -> int:

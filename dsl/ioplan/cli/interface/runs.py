@@ -58,6 +58,7 @@ RUN_COMMANDS = (
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
+            use.REQUEST,
             use.JOB_ID,
         ),
         examples=(

@@ -125,5 +125,7 @@ QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")
 JSON = flag("--json", "For programs.")
 LANE = option("--lane", kind="path", hidden=True)
+REQUEST = option("--request", kind="path", hidden=True)
+"""A file with a request as JSON, in place of the options that it is of."""
 JOB_ID = option("--job", key="job", hidden=True)
 """The id that a job gets: who starts it twice is refused the second time."""
