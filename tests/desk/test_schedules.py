@@ -11,14 +11,15 @@ import pytest
 from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
-from ioplan.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan.desk.queue.entry import Priority, Wanted
 from ioplan.desk.queue.queue import Queue
 from ioplan.desk.schedules.schedule import Missed, Schedules
 from ioplan.desk.schedules.times import count_due, next_time
 from ioplan.desk.tables import TABLES
+from ioplan.records.run_request import RunRequest
 
 WANTED = Wanted(
-    "ada", "plan", {"p": ""}, "t", ("a",), RunOptions(tests=("T*",)), Priority.HIGH
+    "ada", "plan", {"p": ""}, "t", ("a",), RunRequest(tests=("T*",)), Priority.HIGH
 )
 
 
@@ -94,7 +95,7 @@ def test_what_is_due_is_added_once(
     for one in queue.waiting():
         entry = one.entry
         assert (entry.person, entry.priority) == ("ada", Priority.HIGH)
-        assert entry.options == WANTED.options and entry.origin == "schedule nightly"
+        assert entry.request == WANTED.request and entry.origin == "schedule nightly"
 
 
 def test_they_do_not_pile_up(database: DeskDatabase) -> None:

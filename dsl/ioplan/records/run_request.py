@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -64,9 +65,10 @@ def _short(note: str) -> str:
 
 
 def _factor(value: Any) -> Any:
-    if isinstance(value, bool | str) or not 0 < value <= MAX_SCALE:
-        raise ValueError("must be a number above 0, for example 0.01")
-    return value
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0 < float(value) <= MAX_SCALE:
+            return value
+    raise ValueError("must be a number above 0, for example 0.01")
 
 
 def _interval(text: str) -> str:
@@ -94,7 +96,6 @@ class RunRequest(Model):
             "A file, a device, or a target or group of the lab.",
             "TARGET",
             "targets",
-            "Target",
         ),
     ] = None
     tests: Annotated[
@@ -172,6 +173,17 @@ class RunRequest(Model):
             example="1",
         ),
     ] = 1.0
+    interval: Annotated[
+        str,
+        AfterValidator(_interval),
+        Option(
+            "--interval",
+            "The reporting interval; default: 1s, shorter in runs below 10s.",
+            "TIME",
+            label="Reporting interval",
+            example="1s",
+        ),
+    ] = ""
     overwrite: Annotated[
         Texts, Option("--overwrite", "Permit overwriting this target (its ID).", "ID")
     ] = ()
@@ -236,6 +248,11 @@ class RunRequest(Model):
         Option("--note", "A note stored with the results.", "TEXT", label="Note"),
     ] = ""
     person: Annotated[str, Option("--person")] = ""
+
+    @property
+    def interval_ns(self) -> int | None:
+        """The length of the reporting interval; None for the usual one."""
+        return int(parse(self.interval).value) if self.interval else None
 
 
 OPTIONS: dict[str, Option] = {

@@ -17,10 +17,11 @@ from ioplan.desk.clock import stamp
 from ioplan.desk.database import DeskDatabase
 from ioplan.desk.errors import DeskError, Missing
 from ioplan.desk.people.people import NAME
-from ioplan.desk.queue.entry import OPEN, Priority, RunOptions, Wanted
+from ioplan.desk.queue.entry import OPEN, Priority, Wanted
 from ioplan.desk.queue.queue import add_to
 from ioplan.desk.queue.tables import insert, locked
 from ioplan.desk.schedules.times import count_due, next_time
+from ioplan.records.run_request import RunRequest
 from ioplan.store.connection import Connection, Row
 
 TABLES = {
@@ -151,14 +152,14 @@ def _row(one: Schedule) -> Row:
     values = asdict(one)
     wanted = asdict(one.wanted)
     wanted |= {"origin": origin_of(one.name)}
-    wanted |= {"options": one.wanted.options.model_dump(mode="json")}
+    wanted |= {"request": one.wanted.request.model_dump(mode="json")}
     return {**values, "wanted": json.dumps(wanted)}
 
 
 def _schedule(row: Row) -> Schedule:
     wanted: dict[str, Any] = json.loads(row["wanted"])
     read = {
-        "options": RunOptions.model_validate(wanted["options"]),
+        "request": RunRequest.model_validate(wanted["request"]),
         "priority": Priority(wanted["priority"]),
         "drives": tuple(wanted["drives"]),
     }
