@@ -41,9 +41,12 @@ class Option(NamedTuple):
     example: str = ""
 
 
-def _one_word(tag: str) -> str:
-    """By Python's own expressions: pydantic's take 40 ms to compile 64 times `\\w`,
-    in each session, whether it has tags or not."""
+def one_word(tag: str) -> str:
+    """A tag. Raises ValueError.
+
+    By Python's own expressions: pydantic's take 40 ms to compile 64 times `\\w`, in
+    each session, whether it has tags or not.
+    """
     if not re.fullmatch(TAG, tag):
         raise ValueError(
             "takes one word, such as nightly or lab=2, without blanks, commas or "
@@ -56,7 +59,8 @@ def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
-def _short(note: str) -> str:
+def short_note(note: str) -> str:
+    """A note. Raises ValueError."""
     if len(note) > MAX_NOTE:
         raise ValueError(
             f"takes at most {MAX_NOTE} characters, and this one has {len(note)}"
@@ -80,9 +84,9 @@ def _interval(text: str) -> str:
     return text
 
 
-Tag = Annotated[str, AfterValidator(_one_word)]
+Tag = Annotated[str, AfterValidator(one_word)]
 Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
-Note = Annotated[str, AfterValidator(_short)]
+Note = Annotated[str, AfterValidator(short_note)]
 Texts = tuple[str, ...]
 
 

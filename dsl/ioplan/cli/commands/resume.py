@@ -149,7 +149,7 @@ def _check_signature(session: Session, resumed: ResumeOptions) -> None:
 
 
 def _as_running(session: Session, plan: CheckedPlan) -> Session:
-    """With the plan as it is now; what its user sealed has the plan's files."""
+    """With the plan as it is now; what its user signed has the plan's files."""
     change = {"status": "running", "ended_at": None}
     change |= {"plan": plan.title, "plan_text": plan.text}
     found = session.model_copy(update=change)
