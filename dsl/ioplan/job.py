@@ -17,6 +17,8 @@ from ioplan.core.model import Model
 from ioplan.workload import Direction, Stream, Workload
 
 SECOND_NS = 1_000_000_000
+MIN_INTERVAL_NS = 10_000_000
+"""Of the reports of a run."""
 
 
 class JobStream(Stream):

@@ -229,7 +229,7 @@ class TestCompletion:
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
             (
                 "ioplan run --s",
-                ["--sim", "--set", "--scale-time", "--store", "--skip-missing"],
+                ["--set", "--scale-time", "--sim", "--store", "--skip-missing"],
             ),
             ("ioplan run --set a=1 --pro", ["--profile"]),
             ("ioplan lab ch", ["check"]),

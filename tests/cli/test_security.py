@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import pytest
 from command import ioplan, plan_file
@@ -24,7 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labs import needs_root, tell
 from paths import ROOT
+from pydantic import ValidationError
 from run_data import measurement, overview, record, session
+from run_requests import other
 
 from ioplan.backends import BackendError
 from ioplan.cli import main
@@ -41,11 +43,12 @@ from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.records.record import RunDetail
+from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
-from ioplan.runner.seal import is_signed, sign
+from ioplan.runner.seal import is_signed, signed
 from ioplan.store.codec import CodecError, decode_histograms, decode_series
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import make_private
@@ -493,14 +496,14 @@ def changed(hostile: Path, folder: Path, *statements: str) -> Path:
     "statement",
     [
         "UPDATE session SET id = '../../../tmp/owned'",
-        "UPDATE session SET args = '[1, 2'",
+        "UPDATE session SET request = '[1, 2'",
         "UPDATE session SET status = 'owned'",
         "UPDATE env SET facts = 'x'",
         "UPDATE run SET record = '{}'",
         "UPDATE run SET record = '[]'",
         f"UPDATE run SET record = '{'[' * 120_000}'",
         f"UPDATE env SET facts = '{'[' * 120_000}'",
-        f"UPDATE session SET args = '{'[' * 120_000}'",
+        f"UPDATE session SET resolved = '{'[' * 120_000}'",
         "INSERT INTO verdict SELECT session, seq, 0, '{' FROM run",
         "INSERT INTO verdict SELECT session, seq, 0, '7' FROM run",
         f"INSERT INTO verdict SELECT session, seq, 0, '{'[' * 120_000}' FROM run",
@@ -531,15 +534,15 @@ def test_nor_are_its_states_and_events(
 
 
 @pytest.mark.parametrize(
-    "args",
-    ['{"set": 7}', '{"set": {"a": []}}', '{"scale_time": "x"}', '{"profile": 3}', "[]"],
+    "asked",
+    ['{"scale_time": "x"}', '{"scale_time": -1}', '{"profile": 3}', '{"x": 1}', "[]"],
 )
-def test_a_plan_called_in_a_strange_way_is_still_shown(
-    hostile: Path, tmp_path: Path, args: str
+def test_a_request_that_cannot_be_is_refused(
+    hostile: Path, tmp_path: Path, asked: str
 ) -> None:
-    path = changed(hostile, tmp_path, f"UPDATE session SET args = '{args}'")
+    path = changed(hostile, tmp_path, f"UPDATE session SET request = '{asked}'")
     done = ioplan("show", "--store", path)
-    assert done.code in (0, 2) and "ioplan itself" not in done.err
+    assert done.code == 2 and "not as ioplan writes it" in done.err
 
 
 @pytest.mark.slow
@@ -567,13 +570,18 @@ def test_a_stored_plan_uses_what_is_stored_with_it(tmp_path: Path) -> None:
     for name, content in (("own", library), ("plan", text)):
         (tmp_path / f"{name}.ioplan").write_text(content)
     path = tmp_path / "plan.ioplan"
-    stored = session(plan_file=str(path), plan_text=text, args={})
+    stored = session(plan_file=str(path), plan_text=text)
     assert plan_of(stored) is None  # nothing of this host is read
-    stored.args["files"] = {"own.ioplan": library}
-    assert plan_of(stored) is not None
-    for odd in (None, 5, {"own.ioplan": 5}, ["own.ioplan"], {"own.ioplan": "\0"}):
-        stored.args["files"] = odd
-        assert plan_of(stored) is None
+    assert plan_of(with_files(stored, {"own.ioplan": library})) is not None
+    assert plan_of(with_files(stored, {"own.ioplan": "\0"})) is None
+    odd: Any
+    for odd in (None, 5, {"own.ioplan": 5}, ["own.ioplan"]):
+        with pytest.raises(ValidationError):
+            with_files(stored, odd)
+
+
+def with_files(session: Session, files: dict[str, str]) -> Session:
+    return session.model_copy(update={"resolved": Resolved(files=files)})
 
 
 def test_a_trigger_in_a_store_calls_nothing(hostile: Path, tmp_path: Path) -> None:
@@ -625,16 +633,30 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "ioplan" / "key"
 
 
-def test_a_seal_holds_for_what_was_sealed(own_key: Path) -> None:
-    args = {"overwrite": ["/dev/sda"], "backend_options": {"path": "fio"}}
-    sealed = args | {"seal": sign("s1", "fio", args)}
-    assert is_signed("s1", "fio", sealed)
-    assert is_signed("s1", "fio", json.loads(json.dumps(sealed)))
-    assert not is_signed("s2", "fio", sealed)
-    assert not is_signed("s1", "spdk", sealed)
-    assert not is_signed("s1", "fio", sealed | {"overwrite": ["/dev/sdb"]})
-    assert not is_signed("s1", "fio", args)
-    assert not is_signed("s1", "fio", args | {"seal": ["x"]})
+def begun() -> Session:
+    """A session that this user started."""
+    asked = RunRequest(overwrite=("/dev/sda",), options=("path=fio",))
+    known = Resolved(target_key="block serial=x 1", options={"path": "fio"})
+    return signed(session("s1", request=asked, resolved=known, backend="fio"))
+
+
+def test_a_signature_holds_for_what_was_signed(own_key: Path) -> None:
+    made = begun()
+    assert is_signed(made)
+    assert is_signed(Session.model_validate_json(made.model_dump_json()))
+    for change in (
+        {"id": "s2"},
+        {"backend": "spdk"},
+        *({"request": made.request.model_copy(update=one)} for one in OTHER_REQUESTS),
+        *({"resolved": made.resolved.model_copy(update=one)} for one in OTHER_RESULTS),
+    ):
+        assert not is_signed(made.model_copy(update=change)), change
+
+
+OTHER_REQUESTS = [{name: other(RunRequest, name)} for name in RunRequest.model_fields]
+OTHER_RESULTS = [{"signature": "x"}] + [
+    {name: other(Resolved, name)} for name in Resolved.model_fields
+]
 
 
 @pytest.mark.parametrize("none", ["", "uninitialized\n", None])
@@ -645,34 +667,35 @@ def test_a_seal_holds_on_its_own_host(
     machine = tmp_path / "machine-id"
     monkeypatch.setattr("ioplan.runner.seal.MACHINE_ID", machine)
     machine.write_text("7" * 32)
-    sealed = {"seal": sign("s1", "fio", {})}
+    made = begun()
     monkeypatch.setattr("platform.node", lambda: "another")
-    assert is_signed("s1", "fio", sealed)
+    assert is_signed(made)
     machine.write_text("8" * 32)
-    assert not is_signed("s1", "fio", sealed)
+    assert not is_signed(made)
     if none is None:
         machine.unlink()
     else:
         machine.write_text(none)
-    sealed = {"seal": sign("s1", "fio", {})}
-    assert is_signed("s1", "fio", sealed)
+    made = begun()
+    assert is_signed(made)
     monkeypatch.setattr("platform.node", lambda: "a third")
-    assert not is_signed("s1", "fio", sealed)
+    assert not is_signed(made)
 
 
 def test_a_seal_from_before_hosts_were_sealed_is_none(own_key: Path) -> None:
-    sign("s1", "fio", {})
+    made = begun()
     told = json.dumps(["s1", "fio", {}]).encode()
     old = hmac.new(own_key.read_bytes(), told, "sha256").hexdigest()
-    assert not is_signed("s1", "fio", {"seal": old})
+    known = made.resolved.model_copy(update={"signature": old})
+    assert not is_signed(made.model_copy(update={"resolved": known}))
 
 
 def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
-    sealed = {"seal": sign("s1", "fio", {})}
+    made = begun()
     assert own_key.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in own_key.parent.iterdir()] == ["key"]
     own_key.unlink()
-    assert not is_signed("s1", "fio", sealed)
+    assert not is_signed(made)
 
 
 # folders of many

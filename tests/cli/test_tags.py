@@ -12,7 +12,8 @@ import pytest
 from command import ioplan, plan_file
 from pydantic import TypeAdapter
 
-from ioplan.records.session import Session, Tags
+from ioplan.records.run_request import Tags
+from ioplan.records.session import Session
 from ioplan.store.store import Store
 
 PLAN = """test "T" {

@@ -71,7 +71,7 @@ def test_a_plan_is_checked_shown_started_watched_and_reported(lab_desk: Desk) ->
     form = browser.get("/start", params={"plan": "lab/look"}).text
     assert '<option value="lab/look" selected>' in form and "quick/datasheet" in form
     code, page = sent(
-        browser, "/start/check", plan="lab/look", target=["both"], scale="0.5"
+        browser, "/start/check", plan="lab/look", target=["both"], scale_time="0.5"
     )
     assert code == 200, page
     assert "Quick &lt;b&gt;look&lt;/b&gt;" in page and "<b>" not in page

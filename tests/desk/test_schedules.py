@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from ioplan.records.run_request import RunRequest
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
-from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.entry import Priority, Wanted
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.schedules.schedule import Missed, Schedules
 from ioplan_lab.desk.schedules.times import count_due, next_time
 from ioplan_lab.desk.tables import TABLES
 
 WANTED = Wanted(
-    "ada", "plan", {"p": ""}, "t", ("a",), RunOptions(tests=("T*",)), Priority.HIGH
+    "ada", "plan", {"p": ""}, "t", ("a",), RunRequest(tests=("T*",)), Priority.HIGH
 )
 
 
@@ -94,7 +95,7 @@ def test_what_is_due_is_added_once(
     for one in queue.waiting():
         entry = one.entry
         assert (entry.person, entry.priority) == ("ada", Priority.HIGH)
-        assert entry.options == WANTED.options and entry.origin == "schedule nightly"
+        assert entry.request == WANTED.request and entry.origin == "schedule nightly"
 
 
 def test_they_do_not_pile_up(database: DeskDatabase) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
@@ -17,6 +16,7 @@ from ioplan.devices import file_id
 from ioplan.devices.facts import file_facts
 from ioplan.devices.file_id import birth
 from ioplan.guard.target import make_scratch, open_target
+from ioplan.records.run_request import Resolved
 from ioplan.records.session import Session
 from ioplan.runner.state_ledger import is_session_target, target_key
 
@@ -28,7 +28,6 @@ def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
 
 
 def session(target: str, target_key: str) -> Session:
-    args: dict[str, Any] = {"target_key": target_key}
     return Session(
         id="s",
         plan="p",
@@ -37,7 +36,7 @@ def session(target: str, target_key: str) -> Session:
         started_at="2026-01-01T00:00:00",
         backend="io_uring",
         target=target,
-        args=args,
+        resolved=Resolved(target_key=target_key),
     )
 
 

@@ -268,7 +268,7 @@ def test_a_person_may_type_the_word(
     assert at_terminal([*command, "--target", str(foreign)], str(foreign)) == 0
     assert foreign.read_bytes() != before
     with Store.open(store_path) as store:
-        assert store.session("last").args["overwrite"] == [str(foreign)]
+        assert store.session("last").request.overwrite == (str(foreign),)
 
 
 def at_terminal(command: list[str], answer: str) -> int:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from run_data import record, run, session
 
 from ioplan.records.record import RunDetail, StoredHistogram
+from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
 from ioplan.share.bundle import bundle_bytes, read_bundle
 from ioplan.share.container import MANIFEST, BundleError, read, written
@@ -25,9 +26,9 @@ from ioplan.share.plain_json import loaded
 from ioplan.store.codec import VERSION, encode_histograms
 
 NOW = "2026-11-21T06:00:00Z"
-ARGS = {
+RESOLVED: dict[str, Any] = {
     "files": {"std/w.ioplan": "workload w = random 4KiB 100/0\n"},
-    "set": {"t": "1s"},
+    "parameters": {"t": "1s"},
     "drive_file": 'model = "client"\n',
 }
 PLAN = 'param t = 2s\ntest "demo" { run random 4KiB 67/33 for t }\n'
@@ -39,7 +40,13 @@ def content() -> tuple[Bundled, ...]:
     event = SessionEvent(at=NOW, kind="resumed", text="again")
     return tuple(
         Bundled(
-            session(id, args=ARGS, plan_text=PLAN, status="ok", ended_at=NOW),
+            session(
+                id,
+                resolved=Resolved(**RESOLVED),
+                plan_text=PLAN,
+                status="ok",
+                ended_at=NOW,
+            ),
             (event,),
             (run(1, session=id), run(2, session=id)),
             '{"cpus": "1"}',
@@ -65,7 +72,7 @@ def test_other_programs_unpack_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(DATA)) as archive:
         assert archive.testzip() is None
         assert archive.read("1/plan.ioplan").decode() == PLAN
-        assert archive.read("1/use/1.ioplan").decode() in ARGS["files"].values()
+        assert archive.read("1/use/1.ioplan").decode() in RESOLVED["files"].values()
         assert archive.read("report.html") == b"<html>"
 
 
@@ -372,11 +379,14 @@ def test_plain_json_is_json(value: Any) -> None:
 def test_what_only_its_host_may_say_is_not_shared() -> None:
     """Nor believed, where somebody puts it in."""
     one = CONTENT[0]
-    own = {"seal": "s", "overwrite": ["x"], "lab": "/l", "options": {"program": "/x"}}
-    told = one.session.model_copy(update={"args": {**one.session.args, **own}})
+    asked = RunRequest(overwrite=("x",), lab=Path("/l"), options=("program=/x",))
+    own = {"signature": "s", "options": {"program": "/x"}}
+    known = one.session.resolved.model_copy(update=own)
+    told = one.session.model_copy(update={"request": asked, "resolved": known})
     sent = Bundled(told, one.events, one.runs)
     (found,) = sessions_of(members_of((sent,)))
-    assert [found.session.args[name] for name in own] == ["", [], None, {}]
+    assert found.session.request == RunRequest()
+    assert found.session.resolved == one.session.resolved
 
 
 def test_a_stream_without_a_name_is_kept() -> None:

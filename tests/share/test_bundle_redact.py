@@ -14,6 +14,7 @@ from run_data import run, session
 
 from ioplan.records.drive import Drive
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
 from ioplan.share.bundle import read_bundle
 from ioplan.share.container import BundleError, read
@@ -63,14 +64,17 @@ def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
 
 def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
     """A store with a session full of names."""
-    args = {
-        "plan": HOME_FILE, "target": DISK, "target_key": f"block serial={SERIAL} 1000",
-        "files": {f"{USER}/w.ioplan": f"# of {HOST}\nworkload w = random 4KiB 100/0\n"},
-        "lab": f"/home/{USER}/lab.toml", "overwrite": [SERIAL],
-    }  # fmt: skip
+    asked = RunRequest(
+        target=DISK, lab=Path(f"/home/{USER}/lab.toml"), overwrite=(SERIAL,)
+    )
+    known = Resolved(
+        plan=HOME_FILE,
+        target_key=f"block serial={SERIAL} 1000",
+        files={f"{USER}/w.ioplan": f"# of {HOST}\nworkload w = random 4KiB 100/0\n"},
+    )
     made = session(
         id, plan=f"Review of {SERIAL}", plan_file=HOME_FILE, plan_text=PLAN, target=DISK,
-        args=args, host={"hostname": HOST}, status="ok", ended_at="2026-11-21T06:00:00Z",
+        request=asked, resolved=known, host={"hostname": HOST}, status="ok", ended_at="2026-11-21T06:00:00Z",
         host_name=HOST, person=USER, note=f"for {USER} on {HOST}", tags=(SERIAL,),
         drive=Drive(serial=SERIAL, model="980"),
     )  # fmt: skip
@@ -147,7 +151,7 @@ test "T" { run pair for 1s }
 
 def bundled(plan: str) -> Bundled:
     """A session of the host web1."""
-    made = session(plan_text=plan, args={"files": {}}, host={"hostname": "web1"})
+    made = session(plan_text=plan, host={"hostname": "web1"})
     return Bundled(made, (), (run(1),))
 
 
@@ -159,7 +163,7 @@ def test_a_name_that_decides_what_is_run_is_not_taken_out() -> None:
 
 def test_names_that_only_the_lab_has_are_taken_out() -> None:
     lab = '{"target": {"wwid": "eui.0025385b71b1a2c3", "path": "/dev/my disk"}}'
-    one = Bundled(session(plan_text=PLAN, args={"files": {}}), (), (run(1),), lab)
+    one = Bundled(session(plan_text=PLAN), (), (run(1),), lab)
     (found,) = redacted((one,), KEY, [], [])
     assert "385b71" not in found.lab and "my disk" not in found.lab
 
@@ -218,10 +222,11 @@ def test_of_the_lab_only_what_bears_on_results(
     lab = tmp_path / "lab.toml"
     lab.write_text(LAB)
     made = session(
-        status="ok", plan_text=PLAN,
-        args={"files": {}, "lab": str(lab), "target": "fast",
-              "options": {"engine": "libaio", "rpc_password": "hunter6"}},
-    )  # fmt: skip
+        status="ok",
+        plan_text=PLAN,
+        request=RunRequest(lab=lab, target="fast"),
+        resolved=Resolved(options={"engine": "libaio", "rpc_password": "hunter6"}),
+    )
     with Store.open(store_path) as store:
         store.begin(made)
         store.add(*run(1))
@@ -235,6 +240,6 @@ def test_of_the_lab_only_what_bears_on_results(
 @pytest.mark.parametrize("user", ["test", "run", "io_uring", "iops"])
 def test_an_ordinary_word_is_no_name(user: str) -> None:
     record, detail = run(1)
-    one = Bundled(session(plan_text=PLAN, args={"files": {}}), (), ((record, detail),))
+    one = Bundled(session(plan_text=PLAN), (), ((record, detail),))
     (found,) = redacted((one,), KEY, [], [user])
     assert found.runs[0][0].asked.kind == "run"

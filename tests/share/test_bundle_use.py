@@ -67,7 +67,7 @@ def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
         session = store.session("last")
         tests = {one.asked.test for one in store.records(session.id)}
     assert tests == {"Depths"} and session.plan == "review"
-    assert session.args["profile"] == "quick"
+    assert session.request.profile == "quick"
     compared = ioplan("compare", "last", "--to", made)
     assert compared.code == 0 and "0 worse" in compared.out
     assert ioplan("compare", made, "last").out == compared.out

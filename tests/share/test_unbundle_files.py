@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from test_bundle import content
 
 from ioplan.cli.commands.share.unbundle import write_plan
+from ioplan.records.run_request import Resolved
 from ioplan.share.container import BundleError
 
 
@@ -23,8 +24,8 @@ def test_used_files_are_written_beside_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [".envrc", "a/.git/config", "lab.toml", "ioplan.toml"])
 def test_settings_of_programs_are_refused(name: str, tmp_path: Path) -> None:
     (one,) = content()[:1]
-    files = {"files": {name: "workload w = random 4KiB 100/0\n"}}
-    hostile = replace(one, session=one.session.model_copy(update={"args": files}))
+    files = Resolved(files={name: "workload w = random 4KiB 100/0\n"})
+    hostile = replace(one, session=one.session.model_copy(update={"resolved": files}))
     with pytest.raises(BundleError, match="uses a file"):
         write_plan(hostile, tmp_path / "out")
     assert not list(tmp_path.rglob("*"))

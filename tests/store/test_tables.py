@@ -82,9 +82,7 @@ def test_an_old_store_gets_the_tables_of_a_new_one(
 def test_an_old_store_is_read_and_written(oldest: Path) -> None:
     id = session().id
     with Store.open(oldest) as store:
-        assert [(one.id, one.args) for one in store.sessions()] == [
-            (id, {"target": "/dev/sim0", "qd": 4})
-        ]
+        assert [one.id for one in store.sessions()] == [id]
         assert [one.run_id for one in store.records(id)] == ["run-1"]
         assert store.detail(id, 1) == run(1)[1]
         assert [one.text for one in store.events(id)] == ["written"]

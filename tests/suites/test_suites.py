@@ -373,8 +373,8 @@ def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
     assert device <= set(last.target)
 
     assert session.plan == "PTS IOPS" and "SNIA PTS 2.0" in session.plan_text
-    assert session.args["set"]["run_time"] == "20ms"
-    assert session.args["profile"] == "smoke"
+    assert session.resolved.parameters["run_time"] == "20ms"
+    assert session.request.profile == "smoke"
     assert session.started_at and session.ended_at
     (stream,) = last.asked.workload.streams
     assert (stream.threads, stream.qd, stream.pattern) == (2, 16, "random")

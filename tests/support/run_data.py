@@ -12,6 +12,7 @@ from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCoun
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
+from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session
 from ioplan.store.overview import SessionOverview
 from ioplan.workload import Direction, SizeShare, Stream, Workload
@@ -82,7 +83,7 @@ def session(id: str = "20261121-054512-k3f9", **more: Any) -> Session:
         "started_at": "2026-11-21T05:45:12Z",
         "backend": "sim",
         "target": "/dev/sim0",
-        "args": {"target": "/dev/sim0", "qd": 4},
+        "request": RunRequest(target="/dev/sim0"),
         "host": HOST,
     }
     return Session(id=id, **fields | more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -48,7 +48,7 @@ class Choice(Struct, frozen=True):
 def chosen_backend(
     name: str | None,
     lab_path: Path | None,
-    settings: list[str],
+    settings: Sequence[str],
     target: str | None = None,
 ) -> Choice:
     """The backend by name, else the one that has the target, else the lab's.
@@ -91,7 +91,7 @@ def _has_address(name: str, path: str, lab: Lab) -> bool:
         return True
 
 
-def usable_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
+def usable_backend(name: str, lab: Lab, settings: Sequence[str]) -> Choice:
     """The backend, if it can run here. Raises BackendError."""
     choice = named_backend(name, lab, settings)
     found = choice.backend.availability(choice.options)
@@ -100,13 +100,13 @@ def usable_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
     return choice
 
 
-def named_backend(name: str, lab: Lab, settings: list[str]) -> Choice:
+def named_backend(name: str, lab: Lab, settings: Sequence[str]) -> Choice:
     """The backend, whether or not it can run here. Raises BackendError."""
     options = {**lab.options_of(name), **option_pairs(settings)}
     return Choice(find(name), options, lab)
 
 
-def option_pairs(settings: list[str]) -> dict[str, str]:
+def option_pairs(settings: Sequence[str]) -> dict[str, str]:
     """NAME=VALUE of `--option`."""
     found: dict[str, str] = {}
     for setting in settings:

@@ -7,7 +7,7 @@ from rich.console import Console
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
-from ioplan.cli.run_options import Options
+from ioplan.cli.run_options import RunCall
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import places_of
@@ -28,19 +28,19 @@ from ioplan.runner.outcome import SessionOutcome
 from ioplan.store.errors import StoreError
 
 
-def concluded(context: SessionContext, tally: SessionOutcome, options: Options) -> int:
+def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> int:
     """Show a session that has ended; returns the exit code."""
     session, records = _stored(context, tally)
-    console = Terminal(quiet=options.quiet or options.json)
-    if not options.json and not options.quiet:
+    console = Terminal(quiet=call.quiet or call.json)
+    if not call.json and not call.quiet:
         console.print()
         show_records(console, context.store, session, records, context.plan)
     missed = _unsteady(context.plan, records)
     places = {} if tally.status == "ok" else places_of(context.plan)
-    _conclude(console, tally, judgements(records, places), missed, session, options)
+    _conclude(console, tally, judgements(records, places), missed, session, call)
     if context.plan.on_unsteady == "continue":
         missed = []
-    return exit_code(tally, len(missed), options.baseline is not None)
+    return exit_code(tally, len(missed), call.request.baseline is not None)
 
 
 def _stored(
@@ -68,7 +68,7 @@ def _conclude(
     found: list[Judgement],
     missed: list[RunRecord],
     session: Session,
-    options: Options,
+    call: RunCall,
 ) -> None:
     judged = outcomes_text(outcomes_of(found))
     console.print(f"expectations: {judged}" if judged else "no expectations")
@@ -79,7 +79,7 @@ def _conclude(
     more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"
     kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(
-        f"{counted(tally.runs, 'run')}{kept} kept in {options.store}\n"
+        f"{counted(tally.runs, 'run')}{kept} kept in {call.store}\n"
         f"session {session.id}: ioplan show {session.id}{more}",
         soft_wrap=True,
         highlight=False,

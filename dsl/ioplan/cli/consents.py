@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from ioplan.cli.run_options import Options
+from ioplan.cli.run_options import RunCall
 from ioplan.guard.consent_list.read import read_list
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.run_request import RunRequest
 
 if TYPE_CHECKING:
     from ioplan.guard.consent_list.drives import ConsentedDrive
 
 
-def with_listed(options: Options, plan: CheckedPlan) -> Options:
-    """With the words of the list for this target. Raises ConsentListError."""
-    if not options.overwrite_from:
-        return options
-    lab = read_lab(options.lab)
-    words = listed_words(listed_drives(options, lab, plan), lab, options.target or "")
-    return replace(options, overwrite=[*options.overwrite, *words])
+def with_listed(call: RunCall, plan: CheckedPlan) -> RunRequest:
+    """The request with the words of the list for its target.
+
+    Raises ConsentListError.
+    """
+    asked = call.request
+    if not call.overwrite_from:
+        return asked
+    lab = read_lab(asked.lab)
+    words = listed_words(listed_drives(call, lab, plan), lab, asked.target or "")
+    return asked.model_copy(update={"overwrite": (*asked.overwrite, *words)})
 
 
 def listed_drives(
-    options: Options, lab: Lab, plan: CheckedPlan
+    call: RunCall, lab: Lab, plan: CheckedPlan
 ) -> tuple[ConsentedDrive, ...]:
     """The drives of the list; none without one. Raises ConsentListError."""
-    if not options.overwrite_from:
+    if not call.overwrite_from:
         return ()
-    return read_list(options.overwrite_from, lab, plan).drives
+    return read_list(call.overwrite_from, lab, plan).drives
 
 
 def listed_words(

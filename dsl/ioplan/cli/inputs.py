@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ SIM = "sim"
 
 def checked_plan(
     path: Path,
-    settings: list[str],
+    settings: Sequence[str],
     time_scale: float = 1.0,
     profile: str = FULL,
     started: bool = False,
@@ -130,7 +130,7 @@ def simulated(
     return SIM, [*options, f"drive={sim}"]
 
 
-def pairs(settings: list[str]) -> dict[str, str]:
+def pairs(settings: Sequence[str]) -> dict[str, str]:
     """NAME=VALUE, each name once."""
     found: dict[str, str] = {}
     for setting in settings:

@@ -18,9 +18,10 @@ from ioplan.records.host_clock import HostClock
 
 if TYPE_CHECKING:
     from ioplan.cli.choose import Choice
-    from ioplan.cli.run_options import Options
+    from ioplan.cli.run_options import RunCall
     from ioplan.doctor.machine import Finding
     from ioplan.planner.summary import PlanSummary
+    from ioplan.records.run_request import RunRequest
     from ioplan.runner.observer import SessionObserver
 
 GROUP = "ioplan.lab"
@@ -38,11 +39,11 @@ class Lane(Struct, frozen=True):
 class LabPlugin(Protocol):
     """Runs plans on several targets and hosts, and follows them."""
 
-    def run_on_targets(self, options: Options, detach: bool, skip_missing: bool) -> int:
+    def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
         """Run a plan with a lane for each target; returns the exit code."""
 
     def backend_on_hosts(
-        self, plan: PlanSummary, options: Options, session: str
+        self, plan: PlanSummary, asked: RunRequest, session: str
     ) -> Choice:
         """The hosts of a plan or of a shared target as one backend."""
 

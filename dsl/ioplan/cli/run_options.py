@@ -1,41 +1,45 @@
-"""What `ioplan run` was called with."""
+"""A call of `ioplan run`: a request, and what is of this call alone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from ioplan.language.plan import FULL
+from ioplan.cli.errors import UsageError
+from ioplan.records.run_request import RequestError, RunRequest, request_of
 
 
-class Options(Struct, frozen=True):
-    """What `run` was called with."""
+class RunCall(Struct, frozen=True):
+    """What is run, for whom it is shown, and where it is kept."""
 
+    request: RunRequest
     plan: Path
     store: Path
-    tests: list[str] = []
     listed: bool = False
-    target: str | None = None
-    create: str | None = None
-    backend: str | None = None
-    lab: Path | None = None
-    options: list[str] = []
-    settings: list[str] = []
-    profile: str = FULL
-    scale_time: float = 1.0
-    overwrite: list[str] = []
     overwrite_from: Path | None = None
-    overwrite_data: list[str] = []
-    allow: list[str] = []
-    allow_approximate: bool = False
-    only_exact: bool = False
-    baseline: str | None = None
-    tags: list[str] = []
-    note: str = ""
-    person: str = ""
-    fresh: bool = False
     quiet: bool = False
     json: bool = False
     lane: Path | None = None
     job: str | None = None
+
+
+def requested(values: Mapping[str, Any]) -> RunRequest:
+    """What the options of a call ask for; others are ignored. Raises UsageError."""
+    try:
+        known = {
+            name: values[name] for name in RunRequest.model_fields if name in values
+        }
+        return request_of(known)
+    except RequestError as error:
+        raise UsageError(str(error)) from None
+
+
+def read_request(file: Path) -> RunRequest:
+    """A request that another process has written. Raises UsageError."""
+    try:
+        return RunRequest.model_validate_json(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the request {str(file)!r}: {error}") from error

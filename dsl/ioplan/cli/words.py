@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ioplan.cli.errors import UsageError
-from ioplan.records.session import MAX_NOTE, TAG
+from ioplan.records.run_request import one_word, short_note
 
 
 def checked_tags(words: Iterable[str], option: str = "--tag") -> tuple[str, ...]:
     """Each once and sorted, as a session has them. Raises UsageError."""
-    for word in words:
-        if not re.fullmatch(TAG, word):
-            raise UsageError(
-                f"{option} takes one word, such as nightly or lab=2, without blanks, "
-                f"commas or quotes, at most 64 characters; not {word!r}"
-            )
-    return tuple(sorted(set(words)))
+    try:
+        return tuple(sorted(set(map(one_word, words))))
+    except ValueError as error:
+        raise UsageError(f"{option} {error}") from None
 
 
 def checked_note(text: str) -> str:
     """The note. Raises UsageError."""
-    if len(text) > MAX_NOTE:
-        raise UsageError(
-            f"--note takes at most {MAX_NOTE} characters, and this one has {len(text)}"
-        )
-    return text
+    try:
+        return short_note(text)
+    except ValueError as error:
+        raise UsageError(f"--note {error}") from None

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ioplan.backends import TargetFacts
-from ioplan.job import SECOND_NS, Job, JobStream, job_streams
+from ioplan.job import MIN_INTERVAL_NS, SECOND_NS, Job, JobStream, job_streams
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.seek.decide import INTERVALS
 from ioplan.seek.search import Probe
 from ioplan.workload import Stream, Workload
-
-MIN_INTERVAL_NS = 10_000_000
 
 
 def interval_of(run_ns: int | None) -> int:
@@ -23,21 +21,27 @@ def interval_of(run_ns: int | None) -> int:
     return max(MIN_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
 
 
-def subinterval_of(every_ns: int) -> int:
+def subinterval_of(every_ns: int, longest_ns: int = SECOND_NS) -> int:
     """A second at most, so that a whole number of them makes a window."""
-    parts = -(-every_ns // SECOND_NS)
+    parts = -(-every_ns // longest_ns)
     return max(MIN_INTERVAL_NS, -(-every_ns // parts))
 
 
-def run_job(step: Run, facts: TargetFacts, read_only: bool) -> Job:
-    """The job of one run. `read_only` is the session's: no run of it writes."""
+def run_job(
+    step: Run, facts: TargetFacts, read_only: bool, interval_ns: int | None = None
+) -> Job:
+    """The job of one run. `read_only` is the session's: no run of it writes.
+
+    `interval_ns` is what was asked for; windows and probes have a whole number of
+    intervals, which are shorter where that needs it.
+    """
     job = Job(
         target=facts.path,
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
         streams=_streams(step.workload, facts),
         **step.length._asdict(),
-        interval_ns=_interval(step),
+        interval_ns=_interval(step, interval_ns),
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
@@ -61,13 +65,14 @@ def pass_bytes(job: Job) -> int:
     return sum(stream.region_bytes for stream in job.streams)
 
 
-def _interval(step: Run) -> int:
+def _interval(step: Run, asked_ns: int | None) -> int:
+    longest_ns = asked_ns or SECOND_NS
     if step.every_ns:
-        return subinterval_of(step.every_ns)
+        return subinterval_of(step.every_ns, longest_ns)
     if step.probing:
         part_ns = -(-step.probing.least_ns // INTERVALS)
-        return max(MIN_INTERVAL_NS, min(SECOND_NS, part_ns))
-    return interval_of(step.length.run_ns)
+        return max(MIN_INTERVAL_NS, min(longest_ns, part_ns))
+    return asked_ns or interval_of(step.length.run_ns)
 
 
 def seed_of(run_id: str, number: int, iteration: int) -> int:
@@ -75,7 +80,9 @@ def seed_of(run_id: str, number: int, iteration: int) -> int:
     return int(digest(run_id, number, iteration), 16)
 
 
-def write_job(step: WriteStep, facts: TargetFacts) -> Job:
+def write_job(
+    step: WriteStep, facts: TargetFacts, interval_ns: int | None = None
+) -> Job:
     """The job of a precondition's write."""
     job = Job(
         target=facts.path,
@@ -84,7 +91,9 @@ def write_job(step: WriteStep, facts: TargetFacts) -> Job:
         streams=_written_streams(step, facts),
         run_ns=step.run_ns,
         passes=step.passes,
-        interval_ns=subinterval_of(step.every_ns or SECOND_NS),
+        interval_ns=subinterval_of(
+            step.every_ns or interval_ns or SECOND_NS, interval_ns or SECOND_NS
+        ),
         seed=1,
         read_only=False,
     )

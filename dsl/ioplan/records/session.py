@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from ioplan import __version__
 from ioplan.core.model import Model
 from ioplan.records.drive import Drive
+from ioplan.records.run_request import Note, Resolved, RunRequest, Tags
 from ioplan.records.session_id import new_session_id
 
 SessionStatus = Literal["running", "ok", "failed", "interrupted"]
-
-TAG = r"^\w[\w.:@+/=-]{0,63}$"
-"""A word, so that tags can be listed with blanks or commas between them."""
-MAX_NOTE = 2000
-"""Characters: a note is a remark, not a report."""
-
-
-def _one_word(tag: str) -> str:
-    """By Python's own expressions: pydantic's take 40 ms to compile 64 times `\\w`,
-    in each session, whether it has tags or not."""
-    if not re.fullmatch(TAG, tag):
-        raise ValueError(f"a tag is one word, which {tag!r} is not")
-    return tag
-
-
-Tag = Annotated[str, AfterValidator(_one_word)]
-
-
-def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(set(tags)))
-
-
-Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
 
 
 class Session(Model):
@@ -54,8 +31,11 @@ class Session(Model):
     status: SessionStatus = "running"
     backend: str
     target: str
-    args: dict[str, Any] = Field(
-        description="what the plan was called with", default={}
+    request: RunRequest = Field(
+        description="what was asked for", default_factory=RunRequest
+    )
+    resolved: Resolved = Field(
+        description="what that came to on its host", default_factory=Resolved
     )
     host: dict[str, Any] = Field(
         description="facts of the host that it was started on", default={}
@@ -68,9 +48,7 @@ class Session(Model):
         description="absent of a file that no lab names", default=None
     )
     tags: Tags = ()
-    note: str = Field(
-        description="a remark of a person", default="", max_length=MAX_NOTE
-    )
+    note: Note = Field(description="a remark of a person", default="")
 
 
 EventKind = Literal[

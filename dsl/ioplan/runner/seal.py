@@ -15,39 +15,40 @@ import platform
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import state_folder
+from ioplan.records.session import Session
 from ioplan.store.errors import StoreError
 
 KEY_BYTES = 32
 MACHINE_ID = Path("/etc/machine-id")
 NO_ID = ("", "uninitialized")
 """What systemd has in an image, and before a first boot has ended."""
+SIGNED = ("id", "backend", "request", "resolved")
 
 
-def sign(session: str, backend: str, args: dict[str, Any]) -> str:
+def sign(session: Session) -> str:
     """The HMAC of what a session was started with, by a key that only this user has.
 
     Raises StoreError where there is no key and none can be kept.
     """
-    signed = [_machine(), session, backend, _unsigned(args)]
-    text = json.dumps(signed, sort_keys=True)
+    kept = session.model_dump(mode="json", include={*SIGNED})
+    del kept["resolved"]["signature"]
+    text = json.dumps([_machine(), kept], sort_keys=True)
     return hmac.new(user_key(), text.encode(), "sha256").hexdigest()
 
 
-def is_signed(session: str, backend: str, args: dict[str, Any]) -> bool:
-    """Whether `args["seal"]` is the signature of all the rest."""
-    found = args.get("seal")
-    wanted = sign(session, backend, args)
-    if not isinstance(found, str):
-        return False
-    return hmac.compare_digest(found.encode(), wanted.encode())
+def signed(session: Session) -> Session:
+    """The session with its signature. Raises StoreError."""
+    known = session.resolved.model_copy(update={"signature": sign(session)})
+    return session.model_copy(update={"resolved": known})
 
 
-def _unsigned(args: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in args.items() if name != "seal"}
+def is_signed(session: Session) -> bool:
+    """Whether this user started it, on this host. Raises StoreError."""
+    found = session.resolved.signature.encode()
+    return hmac.compare_digest(found, sign(session).encode())
 
 
 def _machine() -> str:

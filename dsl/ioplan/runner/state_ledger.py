@@ -24,7 +24,7 @@ def target_key(facts: TargetFacts) -> str:
 
 def is_session_target(session: Session, facts: TargetFacts) -> bool:
     """Whether these are facts of the target that a session began on."""
-    known = session.args.get("target_key")
+    known = session.resolved.target_key
     return known == target_key(facts) or (
         known == _legacy_key(facts) and session.target == facts.path
     )

@@ -48,6 +48,7 @@ class StepRunner:
         self.interrupt = interrupt or Interrupt()
         self.outcome = outcome or SessionOutcome()
         self.recorder = Recorder(context)
+        self.interval_ns = context.session.request.interval_ns
         self.stamps = StampFile(context.drive.facts)
 
     @cached_property
@@ -68,7 +69,7 @@ class StepRunner:
     def measure(self, run: Run) -> tuple[RunRecord, RunOutcome]:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
-        job = run_job(run, self.drive.facts, read_only)
+        job = run_job(run, self.drive.facts, read_only, self.interval_ns)
         watch = self._steady_watch(run.template.rule, run.every_ns, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
@@ -77,7 +78,7 @@ class StepRunner:
     def probe(self, run: Run, probed: Probed) -> tuple[RunRecord, RunOutcome]:
         """A run of a seek, which ends once it is decided, and its record."""
         read_only = not self.context.summary.writes
-        job = run_job(run, self.drive.facts, read_only)
+        job = run_job(run, self.drive.facts, read_only, self.interval_ns)
         watch = DecisionWatch(run, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
@@ -138,7 +139,7 @@ class StepRunner:
         self._wait(lambda: self.drive.idle(pause_ns))
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
-        job = write_job(step, self.drive.facts)
+        job = write_job(step, self.drive.facts, self.interval_ns)
         watch = self._steady_watch(step.rule, step.every_ns, job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)

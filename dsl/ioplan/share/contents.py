@@ -12,16 +12,16 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from msgspec import Struct
 
 from ioplan.measure.histogram import Histogram
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session, SessionEvent
 from ioplan.share.container import BundleError
 from ioplan.share.plain_json import loaded
-from ioplan.share.shapes import ARGS, HOST, TARGET, check_counts, check_shape
+from ioplan.share.shapes import HOST, TARGET, check_counts, check_shape
 from ioplan.store.codec import (
     decode_histograms,
     decode_series,
@@ -35,22 +35,17 @@ from ioplan.store.store import Store
 from ioplan.store.upcast import upcast
 
 REPORT = "report.html"
-TOML, DRIVE = "drive.toml", "drive_file"
-"""The simulated drive: its member, and its name in a session's call."""
+TOML = "drive.toml"
+"""The simulated drive."""
 MOST_SESSIONS = 1000
 MOST_DETAIL_BYTES = 96 << 20
 """Of one series, unpacked; a week of one-second intervals takes 77 MB."""
 MOST_DETAILS_BYTES = 1 << 30
 """Of all series together, as many small ones make a bomb, too."""
 MOST_BITS = 16
-LOCAL_ARGS: dict[str, Any] = {
-    "seal": "",
-    "lab": None,
-    "overwrite": [],
-    "backend_options": [],
-    "options": {},
-}
-"""What only its own host may say (programs, permissions, where things are), unsaid."""
+LOCAL = ("lab", "overwrite", "overwrite_data", "options", "tags", "note", "person")
+"""What of a request is for its own host (programs, permissions, where things are), or
+stands in the session as it is by now."""
 
 
 class Bundled(Struct, frozen=True):
@@ -64,13 +59,12 @@ class Bundled(Struct, frozen=True):
     @property
     def drive(self) -> str:
         """The text of the simulated drive; empty for ioplan's own, and real ones."""
-        return str(self.session.args.get(DRIVE, ""))
+        return self.session.resolved.drive_file
 
     @property
     def files(self) -> dict[str, str]:
         """The texts of the files that its plan uses, by the names in `use`."""
-        files: dict[str, str] = self.session.args.get("files", {})
-        return files
+        return self.session.resolved.files
 
 
 def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
@@ -78,12 +72,21 @@ def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
     runs = [
         (one, store.detail(one.session, one.seq)) for one in store.records(session.id)
     ]
-    kept = session.model_copy(update={"args": _portable(session.args)})
-    return Bundled(kept, tuple(store.events(session.id)), tuple(runs), lab)
+    events = tuple(store.events(session.id))
+    return Bundled(_portable(session), events, tuple(runs), lab)
 
 
-def _portable(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: LOCAL_ARGS.get(name, value) for name, value in args.items()}
+def _portable(session: Session) -> Session:
+    """Without what only its own host may say."""
+    nothing = RunRequest()
+    unsaid = {name: getattr(nothing, name) for name in LOCAL}
+    change = {
+        "request": session.request.model_copy(update=unsaid),
+        "resolved": session.resolved.model_copy(
+            update={"options": {}, "signature": ""}
+        ),
+    }
+    return session.model_copy(update=change)
 
 
 def restore(sessions: tuple[Bundled, ...], store: Store) -> None:
@@ -109,8 +112,8 @@ def members_of(sessions: tuple[Bundled, ...]) -> dict[str, bytes]:
 
 def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
     session = one.session.model_dump(mode="json", exclude={"plan_text"})
-    session["args"]["files"] = list(one.files)
-    session["args"].pop(DRIVE, None)
+    session["resolved"]["files"] = list(one.files)
+    del session["resolved"]["drive_file"]
     yield "session.json", json.dumps(session, indent=1).encode()
     yield "plan.ioplan", one.session.plan_text.encode()
     for number, text in enumerate(one.files.values(), 1):
@@ -188,16 +191,15 @@ class Details:
 def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
     """Takes out of `own` what it reads."""
     raw = loaded(own.pop("session.json"))
-    names = raw["args"]["files"]
+    resolved = raw["resolved"]
+    names = resolved["files"]
     texts = [own.pop(f"use/{n}.ioplan").decode() for n in range(1, len(names) + 1)]
-    files = {"files": dict(zip(names, texts, strict=True))}
-    drive = {DRIVE: own.pop(TOML).decode()} if TOML in own else {}
-    raw["args"] = _portable(raw["args"]) | files | drive
+    resolved["files"] = dict(zip(names, texts, strict=True))
+    resolved["drive_file"] = own.pop(TOML, b"").decode()
     if len({*names}) < len(names):
         raise ValueError("two files have one name")
     plan = own.pop("plan.ioplan").decode()
-    session = Session.model_validate(raw | {"plan_text": plan})
-    check_shape(session.args, ARGS, "its call")
+    session = _portable(Session.model_validate(raw | {"plan_text": plan}))
     check_shape(session.host, HOST, "its host")
     records = [_record(line, session) for line in own.pop("runs.jsonl").splitlines()]
     events = map(loaded, own.pop("events.jsonl").splitlines())

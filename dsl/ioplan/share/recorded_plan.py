@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.language.check.check import check_recorded
 from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Run
@@ -17,14 +17,14 @@ def recorded_plan(session: Session) -> CheckedPlan | None:
 
     A store or a bundle that was passed on may say anything.
     """
-    args, source = session.args, Source(session.plan_file, session.plan_text)
+    source = Source(session.plan_file, session.plan_text)
+    asked, found = session.request, session.resolved
+    settings = {name: text for name, text in found.parameters.items() if text}
     try:
-        settings = {k: v for k, v in args.get("set", {}).items() if v}
-        scale = float(args.get("scale_time", 1.0))
-        profile = args.get("profile", FULL)
-        files = {str(k): str(v) for k, v in args.get("files", {}).items()}
-        return check_recorded(source, files, settings, scale, profile)
-    except (PlanError, AttributeError, TypeError, ValueError):
+        return check_recorded(
+            source, found.files, settings, asked.scale_time, asked.profile
+        )
+    except (PlanError, ValueError):
         return None
 
 
@@ -35,3 +35,11 @@ def run_ids(session: Session) -> tuple[str, ...] | None:
         return None
     steps = (step for step, _ in with_repetitions(unfold(plan)))
     return tuple(step.run_id for step in steps if isinstance(step, Run))
+
+
+def checked_with(session: Session) -> tuple[str, ...]:
+    """All that its plan was checked with: equal for sessions of one plan and values."""
+    asked, found = session.request, session.resolved
+    values = (asked.scale_time, asked.profile, asked.tests)
+    more = (session.plan_text, found.parameters, found.files)
+    return tuple(map(str, (*values, *more)))

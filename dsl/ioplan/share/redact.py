@@ -176,8 +176,8 @@ def _redacted(one: Bundled, hide: Hide) -> Bundled:
 
 def _hidden_session(session: Session, hide: Hide) -> dict[str, Any]:
     raw: dict[str, Any] = _hidden(session.model_dump(mode="json"), hide)
-    if "plan" in raw["args"]:
-        raw["args"]["plan"] = "plan.ioplan"
+    if raw["resolved"]["plan"]:
+        raw["resolved"]["plan"] = "plan.ioplan"
     return raw | {"plan_file": "plan.ioplan"}
 
 

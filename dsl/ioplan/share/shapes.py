@@ -26,16 +26,6 @@ HOST: Kinds = {
     **dict.fromkeys(("warnings", "not_measured", "cpus_allowed"), (list,)),
     **dict.fromkeys(("target", "mitigations", "numa_nodes"), (dict,)),
 }
-ARGS: Kinds = {
-    **dict.fromkeys(
-        ("plan", "target_key", "profile", "imported", "tag", "drive_file"), TEXT
-    ),
-    **dict.fromkeys(("target", "create", "baseline"), (str, type(None))),
-    **dict.fromkeys(("settings", "tests", "allow"), (list,)),
-    **dict.fromkeys(("set", "files"), (dict,)),
-    **dict.fromkeys(("allow_approximate", "only_exact"), (bool,)),
-    "scale_time": NUMBER,
-}
 
 
 def check_shape(facts: Mapping[str, Any], kinds: Kinds, what: str) -> None:

@@ -56,7 +56,8 @@ def session_row(session: Session) -> Row:
     """A session's columns."""
     row: Row = session.model_dump(mode="json")
     del row["host"]
-    row["args"] = json.dumps(row["args"], default=_jsonable)
+    row["request"] = json.dumps(row["request"])
+    row["resolved"] = json.dumps(row["resolved"])
     row["tags"] = tags_text(session.tags)
     row["env"] = env_row(session.host)["digest"]
     row["drive"] = drive_row(session.drive)["digest"] if session.drive else None
@@ -74,8 +75,8 @@ def session_of(row: Row) -> Session:
     fields.pop("env")
     with validated(f"session {fields['id']!r}"):
         fields["host"] = json.loads(fields.pop("facts"))
-        fields["args"] = json.loads(fields["args"])
-        fields["tags"] = json.loads(fields["tags"])
+        for name in ("request", "resolved", "tags"):
+            fields[name] = json.loads(fields[name])
         known = {name: fields.pop(name) for name in Drive.model_fields}
         fields["drive"] = known if fields["drive"] else None
         return Session.model_validate(fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -64,14 +63,12 @@ class SessionStore(Database):
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
-    def update_plan(
-        self, session_id: str, plan: str, plan_text: str, args: dict[str, Any]
-    ) -> None:
+    def update_plan(self, session: Session) -> None:
         """A session goes on with an edited plan, or with edited files of it."""
-        said = "plan = :plan, plan_text = :text, args = :args"
+        said = "plan = :plan, plan_text = :text, resolved = :resolved"
         change = f"UPDATE session SET {said} WHERE id = :id"
-        row = {"id": session_id, "plan": plan, "text": plan_text}
-        row["args"] = json.dumps(args)
+        row = {"id": session.id, "plan": session.plan, "text": session.plan_text}
+        row["resolved"] = session.resolved.model_dump_json()
         with self.writing() as connection:
             connection.change(change, row)
 

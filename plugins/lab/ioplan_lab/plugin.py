@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.lab_plugin import LabPlugin, Lane
-from ioplan.cli.run_options import Options
+from ioplan.cli.run_options import RunCall
 from ioplan.doctor.machine import Finding
 from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
@@ -26,9 +26,9 @@ class Plugin:
 
     backend_on_hosts = staticmethod(backend_on_hosts)
 
-    def run_on_targets(self, options: Options, detach: bool, skip_missing: bool) -> int:
-        console = Terminal(quiet=options.quiet)
-        return run_fleet(console, options, detach, skip_missing)
+    def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
+        console = Terminal(quiet=call.quiet)
+        return run_fleet(console, call, detach, skip_missing)
 
     def lane(self, folder: Path) -> Lane:
         return _lane(folder)

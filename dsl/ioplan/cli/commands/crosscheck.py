@@ -37,6 +37,7 @@ from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionStatus
 from ioplan.records.session_id import new_session_id
 from ioplan.runner.context import SessionContext
@@ -114,11 +115,20 @@ class Side:
             allowed = accepted(self.options.allow, self.options.allow_approximate)
             check_fit(self.summary, self.choice, drive.facts, allowed)
             meter = self.choice.lab.meter_of(self.request.entry)
-            args = {"crosscheck": self.options.backends}
+            asked = RunRequest(
+                profile=self.options.profile, scale_time=self.options.scale_time
+            )
+            resolved = Resolved(parameters=self.plan.parameters, files=self.plan.files)
             named = self.choice, drive.facts, self.session
             prepared = stack.enter_context(prepared_for(*named, console.print))
             session = new_session(
-                self.session, self.plan, self.choice, drive.facts, args, meter
+                self.session,
+                self.plan,
+                self.choice,
+                drive.facts,
+                asked,
+                resolved,
+                meter,
             )
             session = with_prepared(session, prepared)
             self.store.begin(session)

@@ -15,17 +15,16 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
-from ioplan.cli.inputs import checked_plan
 from ioplan.cli.lab_plugin import lab_plugin
-from ioplan.cli.run_options import Options
-from ioplan.cli.selection import only_tests, print_tests
+from ioplan.cli.run_options import RunCall
+from ioplan.cli.selection import only_tests, print_tests, requested_plan
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
-from ioplan.runner.seal import is_signed, sign
+from ioplan.runner.seal import is_signed, signed
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
@@ -84,11 +83,8 @@ def resume(resumed: ResumeOptions) -> int:
 def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     """Nobody else works on the session meanwhile."""
     console = Terminal(quiet=resumed.quiet or resumed.json, soft_wrap=True)
-    options = _options(session, resumed)
-    asked = options.scale_time, options.profile
-    lab = options.lab
-    plan = checked_plan(options.plan, options.settings, *asked, started=True, lab=lab)
-    plan = only_tests(plan, session.args.get("tests", []))
+    call = _call(session, resumed)
+    plan = requested_plan(call.plan, call.request, started=True)
     some = only_tests(plan, resumed.tests)
     if resumed.listed:
         print_tests(some)
@@ -99,7 +95,7 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
         return HELD
     _print_changes(store, session, plan, records, console)
     start = SessionStart(session.id, _as_running(session, plan), FinishedRuns(records))
-    code = run_session(some, options, store, start)
+    code = run_session(some, call, store, start)
     if len(some.tests) < len(plan.tests) and store.session(session.id).status == "ok":
         _leave_open(plan, store, session.id, console)
     return code
@@ -112,35 +108,26 @@ def _leave_open(plan: CheckedPlan, store: Store, id: str, console: Console) -> N
         console.print(f"other tests are left: ioplan resume {id}", highlight=False)
 
 
-def _options(session: Session, resumed: ResumeOptions) -> Options:
-    """The options that the session was begun with."""
-    args = session.args
+def _call(session: Session, resumed: ResumeOptions) -> RunCall:
+    """The call that the session was begun with, and what is permitted now."""
     _check_signature(session, resumed)
-    plan = resumed.plan or Path(args["plan"])
+    plan = resumed.plan or Path(session.resolved.plan)
     if not plan.is_file():
         raise UsageError(
             f"the plan {str(plan)!r} of session {session.id} is gone; name it with "
             f"--plan, or write it out: ioplan show {session.id} --plan > FILE"
         )
-    return Options(
+    change = {
+        "backend": session.backend,
+        "overwrite": (*session.request.overwrite, *resumed.overwrite),
+        "overwrite_data": tuple(resumed.overwrite_data),
+        "fresh": False,  # what it has prepared since holds
+    }
+    return RunCall(
+        request=session.request.model_copy(update=change),
         plan=plan,
         store=resumed.store,
-        target=args["target"],
-        create=args["create"],
-        backend=session.backend,
-        lab=Path(args["lab"]) if args["lab"] else None,
-        options=args["backend_options"],
-        settings=args["settings"],
-        tests=args.get("tests", []),
-        profile=args["profile"],
-        scale_time=args["scale_time"],
-        overwrite=[*args["overwrite"], *resumed.overwrite],
         overwrite_from=resumed.overwrite_from,
-        overwrite_data=resumed.overwrite_data,
-        allow=args.get("allow", []),
-        allow_approximate=args["allow_approximate"],
-        only_exact=args.get("only_exact", False),
-        baseline=args["baseline"],
         quiet=resumed.quiet,
         json=resumed.json,
         lane=resumed.lane,
@@ -149,33 +136,31 @@ def _options(session: Session, resumed: ResumeOptions) -> Options:
 
 def _check_signature(session: Session, resumed: ResumeOptions) -> None:
     """A stranger's store must not say what is overwritten, and what programs run."""
-    if "target_key" not in session.args:
+    if not session.resolved.target_key:
         raise UsageError(f"session {session.id} was not started by `ioplan run`")
-    if resumed.trust or is_signed(session.id, session.backend, session.args):
+    if resumed.trust or is_signed(session):
         return
     raise UsageError(
         f"session {session.id} was not started by you on this host: its store says "
-        f"what is overwritten ({', '.join(session.args['overwrite']) or 'nothing'}) "
+        f"what is overwritten ({', '.join(session.request.overwrite) or 'nothing'}) "
         "and which programs are run; if you trust it, add --trust"
     )
 
 
 def _as_running(session: Session, plan: CheckedPlan) -> Session:
-    """With the plan as it is now; what its user sealed has the plan's files."""
-    args = session.args
-    if args.get("files") != plan.files:
-        args = args | {"files": plan.files}
-        args["seal"] = sign(session.id, session.backend, args)
-    change = {"status": "running", "ended_at": None, "args": args}
-    return session.model_copy(
-        update=change | {"plan": plan.title, "plan_text": plan.text}
-    )
+    """With the plan as it is now; what its user signed has the plan's files."""
+    change = {"status": "running", "ended_at": None}
+    change |= {"plan": plan.title, "plan_text": plan.text}
+    found = session.model_copy(update=change)
+    if session.resolved.files == plan.files:
+        return found
+    known = session.resolved.model_copy(update={"files": plan.files})
+    return signed(found.model_copy(update={"resolved": known}))
 
 
 def _is_edited(plan: CheckedPlan, session: Session) -> bool:
     """Whether the plan, or a file that it uses, says something else than it did."""
-    files = session.args.get("files", plan.files)
-    return (plan.text, plan.files) != (session.plan_text, files)
+    return (plan.text, plan.files) != (session.plan_text, session.resolved.files)
 
 
 def _print_changes(
@@ -194,8 +179,7 @@ def _print_changes(
         return
     before = SessionEvent(at=now(), kind="edited", text=session.plan_text)
     store.add_event(session.id, before)
-    args = _as_running(session, plan).args
-    store.update_plan(session.id, plan.title, plan.text, args)
+    store.update_plan(_as_running(session, plan))
     for line in _lines(plan_change(plan, records), plan.file):
         print_message(line)
 

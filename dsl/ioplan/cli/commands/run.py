@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest
 from ioplan.cli.choose import (
@@ -25,11 +24,10 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
-from ioplan.cli.inputs import SIM, checked_plan, plan_path, simulated, size
+from ioplan.cli.inputs import SIM, plan_path, simulated, size
 from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
-from ioplan.cli.run_options import Options
-from ioplan.cli.selection import only_tests, print_tests
-from ioplan.cli.words import checked_note, checked_tags
+from ioplan.cli.run_options import RunCall, read_request, requested
+from ioplan.cli.selection import print_tests, requested_plan
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
@@ -40,6 +38,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
 from ioplan.records.host_clock import HostClock
+from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.runner.context import SessionContext, no_clock
@@ -53,7 +52,7 @@ from ioplan.runner.mistakes import mistakes_on
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.person import login_name
 from ioplan.runner.placement import placement_of
-from ioplan.runner.seal import sign
+from ioplan.runner.seal import signed
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
@@ -72,70 +71,65 @@ def run_command(
     *,
     plan: Path,
     store: Path | None,
+    request: Path | None,
     sim: Path | None,
-    backend: str | None,
-    options: list[str],
     detach: bool,
     skip_missing: bool,
     **others: Any,
 ) -> int:
     """Run a plan here, or on the targets and hosts of a lab; returns the exit code."""
-    backend, options = simulated(sim, backend, options)
-    asked = Options(
+    said = simulated(sim, others["backend"], others["options"])
+    others["backend"], others["options"] = said
+    call = RunCall(
+        request=read_request(request) if request else requested(others),
         plan=plan_path(plan),
         store=store or default_path(),
-        backend=backend,
-        options=options,
-        **others,
+        **{name: others[name] for name in RunCall.__struct_fields__ if name in others},
     )
-    checked_tags(asked.tags)
-    checked_note(asked.note)
-    if asked.quiet and asked.json:
+    if call.quiet and call.json:
         raise UsageError("use --quiet or --json, not both")
-    if not asked.lane and not asked.listed and _has_lanes(asked, detach):
-        if asked.plan.suffix == BUNDLE:
+    if not call.lane and not call.listed and _has_lanes(call.request, detach):
+        if call.plan.suffix == BUNDLE:
             raise UsageError(
                 "a bundle can only be repeated on one target; for a group, extract "
-                f"its plan with ioplan unbundle {asked.plan} -o FOLDER, and run it"
+                f"its plan with ioplan unbundle {call.plan} -o FOLDER, and run it"
             )
-        return needed_lab_plugin().run_on_targets(asked, detach, skip_missing)
+        return needed_lab_plugin().run_on_targets(call, detach, skip_missing)
     if detach or skip_missing:
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
-    if asked.plan.suffix == BUNDLE:
+    if call.plan.suffix == BUNDLE:
         from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415
 
-        return run_bundle(asked, run)
-    return run(asked)
+        return run_bundle(call, run)
+    return run(call)
 
 
-def _has_lanes(options: Options, detach: bool) -> bool:
+def _has_lanes(request: RunRequest, detach: bool) -> bool:
     """A single target of this host gets a lane where nobody is to wait for it."""
-    lab = read_lab(options.lab)
-    return is_fleet(lab, options.target) or (detach and options.target in lab.here)
+    lab = read_lab(request.lab)
+    return is_fleet(lab, request.target) or (detach and request.target in lab.here)
 
 
-def run(options: Options, id: str = "") -> int:
+def run(call: RunCall, id: str = "") -> int:
     """Run a plan; returns the exit code. Raises ExplainedError and PlanError."""
-    asked = options.settings, options.scale_time, options.profile
-    plan = checked_plan(options.plan, *asked, lab=options.lab)
-    plan = only_tests(plan, options.tests)
-    if options.listed:
+    plan = requested_plan(call.plan, call.request)
+    if call.listed:
         print_tests(plan)
         return HELD
-    busy_s = LANE_BUSY_S if options.lane else BUSY_S
-    with Store.open(options.store, busy_s) as store:
-        return run_session(plan, options, store, SessionStart(id or _id(options)))
+    busy_s = LANE_BUSY_S if call.lane else BUSY_S
+    with Store.open(call.store, busy_s) as store:
+        return run_session(plan, call, store, SessionStart(id or _id(call)))
 
 
-def _id(options: Options) -> str:
+def _id(call: RunCall) -> str:
     """A lane has its session's id from the start, so that it is found again."""
-    lane = _lane(options)
+    lane = _lane(call)
     return lane.session if lane else new_session_id()
 
 
-def _lane(options: Options) -> Lane | None:
-    return needed_lab_plugin().lane(options.lane) if options.lane else None
+def _lane(call: RunCall) -> Lane | None:
+    return needed_lab_plugin().lane(call.lane) if call.lane else None
 
 
 class SessionStart(Struct, frozen=True):
@@ -147,28 +141,28 @@ class SessionStart(Struct, frozen=True):
 
 
 def run_session(
-    plan: CheckedPlan, options: Options, store: Store, start: SessionStart
+    plan: CheckedPlan, call: RunCall, store: Store, start: SessionStart
 ) -> int:
     """Open the target, see that the plan fits, and run what is not done yet.
 
     Who resumes a session holds its lock already.
     """
     summary = summary_of(plan)
-    options = with_listed(options, plan)
-    allowed = accepted(options.allow, options.allow_approximate)
-    choice = _chosen(summary, options, start.id)
-    folder = session_folder(options.store, start.id)
+    asked = with_listed(call, plan)
+    allowed = accepted(asked.allow, asked.allow_approximate)
+    choice = _chosen(summary, asked, start.id)
+    folder = session_folder(call.store, start.id)
     request = TargetRequest(
-        path=options.target,
-        create_bytes=size(options.create, "--create"),
-        overwrite=tuple(options.overwrite),
-        overwrite_data=tuple(options.overwrite_data),
+        path=asked.target,
+        create_bytes=size(asked.create, "--create"),
+        overwrite=asked.overwrite,
+        overwrite_data=asked.overwrite_data,
         writes=summary.writes,
         options=choice.options,
         folder=str(folder),
     )
-    request = resolved_request(request, choice, options.lab)
-    out = line_output(options.quiet or options.json)
+    request = resolved_request(request, choice, asked.lab)
+    out = line_output(call.quiet or call.json)
     with ExitStack() as stack:
         if not start.before:
             make_target(choice.backend, request, out)
@@ -177,20 +171,20 @@ def run_session(
         drive, request = open_drive(choice.backend, request)
         stack.enter_context(closing(drive))
         words = {*request.overwrite, *request.overwrite_data}
-        options = replace(options, overwrite=sorted(words))
+        asked = asked.model_copy(update={"overwrite": tuple(sorted(words))})
         left_out: list[Fit] = []
-        if options.only_exact:
+        if asked.only_exact:
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
-        if options.fresh:
+        if asked.fresh:
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
         prepared = stack.enter_context(
             prepared_for(choice, drive.facts, start.id, _note_on(out))
         )
         session = start.before or _session(
-            start.id, drive, plan, choice, options, meter
+            start.id, drive, plan, choice, call, asked, meter
         )
         context = SessionContext(
             plan=plan,
@@ -200,8 +194,8 @@ def run_session(
             store=store,
             session=with_prepared(session, prepared),
             options=choice.options,
-            observer=_observer(options, out),
-            baseline=_baseline(store, options.baseline),
+            observer=_observer(call, out),
+            baseline=_baseline(store, asked.baseline),
             finished_runs=start.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
@@ -211,17 +205,17 @@ def run_session(
             ),
             mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
             left_out=tuple(fit.summary for fit in left_out),
-            clock=_clock(options),
+            clock=_clock(call),
         )
         if choice.lab.results:
             from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415
 
-            Outbox(options.store).add(start.id, choice.lab.results)
-        code = _run_in(context, options)
-    if choice.lab.results and not options.lane:
+            Outbox(call.store).add(start.id, choice.lab.results)
+        code = _run_in(context, call)
+    if choice.lab.results and not call.lane:
         from ioplan.cli.commands.push import delivered  # noqa: PLC0415  PostgreSQL's
 
-        return delivered(options.store, choice.lab, start.id, code)
+        return delivered(call.store, choice.lab, start.id, code)
     return code
 
 
@@ -244,11 +238,11 @@ def _remove_unused(store: Store, folder: Path) -> None:
     remove_unused(folder)
 
 
-def _chosen(plan: PlanSummary, options: Options, session: str) -> Choice:
-    if plan.hosts or is_shared(read_lab(options.lab), options.target):
-        return needed_lab_plugin().backend_on_hosts(plan, options, session)
-    named = options.backend, options.lab, options.options
-    return chosen_backend(*named, target=options.target)
+def _chosen(plan: PlanSummary, asked: RunRequest, session: str) -> Choice:
+    if plan.hosts or is_shared(read_lab(asked.lab), asked.target):
+        return needed_lab_plugin().backend_on_hosts(plan, asked, session)
+    named = asked.backend, asked.lab, asked.options
+    return chosen_backend(*named, target=asked.target)
 
 
 def check_same_target(before: Session | None, facts: TargetFacts) -> None:
@@ -257,7 +251,7 @@ def check_same_target(before: Session | None, facts: TargetFacts) -> None:
         return
     raise TargetError(
         f"{facts.path} is not the target that session {before.id} began on; that was: "
-        f"{before.args.get('target_key')}; start a new session with `ioplan run`",
+        f"{before.resolved.target_key}; start a new session with `ioplan run`",
         TargetFault.IDENTITY_MISMATCH,
     )
 
@@ -277,11 +271,11 @@ def _baseline(store: Store, key: str | None) -> BaselineSession | None:
     return BaselineSession(store, store.session(key).id) if key else None
 
 
-def _run_in(context: SessionContext, options: Options) -> int:
+def _run_in(context: SessionContext, call: RunCall) -> int:
     tally = SessionRunner(context).run()
     from ioplan.cli.conclusion import concluded  # noqa: PLC0415  no run waits for it
 
-    return concluded(context, tally, options)
+    return concluded(context, tally, call)
 
 
 def _session(
@@ -289,58 +283,57 @@ def _session(
     drive: Drive,
     plan: CheckedPlan,
     choice: Choice,
-    options: Options,
+    call: RunCall,
+    asked: RunRequest,
     meter: tuple[str, ...],
 ) -> Session:
-    args: dict[str, Any] = {
-        "plan": str(options.plan.resolve()),
-        "settings": options.settings,
-        "target": options.target and _named(options.target, choice),
-        "target_key": target_key(drive.facts),
-        "lab": options.lab and str(options.lab.resolve()),
-        "backend_options": options.options,
-        "set": plan.parameters,
-        "profile": options.profile,
-        "scale_time": options.scale_time,
-        "create": options.create,
-        "overwrite": [_absolute(name) for name in options.overwrite],
-        "baseline": options.baseline,
-        "options": choice.options,
-        "allow_approximate": options.allow_approximate,
-        "allow": options.allow,
-        "only_exact": options.only_exact,
-        "files": plan.files,
-        "tests": options.tests,
-        **_drive_file(choice),
-    }
-    args["seal"] = _signature(id, choice, args)
-    session = new_session(id, plan, choice, drive.facts, args, meter)
-    lane = _lane(options)
+    resolved = Resolved(
+        plan=str(call.plan.resolve()),
+        target_key=target_key(drive.facts),
+        parameters=plan.parameters,
+        files=plan.files,
+        options=choice.options,
+        drive_file=_drive_file(choice),
+    )
+    asked = _lasting(asked, choice)
+    session = new_session(id, plan, choice, drive.facts, asked, resolved, meter)
+    lane = _lane(call)
     words = {
         "job": lane.job if lane else None,
-        "person": options.person or session.person,
-        "tags": tuple(sorted({*options.tags})),
-        "note": options.note,
+        "person": asked.person or session.person,
+        "tags": asked.tags,
+        "note": asked.note,
     }
-    return session.model_copy(update=words)
+    return _signed(session.model_copy(update=words))
 
 
-def _drive_file(choice: Choice) -> dict[str, str]:
+def _lasting(asked: RunRequest, choice: Choice) -> RunRequest:
+    """As it can be repeated from every folder; what a person has to permit each time
+    is not kept."""
+    change = {
+        "target": asked.target and _named(asked.target, choice),
+        "lab": asked.lab and asked.lab.resolve(),
+        "overwrite": tuple(map(_absolute, asked.overwrite)),
+        "overwrite_data": (),
+    }
+    return asked.model_copy(update=change)
+
+
+def _drive_file(choice: Choice) -> str:
     """The text of the simulated drive, as its file may be another one tomorrow."""
     named = choice.options.get("drive")
-    if choice.backend.name != SIM or not isinstance(named, str):
-        return {}
-    with suppress(OSError, ValueError):
-        return {"drive_file": read_text(Path(named))}
-    return {}
+    if choice.backend.name == SIM and isinstance(named, str):
+        with suppress(OSError, ValueError):
+            return read_text(Path(named))
+    return ""
 
 
-def _signature(id: str, choice: Choice, args: dict[str, Any]) -> str:
+def _signed(session: Session) -> Session:
     """Without a place for a key a plan runs all the same; only to resume needs it."""
     try:
-        return sign(id, choice.backend.name, args)
+        return signed(session)
     except StoreError:
-        return ""
+        return session
 
 
 def _named(target: str, choice: Choice) -> str:
@@ -359,11 +352,12 @@ def new_session(
     plan: CheckedPlan,
     choice: Choice,
     facts: TargetFacts,
-    args: dict[str, Any],
+    request: RunRequest,
+    resolved: Resolved,
     meter: tuple[str, ...],
 ) -> Session:
     """A session that begins now, on this host; `meter` prints watts."""
-    host, word = _host(choice, facts, meter), args.get("target")
+    host, word = _host(choice, facts, meter), request.target or ""
     lab_name = word if word in choice.lab.targets else ""
     return Session.model_construct(
         id=id,
@@ -373,7 +367,8 @@ def new_session(
         started_at=now(),
         backend=choice.backend.name,
         target=facts.path,
-        args=args,
+        request=request,
+        resolved=resolved,
         host=host,
         host_name=host["hostname"],
         person=login_name(),
@@ -386,19 +381,19 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
     return host_facts() if choice.backend.virtual_time else host_facts(facts, meter)
 
 
-def _clock(options: Options) -> Callable[[], HostClock | None]:
-    lane = _lane(options)
+def _clock(call: RunCall) -> Callable[[], HostClock | None]:
+    lane = _lane(call)
     return lane.clock if lane else no_clock
 
 
-def _observer(options: Options, out: LineOutput) -> SessionObserver:
-    if lane := _lane(options):
+def _observer(call: RunCall, out: LineOutput) -> SessionObserver:
+    if lane := _lane(call):
         return lane.observer
-    if options.json:
+    if call.json:
         from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
 
         return JsonLines()
-    if options.quiet:
+    if call.quiet:
         return SessionObserver()
     if out.is_terminal:
         from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415

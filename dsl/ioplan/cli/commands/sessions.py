@@ -35,7 +35,7 @@ from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
 from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import recorded_plan
+from ioplan.share.recorded_plan import checked_with, recorded_plan
 from ioplan.store.store import Store
 
 USUAL_REPORT = Path("report.html")
@@ -77,7 +77,7 @@ def plan_with_files(session: Session) -> str:
     So the whole is still a plan, and says all that was run.
     """
     text = session.plan_text
-    for name, used in session.args.get("files", {}).items():
+    for name, used in session.resolved.files.items():
         rows = [f"{name}:", "", *str(used).splitlines()]
         shown = "\n".join(f"#   {row}".rstrip() for row in rows)
         text += f"\n# {'-' * 70}\n{shown}\n"
@@ -168,13 +168,9 @@ def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
     plan = recorded_plan(session)
     try:
-        return only_tests(plan, session.args.get("tests", [])) if plan else None
-    except (UsageError, TypeError):
+        return only_tests(plan, session.request.tests) if plan else None
+    except UsageError:
         return None  # a store that was passed on may say anything
-
-
-PLAN_ARGS = ("set", "scale_time", "profile", "files", "tests")
-"""Of a session's call, what its plan was checked with."""
 
 
 def write_report(
@@ -257,8 +253,8 @@ def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
     """The plan of each session; what many drives ran is checked once."""
     alike: dict[tuple[str, ...], list[Session]] = {}
     for session in sessions:
-        values = (str(session.args.get(name)) for name in PLAN_ARGS)
-        key = (session.plan_file, session.plan_text, *values)
-        alike.setdefault(key, []).append(session)
+        alike.setdefault((session.plan_file, *checked_with(session)), []).append(
+            session
+        )
     plans = ((plan_of(group[0]), group) for group in alike.values())
     return {session.id: plan for plan, group in plans for session in group}

@@ -54,8 +54,7 @@ def undo(
 def _request(
     session: Session, ends: KeptEnds, target: str | None, lab: Path | None
 ) -> TargetRequest:
-    named = session.args.get("lab")
-    file = lab or (Path(named) if named else default_lab())
+    file = lab or session.request.lab or default_lab()
     path, entry = resolve_target(target or ends.facts.path, read_lab(file))
     return TargetRequest(
         path=path, entry=entry, lab=str(file) if file else None, writes=True

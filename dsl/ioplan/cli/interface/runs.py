@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, flag, option
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
+from ioplan.cli.interface.request_options import REQUEST_OPTIONS
+
+_JOB = Parameter(
+    key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
+)
 
 RUN_COMMANDS = (
     Command(
@@ -13,47 +18,17 @@ RUN_COMMANDS = (
         "ioplan.cli.commands.run:run_command",
         (
             use.PLAN,
-            use.TESTS,
+            *REQUEST_OPTIONS.values(),
             use.LIST,
-            option(
-                "--target",
-                "A file, a device, or a target or group of the lab.",
-                "TARGET",
-                values="targets",
-            ),
-            use.CREATE,
-            use.BACKEND,
-            use.LAB,
-            use.BACKEND_OPTIONS,
             use.SIM,
-            use.SETTINGS,
-            use.PROFILE,
-            use.SCALE_TIME,
             use.STORE,
-            use.OVERWRITE,
             use.OVERWRITE_FROM,
-            use.OVERWRITE_DATA,
-            use.ALLOW,
-            use.APPROXIMATE,
-            use.ONLY_EXACT,
-            option(
-                "--baseline",
-                "The session that 'of baseline' compares with.",
-                "SESSION",
-                values="sessions",
-            ),
-            flag(
-                "--fresh",
-                ("Repeat preconditions even if the target is already in that state."),
-            ),
-            use.TAGS,
-            use.NOTE,
-            use.PERSON,
             use.DETACH,
             flag("--skip-missing", "Groups: skip hosts that do not report."),
             use.QUIET,
             use.JSON_LINES,
             use.LANE,
+            use.REQUEST,
             use.JOB_ID,
         ),
         examples=(

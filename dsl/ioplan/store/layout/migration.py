@@ -26,6 +26,7 @@ from ioplan.store.layout.views import VIEWS
 from ioplan.store.rows import drive_row
 
 PAGE = 200
+REQUESTED = ("request", "resolved")
 LANE = re.compile(r"(\d{8}-\d{6}-[0-9a-z]{4})-\d{3,}")
 """A lane's session: its job's id, and its number."""
 PATH_SIGNS = set("/:.")
@@ -56,7 +57,7 @@ def bring_up(connection: Connection, where: str) -> None:
 
 def _to_2(connection: Connection) -> None:
     """Drives, and who ran what where and why."""
-    for name in ("job", "person", "host_name", "drive", "tags", "note"):
+    for name in ("job", "person", "host_name", "drive", "tags", "note", *REQUESTED):
         _add_column(connection, "session", name)
     _add_column(connection, "verdict", "outcome")
     for name in ("session_by_start", "verdict_by_outcome"):
@@ -64,6 +65,7 @@ def _to_2(connection: Connection) -> None:
     for statement in VIEWS.values():
         connection.define(statement)
     _fill_sessions(connection)
+    connection.define("ALTER TABLE session DROP COLUMN args")
 
 
 STEPS: dict[int, Callable[[Connection], None]] = {1: _to_2}

@@ -11,8 +11,10 @@ from ioplan.store.connection import Connection, Row
 from ioplan.store.layout.tables import COLUMNS, TABLES
 
 NUMBERS = ("seq", "capacity_bytes")
-SESSION = """session AS (SELECT old.*, NULL AS job, '' AS person, '' AS host_name,
-    NULL AS drive, '[]' AS tags, '' AS note FROM {own}session AS old)"""
+SESSION = """session AS (SELECT id, plan, plan_file, plan_text, started_at, ended_at,
+    status, backend, target, env, ioplan, NULL AS job, '' AS person, '' AS host_name,
+    NULL AS drive, '[]' AS tags, '' AS note, '{}' AS request, '{}' AS resolved
+    FROM {own}session AS old)"""
 VERDICT = """verdict AS (SELECT old.*, CASE
     WHEN old.verdict LIKE '%"outcome":"held"%' THEN 'held'
     WHEN old.verdict LIKE '%"outcome":"failed"%' THEN 'failed'

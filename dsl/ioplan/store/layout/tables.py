@@ -56,7 +56,6 @@ CREATE TABLE session (
   status VARCHAR NOT NULL,
   backend VARCHAR NOT NULL,
   target VARCHAR NOT NULL,
-  args TEXT NOT NULL,
   env VARCHAR NOT NULL,
   ioplan VARCHAR NOT NULL,
   job VARCHAR,
@@ -65,6 +64,8 @@ CREATE TABLE session (
   drive VARCHAR REFERENCES drive (digest),
   tags TEXT NOT NULL DEFAULT '[]',
   note TEXT NOT NULL DEFAULT '',
+  request TEXT NOT NULL DEFAULT '{}',
+  resolved TEXT NOT NULL DEFAULT '{}',
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",

@@ -20,7 +20,8 @@ from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
 from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
-from ioplan.records.session import TAG, Session, SessionStatus
+from ioplan.records.run_request import TAG
+from ioplan.records.session import Session, SessionStatus
 from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
 from ioplan_importer.findings import Findings
@@ -112,7 +113,6 @@ class _Maker:
             status=status,
             backend=f"fio, {IMPORTED}",
             target=self.target,
-            args={IMPORTED: self.file, **({"tag": tag} if tag else {})},
             tags=(tag,) if tag and re.fullmatch(TAG, tag) else (),
             note=tag if tag and not re.fullmatch(TAG, tag) else "",
         )

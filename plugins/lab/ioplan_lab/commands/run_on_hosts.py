@@ -15,29 +15,29 @@ from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
+from ioplan.records.run_request import RunRequest
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.sync.messages import ParticipantCall
 from ioplan_lab.commands.lab import lab_errors
 from ioplan_lab.programs import PROGRAMS
 
 if TYPE_CHECKING:
-    from ioplan.cli.run_options import Options
     from ioplan_lab.cluster.sync.channel import Channels
 
 
-def backend_on_hosts(plan: PlanSummary, options: Options, session: str) -> Choice:
+def backend_on_hosts(plan: PlanSummary, asked: RunRequest, session: str) -> Choice:
     """The hosts of a plan or of a target as one backend.
 
     Raises UsageError before anything is touched, LabError.
     """
-    lab, wanted = read_lab(options.lab), plan.hosts
-    entry = _shared(wanted, lab, options.target)
-    if options.create:
+    lab, wanted = read_lab(asked.lab), plan.hosts
+    entry = _shared(wanted, lab, asked.target)
+    if asked.create:
         raise UsageError("--create is for one host; create the shared target yourself")
     hosts = list(dict.fromkeys((entry.hosts[0], *wanted)))
-    name = _one_backend(hosts, lab, options.backend)
-    calls = {host: _call(host, hosts[0], name, lab, options, session) for host in hosts}
-    pairs = option_pairs(options.options)
+    name = _one_backend(hosts, lab, asked.backend)
+    calls = {host: _call(host, hosts[0], name, lab, asked, session) for host in hosts}
+    pairs = option_pairs(asked.options)
     options_of = {host: {**calls[host].lab.options_of(name), **pairs} for host in hosts}
     here = lab.model_copy(update={"prepare": None})  # it does no I/O
     return Choice(_backend(name, calls, options_of, lab), options_of[hosts[0]], here)
@@ -106,16 +106,16 @@ def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
 
 
 def _call(
-    host: str, leader: str, backend: str, lab: Lab, options: Options, session: str
+    host: str, leader: str, backend: str, lab: Lab, request: RunRequest, session: str
 ) -> ParticipantCall:
-    assert options.target
+    assert request.target
     return ParticipantCall(
         session=session,
-        target=options.target,
+        target=request.target,
         backend=backend,
         lab=for_host(lab, host),
-        lab_file=str(options.lab or default_path()),
-        options=tuple(options.options),
+        lab_file=str(request.lab or default_path()),
+        options=request.options,
         leads=host == leader,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
+from ioplan.cli.interface.request_options import REQUEST_OPTIONS
 
 _NUMBER = Parameter(
     key="number", metavar="NUMBER", help="The number shown by `list`.", required=True
@@ -34,15 +35,9 @@ SIGNED = option(
     key="consent",
     kind="path",
 )
-RUN_WORDS = (
-    use.BACKEND,
-    use.CREATE,
-    use.SETTINGS,
-    use.TESTS,
-    use.PROFILE,
-    use.SCALE_TIME,
-    use.ALLOW,
-)
+OWN_WORDS = ("target", "lab", "overwrite", "overwrite_data", "baseline", "person")
+"""What an entry of the queue says in another way, or not at all."""
+RUN_WORDS = tuple(one for key, one in REQUEST_OPTIONS.items() if key not in OWN_WORDS)
 
 QUEUE = Group(
     "queue",

@@ -29,6 +29,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
+from ioplan.records.run_request import RunRequest
 from ioplan.runner.execute.first_result import prepare_results
 from ioplan.store.database import LANE_BUSY_S
 from ioplan.store.delivery.sender import LANE_LIFE_S, start
@@ -76,7 +77,7 @@ def _preload() -> None:
     for backend in BACKENDS:
         with suppress(BackendError):
             find(backend).availability({})  # which it remembers
-    for model in (LaneCall, LaneState):
+    for model in (LaneCall, LaneState, RunRequest):
         model.model_rebuild()
     with suppress(OSError):
         _rehearse()
@@ -156,9 +157,10 @@ def _words(lane: LaneFolder, call: LaneCall) -> list[str]:
     same = ["--store", str(store), "--lane", str(lane.path), "--quiet"]
     if _has_begun(store, call.session):
         return ["resume", call.session, *same]
-    lab, plan = str(lane.path / "lab.toml"), str(lane.path / call.plan)
-    target = ["--target", call.target, "--lab", lab]
-    return ["run", plan, *target, *call.args, *same]
+    asked = call.request.model_copy(update={"lab": lane.path / "lab.toml"})
+    file = lane.path / "request.json"
+    file.write_text(asked.model_dump_json())
+    return ["run", str(lane.path / call.plan), "--request", str(file), *same]
 
 
 def _has_begun(store: Path, session: str) -> bool:

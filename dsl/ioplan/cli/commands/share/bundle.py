@@ -75,13 +75,12 @@ def _lab(session: Session) -> str:
 
     Only what is listed here, so that no program, address or secret is among it.
     """
-    said: dict[str, Any] = {"options": _plain(session.args.get("options", {}))}
-    path = session.args.get("lab")
-    if path:
+    said: dict[str, Any] = {"options": _plain(session.resolved.options)}
+    if path := session.request.lab:
         with suppress(LabError):
-            lab = read_lab(Path(str(path)))
+            lab = read_lab(path)
             said |= lab.model_dump(mode="json", include=set(LAB_KEYS))
-            if entry := lab.targets.get(str(session.args.get("target"))):
+            if entry := lab.targets.get(session.request.target or ""):
                 said["target"] = entry.model_dump(mode="json", include={*TARGET_KEYS})
     kept = {name: value for name, value in said.items() if value}
     return json.dumps(kept, indent=1) if kept else ""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,61 +13,56 @@ from ioplan.cli.commands.share.unbundle import plan_name, write_plan
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.cli.run_options import Options
+from ioplan.cli.run_options import RunCall
 from ioplan.compare.comparison import Comparison, Row
 from ioplan.core.state_folder import state_folder
-from ioplan.language.plan import FULL
+from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.share.bundle import read_bundle
 from ioplan.share.contents import Bundled
-from ioplan.share.recorded_plan import run_ids
+from ioplan.share.recorded_plan import checked_with, run_ids
 
 SIM = "sim"
 MOST_SHOWN = 10
 THRESHOLD = "2%"
 
 
-def run_bundle(asked: Options, run: Callable[[Options, str], int]) -> int:
+def run_bundle(call: RunCall, run: Callable[[RunCall, str], int]) -> int:
     """Repeat a bundle's plan with its values; 1 unless it reproduces, else run's code.
 
     `run` does a session of a given id. Of the bundle come the plan, its files and
     values, and the simulated drive; what is run with, and on what, from this call.
     """
-    one = _only(read_bundle(asked.plan).sessions, asked.plan)
+    one = _only(read_bundle(call.plan).sessions, call.plan)
     if run_ids(one.session) is None:
         raise UsageError(
-            f"the plan in {asked.plan} has errors; ioplan unbundle shows it"
+            f"the plan in {call.plan} has errors; ioplan unbundle shows it"
         )
-    folder = _folder(asked.plan)
+    folder = _folder(call.plan)
     plan = folder / plan_name(one)
     if not plan.exists():  # it is written last
         write_plan(one, folder)
-    options, id = _with_values(asked, one, plan), new_session_id()
-    code = run(options, id)
-    if code == INTERRUPTED or asked.listed:
+    request = _with_values(call.request, one, plan)
+    id = new_session_id()
+    code = run(replace(call, plan=plan, request=request), id)
+    if code == INTERRUPTED or call.listed:
         return code
-    store = str(asked.store)
-    found = compared(store, str(asked.plan), id, THRESHOLD)
+    store = str(call.store)
+    found = compared(store, str(call.plan), id, THRESHOLD)
     if code not in (HELD, EXPECTATION_FAILED, NOT_DELIVERED):
         return code
-    judged = _told(found, asked.plan)
+    judged = _told(found, call.plan)
     return judged or code if code == NOT_DELIVERED else max(code, judged)
 
 
 def _only(sessions: tuple[Bundled, ...], path: Path) -> Bundled:
     """The one session; several that ran the same on many drives count as one."""
-    if len({_values(one) for one in sessions}) > 1:
+    if len({checked_with(one.session) for one in sessions}) > 1:
         raise UsageError(
             f"{path} has {len(sessions)} sessions of different plans or values; write "
             f"them out with ioplan unbundle {path} -o FOLDER, and run one"
         )
     return sessions[0]
-
-
-def _values(one: Bundled) -> str:
-    args = one.session.args
-    named = ("set", "profile", "scale_time", "tests", "files")
-    return repr([one.session.plan_text, *(args.get(name) for name in named)])
 
 
 def _folder(bundle: Path) -> Path:
@@ -78,42 +72,34 @@ def _folder(bundle: Path) -> Path:
     return state_folder() / "bundles" / digest[:32]
 
 
-def _with_values(asked: Options, one: Bundled, plan: Path) -> Options:
+ONLY_HERE = frozenset(
+    (
+        *("target", "lab", "backend", "options", "create", "baseline", "fresh"),
+        *("overwrite", "overwrite_data", "tags", "note", "person"),
+    )
+)
+"""What is run with, on what, and what is said of it: of the call, not of the bundle."""
+
+
+def _with_values(asked: RunRequest, one: Bundled, plan: Path) -> RunRequest:
     """The call, with the bundle's values where it says none of its own."""
-    args = one.session.args
-    simulated = (
-        one.session.backend == SIM and asked.backend is None and not asked.target
-    )
-    drive = [f"drive={plan.parent / 'drive.toml'}"] if one.drive else []
-    settings = [f"{k}={v}" for k, v in dict(args.get("set", {})).items() if v]
-    return replace(
-        asked,
-        plan=plan,
-        settings=[*_without(settings, asked.settings), *asked.settings],
-        profile=_chosen(asked.profile, FULL, str(args.get("profile", FULL))),
-        scale_time=_chosen(asked.scale_time, 1.0, float(args.get("scale_time", 1.0))),
-        tests=asked.tests or [str(test) for test in args.get("tests", [])],
-        backend=SIM if simulated else asked.backend,
-        options=asked.options or (drive if simulated else []),
-        create=asked.create or (_created(one) if simulated else None),
-        allow_approximate=asked.allow_approximate
-        or bool(args.get("allow_approximate")),
-    )
+    said, there = asked.model_dump(exclude_defaults=True), one.session.request
+    found = {name: getattr(there, name) for name in RunRequest.model_fields}
+    found = {n: value for n, value in found.items() if n not in ONLY_HERE | {*said}}
+    known = one.session.resolved.parameters
+    settings = [f"{name}={value}" for name, value in known.items() if value]
+    found["settings"] = (*_without(settings, asked.settings), *asked.settings)
+    if one.session.backend == SIM and asked.backend is None and not asked.target:
+        drive = (f"drive={plan.parent / 'drive.toml'}",) if one.drive else ()
+        found |= {"backend": SIM, "options": asked.options or drive}
+        found["create"] = asked.create or there.create
+    return asked.model_copy(update=found)
 
 
-def _without(settings: list[str], own: list[str]) -> list[str]:
+def _without(settings: list[str], own: Sequence[str]) -> list[str]:
     """Those of the bundle that the call does not set itself."""
     said = {one.partition("=")[0].strip() for one in own}
     return [one for one in settings if one.partition("=")[0] not in said]
-
-
-def _chosen(asked: Any, default: Any, bundled: Any) -> Any:
-    return bundled if asked == default else asked
-
-
-def _created(one: Bundled) -> str | None:
-    created = one.session.args.get("create")
-    return str(created) if created else None
 
 
 def _told(found: Comparison, path: Path) -> int:

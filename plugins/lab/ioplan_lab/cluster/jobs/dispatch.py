@@ -11,6 +11,7 @@ from ioplan.lab.cross_references import for_host, members
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.errors import ClusterError, missing_package
@@ -38,13 +39,13 @@ def new_job(
     plan: CheckedPlan,
     lab_file: Path,
     word: str,
-    args: Callable[[str], Sequence[str]],
+    request: Callable[[str], RunRequest],
     store: Path,
     id: str = "",
 ) -> Job:
     """A job with a lane for each target; `store` is for those of this host.
 
-    `args` are what `ioplan run` is told beside a target.
+    `request` says what is asked of a target.
 
     The lab was checked before. Raises ClusterError, OSError.
     """
@@ -67,7 +68,7 @@ def new_job(
             plan=next(iter(files)),
             files=files,
             lab=labs[entry.host],
-            args=tuple(args(target)),
+            request=request(target),
             locks=(target, *lock),
             store=host.store if host else str(store.absolute()),
         )

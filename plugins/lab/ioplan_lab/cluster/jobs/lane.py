@@ -9,13 +9,14 @@ from pydantic import Field
 
 from ioplan.core.model import Model
 from ioplan.core.units import time_text
+from ioplan.records.run_request import RunRequest
 
 
 class LaneCall(Model):
     """Everything that the host needs: nothing is read from the caller's disk.
 
     `files` are the plan and what it uses, by paths below the lane's folder, `lab` is
-    the lab file as the host needs it, `args` are further arguments of `ioplan run`.
+    the lab file as the host needs it, which `request` does not name.
     Two lanes of a host that share one of their `locks` do not run at the same time.
     """
 
@@ -26,7 +27,7 @@ class LaneCall(Model):
     plan: str
     files: dict[str, str]
     lab: str
-    args: tuple[str, ...] = ()
+    request: RunRequest = Field(default_factory=RunRequest)
     locks: tuple[str, ...] = ()
     store: str | None = None
 

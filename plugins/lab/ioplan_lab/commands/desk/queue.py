@@ -15,7 +15,8 @@ from rich.table import Table
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan
+from ioplan.cli.run_options import requested
+from ioplan.cli.selection import requested_plan
 from ioplan.core.text import line
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name
@@ -24,7 +25,7 @@ from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working
 from ioplan_lab.desk.queue.ask import priority_named, wanted
-from ioplan_lab.desk.queue.entry import Entry, Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted
 from ioplan_lab.desk.queue.queue import Queue
 
 WORK_S = 0.2
@@ -48,29 +49,20 @@ def asked_of(
     after: str | None,
     consent: Path | None,
     lab: Path | None,
-    settings: list[str],
     **others: Any,
 ) -> Wanted:
     """What a call asks the queue for. Raises PlanError, DeskError, ConsentListError."""
-    options = run_options(settings=settings, **others)
-    words = options.scale_time, options.profile
+    request = requested(others)
     return wanted(
-        checked_plan(plan, settings, *words, lab=lab),
+        requested_plan(plan, request.model_copy(update={"lab": lab})),
         read_lab(lab),
         target,
         login_name(),
-        options,
+        request,
         priority_named(priority) if priority else Priority.NORMAL,
         _stamp(after, "--after"),
         text_of(consent),
     )
-
-
-def run_options(
-    *, backend: str | None, create: str | None, **others: Any
-) -> RunOptions:
-    """What the call says beside the plan."""
-    return RunOptions(backend=backend or "", create=create or "", **others)
 
 
 def _stamp(word: str | None, name: str) -> str:

@@ -8,11 +8,11 @@ from rich.console import Console
 
 from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan
-from ioplan.cli.run_options import Options
-from ioplan.cli.selection import only_tests
+from ioplan.cli.run_options import RunCall
+from ioplan.cli.selection import requested_plan
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
+from ioplan.records.run_request import RunRequest
 from ioplan.runner.person import login_name
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job
 from ioplan_lab.cluster.jobs.job import Job, Jobs
@@ -26,31 +26,26 @@ from ioplan_lab.commands.jobs.watch import say_how_to_attach, watch
 from ioplan_lab.commands.run_on_hosts import check_lanes
 
 
-def run_fleet(
-    console: Console, options: Options, detach: bool, skip_missing: bool
-) -> int:
+def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool) -> int:
     """A lane for each target; returns the exit code."""
-    if options.json or options.baseline:
+    asked = call.request
+    if call.json or asked.baseline:
         raise UsageError("--json and --baseline are for one target, not for a group")
-    asked = options.settings, options.scale_time, options.profile
-    plan = checked_plan(options.plan, *asked, lab=options.lab)
-    plan = only_tests(plan, options.tests)
-    lab_file = options.lab or default_lab()
-    assert lab_file and options.target  # the group is written there
+    plan = requested_plan(call.plan, asked)
+    lab_file = asked.lab or default_lab()
+    assert lab_file and asked.target  # the group is written there
     lab = read_lab(lab_file)
-    check_lanes(plan, lab, fleet_targets(lab, options.target))
-    drives = listed_drives(options, lab, plan)
-    words = _words(options)
+    check_lanes(plan, lab, fleet_targets(lab, asked.target))
+    drives = listed_drives(call, lab, plan)
+    common = _common(asked)
 
-    def told(target: str) -> list[str]:
-        listed = listed_words(drives, lab, target)
-        return [*words, *(word for id in listed for word in ("--overwrite", id))]
+    def told(target: str) -> RunRequest:
+        words = (*common.overwrite, *listed_words(drives, lab, target))
+        return common.model_copy(update={"target": target, "overwrite": words})
 
     with lane_errors():
-        job = new_job(
-            plan, lab_file, options.target, told, options.store, options.job or ""
-        )
-    jobs = Jobs(options.store)
+        job = new_job(plan, lab_file, asked.target, told, call.store, call.job or "")
+    jobs = Jobs(call.store)
     with executor_of(job) as executor, lane_errors():
         unready = some_ready(executor, job)
         if skip_missing:
@@ -73,28 +68,15 @@ def _print_begin(console: Console, job: Job, results: str | None) -> None:
         console.print(text, soft_wrap=True)
 
 
-def _words(options: Options) -> list[str]:
-    """What each lane's `ioplan run` is told, beside its target and its lab."""
-    values: list[tuple[str, str | None]] = [
-        ("--create", options.create),
-        ("--backend", options.backend),
-        ("--profile", options.profile),
-        ("--scale-time", str(options.scale_time)),
-        *(("--set", one) for one in options.settings),
-        *(("--test", one) for one in options.tests),
-        *(("--option", one) for one in options.options),
-        *(("--allow", one) for one in options.allow),
-        *(("--tag", one) for one in options.tags),
-        ("--note", options.note),
-        ("--person", options.person or login_name()),
-        *(("--overwrite", _from_root(one)) for one in options.overwrite),
-        *(("--overwrite-data", _from_root(one)) for one in options.overwrite_data),
-    ]
-    flags = [("--fresh", options.fresh)]
-    flags += [("--allow-approximate", options.allow_approximate)]
-    flags += [("--only-exact", options.only_exact)]
-    words = [word for name, value in values if value for word in (name, value)]
-    return words + [name for name, wanted in flags if wanted]
+def _common(asked: RunRequest) -> RunRequest:
+    """What all lanes are asked for; each host has its own lab file."""
+    change = {
+        "lab": None,
+        "person": asked.person or login_name(),
+        "overwrite": tuple(map(_from_root, asked.overwrite)),
+        "overwrite_data": tuple(map(_from_root, asked.overwrite_data)),
+    }
+    return asked.model_copy(update=change)
 
 
 def _from_root(word: str) -> str:

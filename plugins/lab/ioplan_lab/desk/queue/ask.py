@@ -8,10 +8,11 @@ from ioplan.core.text import did_you_mean
 from ioplan.guard.consent_list.read import signed_list
 from ioplan.lab.lab import Lab
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.run_request import RunRequest
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.errors import DeskError
-from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.entry import Priority, Wanted, queueable
 
 
 def wanted(
@@ -19,7 +20,7 @@ def wanted(
     lab: Lab,
     target: str,
     person: str,
-    options: RunOptions | None = None,
+    request: RunRequest | None = None,
     priority: Priority = Priority.NORMAL,
     not_before: str = "",
     consent: str = "",
@@ -27,6 +28,7 @@ def wanted(
 ) -> Wanted:
     """Raises DeskError for a target that the lab does not name, ConsentListError."""
     drives = drives_named(lab, [target])
+    asked = request or RunRequest()
     if consent:
         signed_list(consent, lab, plan)
     return Wanted(
@@ -35,7 +37,7 @@ def wanted(
         files=plan_files(plan),
         target=target,
         drives=tuple(drives),
-        options=options or RunOptions(),
+        request=queueable(asked.model_copy(update={"target": target})),
         priority=priority,
         not_before=not_before if not_before > stamp() else "",
         consent=consent,

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ioplan.core.model import Model
+from ioplan.records.run_request import RunRequest
 from ioplan.store.connection import Row
+from ioplan_lab.desk.errors import DeskError
 
 
 class Priority(IntEnum):
@@ -33,31 +34,29 @@ HOLDING = ("starting", "running", "unknown")
 OPEN = ("waiting", *HOLDING)
 
 
-class RunOptions(Model):
-    """What `ioplan run` is told beside the plan and the target."""
+NOT_QUEUED = {
+    "lab": "it is the desk's",
+    "overwrite": "a queue needs a signed list of consents",
+    "overwrite_data": "a queue needs a signed list of consents",
+    "baseline": "it is for one target, and an entry may have a group",
+    "person": "it is who has added the entry",
+}
+"""What of a request an entry does not say, and why."""
 
-    backend: str = ""
-    create: str = ""
-    settings: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    profile: str = "full"
-    scale_time: float = 1.0
-    allow: tuple[str, ...] = ()
-    fresh: bool = False
-    tags: tuple[str, ...] = ()
-    note: str = ""
 
-    @property
-    def words(self) -> list[str]:
-        """The words of the call."""
-        pairs = [("--set", one) for one in self.settings]
-        pairs += [("--test", one) for one in self.tests]
-        pairs += [("--allow", one) for one in self.allow]
-        pairs += [("--tag", one) for one in self.tags]
-        single = {"backend": self.backend, "create": self.create, "note": self.note}
-        pairs += [(f"--{name}", value) for name, value in single.items() if value]
-        pairs += [("--profile", self.profile), ("--scale-time", f"{self.scale_time}")]
-        return [f"{n}={v}" for n, v in pairs] + ["--fresh"] * self.fresh
+def queueable(request: RunRequest) -> RunRequest:
+    """What others may have a desk run. Raises DeskError.
+
+    Whoever may write to the queue does not choose programs of the desk's host.
+    """
+    for option in request.options:
+        if "/" in option.partition("=")[2]:
+            raise DeskError(
+                f"--option {option}: the queue takes no path; set it in the lab file"
+            )
+    nothing = RunRequest()
+    unsaid = {name: getattr(nothing, name) for name in NOT_QUEUED}
+    return request.model_copy(update=unsaid)
 
 
 class Wanted(Struct, frozen=True):
@@ -72,7 +71,7 @@ class Wanted(Struct, frozen=True):
     files: dict[str, str]
     target: str
     drives: tuple[str, ...]
-    options: RunOptions = field(default_factory=RunOptions)
+    request: RunRequest = field(default_factory=RunRequest)
     priority: Priority = Priority.NORMAL
     not_before: str = ""
     consent: str = ""
@@ -96,7 +95,7 @@ class Entry(Struct, frozen=True):
     files: dict[str, str]
     target: str
     drives: tuple[str, ...]
-    options: RunOptions
+    request: RunRequest
     consent: str
     origin: str
     state: State
@@ -128,7 +127,7 @@ def row_of(wanted: Wanted, number: int, added_at: str) -> Row:
         "files": json.dumps(wanted.files),
         "target": wanted.target,
         "drives": json.dumps(wanted.drives),
-        "options": wanted.options.model_dump_json(),
+        "request": wanted.request.model_dump_json(),
         "consent": wanted.consent,
         "origin": wanted.origin,
         "state": "waiting",
@@ -143,6 +142,6 @@ def entry_of(row: Row) -> Entry:
         "priority": Priority(row["priority"]),
         "files": json.loads(row["files"]),
         "drives": tuple(json.loads(row["drives"])),
-        "options": RunOptions.model_validate_json(row["options"]),
+        "request": RunRequest.model_validate_json(row["request"]),
     }
     return Entry(**{**row, **read})

@@ -13,14 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, get_args
 
+from ioplan.records.run_request import RunRequest
 from ioplan.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneState, LaneStatus
 from ioplan_lab.desk.errors import DeskError
-from ioplan_lab.desk.queue.entry import Entry
+from ioplan_lab.desk.queue.entry import Entry, queueable
 
+REQUEST = "request.json"
 START_S = 600.0
 """A lab of 300 drives takes seconds; hosts that do not answer take minutes."""
 GRAVITY: tuple[LaneStatus, ...] = get_args(LaneStatus)
@@ -29,6 +31,14 @@ GRAVITY: tuple[LaneStatus, ...] = get_args(LaneStatus)
 
 class StartError(DeskError):
     """It was not started, and will not be; the text says why."""
+
+
+def _allowed(entry: Entry) -> RunRequest:
+    """Its request, as any program with the database's password may have written it."""
+    try:
+        return queueable(entry.request)
+    except DeskError as error:
+        raise StartError(str(error)) from None
 
 
 class Starter(Protocol):
@@ -77,17 +87,16 @@ class JobStarter:
         raise StartError(said.removeprefix("error: "))
 
     def _words(self, entry: Entry) -> list[str]:
-        plan, consent = self._written(entry)
-        words = ["run", str(plan), "--target", entry.target, "--detach"]
-        words += ["--job", entry.job, "--store", str(self.store)]
-        words += [f"--person={entry.person}"]
-        words += ["--lab", str(self.lab)] * bool(self.lab)
-        words += ["--overwrite-from", str(consent)] * bool(consent)
-        return words + entry.options.words
-
-    def _written(self, entry: Entry) -> tuple[Path, Path | None]:
-        """The plan with its files, and the list of consents, in a folder of its own."""
         folder = self.folder / "queue" / entry.job
+        plan, consent = self._written(entry, folder)
+        words = ["run", str(plan), "--request", str(folder / REQUEST), "--detach"]
+        words += ["--job", entry.job, "--store", str(self.store)]
+        return words + ["--overwrite-from", str(consent)] * bool(consent)
+
+    def _written(self, entry: Entry, folder: Path) -> tuple[Path, Path | None]:
+        """The plan with its files, and the list of consents, in a folder of its own."""
+        change = {"lab": self.lab, "person": entry.person}
+        request = _allowed(entry).model_copy(update=change)
         try:
             for name, text in entry.files.items():
                 file = folder / name
@@ -95,6 +104,7 @@ class JobStarter:
                     raise StartError(f"the plan has a file outside of it: {name!r}")
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 file.write_text(text)
+            (folder / REQUEST).write_text(request.model_dump_json())
             consent = folder / "consent.json"
             if entry.consent:
                 consent.write_text(entry.consent)

@@ -23,7 +23,7 @@ CREATE TABLE desk_queue (
   files TEXT NOT NULL,
   target VARCHAR NOT NULL,
   drives TEXT NOT NULL,
-  options TEXT NOT NULL,
+  request TEXT NOT NULL,
   consent TEXT NOT NULL,
   origin VARCHAR NOT NULL,
   state VARCHAR NOT NULL,

@@ -13,12 +13,13 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from ioplan.records.run_request import RunRequest
 from ioplan.store.connection import Connection, Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.people import NAME
-from ioplan_lab.desk.queue.entry import OPEN, Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.entry import OPEN, Priority, Wanted
 from ioplan_lab.desk.queue.queue import add_to
 from ioplan_lab.desk.queue.tables import insert, locked
 from ioplan_lab.desk.schedules.times import count_due, next_time
@@ -151,14 +152,14 @@ def _row(one: Schedule) -> Row:
     values = asdict(one)
     wanted = asdict(one.wanted)
     wanted |= {"origin": origin_of(one.name)}
-    wanted |= {"options": one.wanted.options.model_dump(mode="json")}
+    wanted |= {"request": one.wanted.request.model_dump(mode="json")}
     return {**values, "wanted": json.dumps(wanted)}
 
 
 def _schedule(row: Row) -> Schedule:
     wanted: dict[str, Any] = json.loads(row["wanted"])
     read = {
-        "options": RunOptions.model_validate(wanted["options"]),
+        "request": RunRequest.model_validate(wanted["request"]),
         "priority": Priority(wanted["priority"]),
         "drives": tuple(wanted["drives"]),
     }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ioplan.core.text import did_you_mean, printable
 from ioplan.lab.lab import Lab
-from ioplan.language.plan import FULL
+from ioplan.records.run_request import OPTIONS, RunRequest, request_of
 from ioplan_lab.desk.errors import DeskError
-from ioplan_lab.desk.queue.entry import RunOptions
 
 MOST_TARGETS = 64
 
@@ -24,49 +25,77 @@ class Asked(Struct, frozen=True):
     plan: str = ""
     text: str = ""
     targets: tuple[str, ...] = ()
-    profile: str = ""
-    settings: tuple[str, ...] = ()
-    size: str = ""
-    scale: str = ""
-    tags: tuple[str, ...] = ()
-    note: str = ""
+    request: RunRequest = field(default_factory=RunRequest)
     consent: str = ""
     priority: str = ""
 
     @property
     def checking(self) -> list[str]:
         """What `check`, `plan` and `run` are told alike."""
-        words = [f"--set={one}" for one in self.settings]
-        return words + ([f"--profile={self.profile}"] if self.profile else [])
+        asked = self.request
+        return [
+            *(f"--set={one}" for one in asked.settings),
+            f"--profile={asked.profile}",
+        ]
 
     @property
     def scaling(self) -> list[str]:
         """What `plan` and `run` are told alike."""
-        return [f"--scale-time={self.scale}"] if self.scale else []
+        return [f"--scale-time={self.request.scale_time}"]
 
-    @property
-    def options(self) -> RunOptions:
-        """What the run is told. Raises DeskError."""
-        return RunOptions(
-            create=self.size,
-            settings=self.settings,
-            profile=self.profile or FULL,
-            scale_time=_factor(self.scale),
-            tags=self.tags,
-            note=self.note,
+
+class FormField(NamedTuple):
+    """A field of the form; a tick's text is `1` or empty."""
+
+    name: str
+    label: str
+    example: str
+    text: str
+    is_tick: bool
+
+
+IN_FORM = {name: one for name, one in OPTIONS.items() if one.label}
+"""Fields of a request by their names; the others have controls of their own."""
+
+
+def form_fields(request: RunRequest) -> list[FormField]:
+    """The fields of the form, as they are filled in."""
+    return [
+        FormField(
+            name, one.label, one.example, _text(request, name), _default(name) is False
         )
+        for name, one in IN_FORM.items()
+    ]
 
 
-def _factor(word: str) -> float:
+def _default(name: str) -> Any:
+    return RunRequest.model_fields[name].default
+
+
+def _text(request: RunRequest, name: str) -> str:
+    value = getattr(request, name)
+    if value == _default(name):
+        return ""
+    if isinstance(value, tuple):
+        return shlex.join(value)
+    return "1" if value is True else str(value)
+
+
+def _value(name: str, text: str) -> Any:
+    """What a text of the form says. Raises ValueError."""
+    default = _default(name)
+    if isinstance(default, tuple):
+        return shlex.split(text)
+    return bool(text) if default is False else text
+
+
+def _request(texts: Mapping[str, str]) -> RunRequest:
+    """Raises DeskError."""
     try:
-        found = float(word or 1)
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= 1000:
-        raise DeskError(
-            f"the time scale must be above 0, for example 0.01, not {word!r}"
-        )
-    return found
+        values = {name: _value(name, text) for name, text in texts.items() if text}
+        return request_of(values)
+    except ValueError as error:
+        raise DeskError(str(error)) from None
 
 
 def asked_of(form: Mapping[str, Sequence[str]], lab: Lab) -> Asked:
@@ -90,12 +119,7 @@ def asked_of(form: Mapping[str, Sequence[str]], lab: Lab) -> Asked:
         plan=said("plan"),
         text=text if text.strip() else "",
         targets=targets,
-        profile=said("profile"),
-        settings=tuple(said("settings").split()),
-        size=said("size"),
-        scale=said("scale"),
-        tags=tuple(said("tags").split()),
-        note=said("note"),
+        request=_request({name: said(name) for name in IN_FORM}),
         consent=said("consent"),
         priority=said("priority"),
     )

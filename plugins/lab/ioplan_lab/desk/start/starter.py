@@ -16,10 +16,11 @@ from ioplan.lab.lab_file import plan_folders, read_lab
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.run_request import RunRequest
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.ask import priority_named, wanted
-from ioplan_lab.desk.queue.entry import Priority, RunOptions, Wanted
+from ioplan_lab.desk.queue.entry import Priority, Wanted
 from ioplan_lab.desk.start.asked import Asked
 from ioplan_lab.desk.start.plan_library import PlanLibrary
 
@@ -140,7 +141,7 @@ class Starter:
         done = await self.calls.call([*words, f"--target={target}"])
         assumed = done.code != 0
         if assumed:
-            size = asked.size or ASSUMED
+            size = asked.request.create or ASSUMED
             done = await self.calls.call([*words, f"--capacity={size}"])
         try:
             return json.loads(done.out), assumed
@@ -149,21 +150,21 @@ class Starter:
 
     def wanted(self, file: Path, asked: Asked, person: str) -> list[Wanted]:
         """An entry of the queue for each target. Raises what a call would refuse."""
-        options, lab = asked.options, self.lab
-        plan = self._checked(file, options)
+        request, lab = asked.request, self.lab
+        plan = self._checked(file, request)
         priority = priority_named(asked.priority or Priority.NORMAL.word)
         consent = self.consent(asked.consent)
         return [
-            wanted(plan, lab, target, person, options, priority, consent=consent)
+            wanted(plan, lab, target, person, request, priority, consent=consent)
             for target in asked.targets
         ]
 
-    def _checked(self, file: Path, options: RunOptions) -> CheckedPlan:
-        values = dict(one.partition("=")[::2] for one in options.settings)
+    def _checked(self, file: Path, request: RunRequest) -> CheckedPlan:
+        values = dict(one.partition("=")[::2] for one in request.settings)
         folders = partial(plan_folders, self.lab_file)
         try:
             return check_file(
-                file, values, options.scale_time, options.profile, folders
+                file, values, request.scale_time, request.profile, folders
             )
         except PlanError as error:
             raise DeskError(str(error)) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 from starlette.responses import RedirectResponse, Response
 
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.entry import Priority
-from ioplan_lab.desk.start.asked import Asked, asked_of
+from ioplan_lab.desk.start.asked import Asked, asked_of, form_fields
 from ioplan_lab.desk.start.starter import Mistake, Starter
 from ioplan_lab.desk.web.visit import Visit, allowed
 
@@ -91,6 +91,7 @@ async def _form(
 ) -> Response:
     values = await visit.blocking(_choices, visit.desk.starter)
     simulated = visit.desk.simulated
+    values |= {"fields": form_fields(asked.request)}
     values |= {"asked": asked, "mistakes": mistakes or [], "simulated": simulated}
     return visit.page("start.html.j2", status=status, **values)
 
@@ -116,10 +117,11 @@ def _shown(one: Mistake, lines: list[str], name: str) -> dict[str, Any]:
 
 def _fields(asked: Asked) -> list[tuple[str, str]]:
     """All that was asked for, to be sent again."""
-    values = list(asdict(asked).items())
-    pairs = [(name, " ".join(v) if isinstance(v, tuple) else v) for name, v in values]
-    pairs = [pair for pair in pairs if pair[1] and pair[0] != "targets"]
-    return pairs + [("target", one) for one in asked.targets]
+    own = ("plan", "text", "consent", "priority")
+    pairs = [(name, getattr(asked, name)) for name in own]
+    pairs += [(one.name, one.text) for one in form_fields(asked.request)]
+    pairs += [("target", one) for one in asked.targets]
+    return [pair for pair in pairs if pair[1]]
 
 
 ROUTES = (

@@ -1,0 +1,298 @@
+"""What a person may ask of a run of a plan: the only list of it.
+
+From it come the options of `ioplan run`, the request of a lane and of an entry of the
+queue, the desk's form, what a session keeps and signs, and what `resume` takes up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+
+from ioplan.core.model import Model
+from ioplan.job import MIN_INTERVAL_NS, SECOND_NS
+from ioplan.language.plan import FULL
+from ioplan.language.quantity import parse
+
+TAG = r"^\w[\w.:@+/=-]{0,63}$"
+"""A word, so that tags can be listed with blanks or commas between them."""
+MAX_NOTE = 2000
+"""Characters: a note is a remark, not a report."""
+MAX_SCALE = 1000
+MAX_INTERVAL_NS = 3600 * SECOND_NS
+
+
+class Option(NamedTuple):
+    """How a field is asked for: a word of the command line, and a field of a form.
+
+    `values` says what a shell completes it to; an option without `help` is hidden.
+    """
+
+    name: str
+    help: str = ""
+    metavar: str = ""
+    values: str = ""
+    label: str = ""
+    example: str = ""
+
+
+def one_word(tag: str) -> str:
+    """A tag. Raises ValueError.
+
+    By Python's own expressions: pydantic's take 40 ms to compile 64 times `\\w`, in
+    each session, whether it has tags or not.
+    """
+    if not re.fullmatch(TAG, tag):
+        raise ValueError(
+            "takes one word, such as nightly or lab=2, without blanks, commas or "
+            f"quotes, at most 64 characters; not {tag!r}"
+        )
+    return tag
+
+
+def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(tags)))
+
+
+def short_note(note: str) -> str:
+    """A note. Raises ValueError."""
+    if len(note) > MAX_NOTE:
+        raise ValueError(
+            f"takes at most {MAX_NOTE} characters, and this one has {len(note)}"
+        )
+    return note
+
+
+def _factor(value: Any) -> Any:
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0 < float(value) <= MAX_SCALE:
+            return value
+    raise ValueError("must be a number above 0, for example 0.01")
+
+
+def _interval(text: str) -> str:
+    found = parse(text) if text else None
+    if found and (
+        found.kind != "time" or not MIN_INTERVAL_NS <= found.value <= MAX_INTERVAL_NS
+    ):
+        raise ValueError(f"takes a time from 10ms to 1h, for example 1s, not {text!r}")
+    return text
+
+
+Tag = Annotated[str, AfterValidator(one_word)]
+Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
+Note = Annotated[str, AfterValidator(short_note)]
+Texts = tuple[str, ...]
+
+
+class RunRequest(Model):
+    """A request; whatever is not given has its default."""
+
+    target: Annotated[
+        str | None,
+        Option(
+            "--target",
+            "A file, a device, or a target or group of the lab.",
+            "TARGET",
+            "targets",
+        ),
+    ] = None
+    tests: Annotated[
+        Texts,
+        Option(
+            "--test",
+            "Only tests with a matching title, for example 'Random*'; may be repeated.",
+            "GLOB",
+            "tests",
+            "Tests",
+            "'Random*'",
+        ),
+    ] = ()
+    create: Annotated[
+        str | None,
+        Option(
+            "--create",
+            "Create the scratch file if it is missing, for example 1GiB.",
+            "SIZE",
+            label="Size, if it is to be made",
+            example="1GiB",
+        ),
+    ] = None
+    backend: Annotated[
+        str | None,
+        Option(
+            "--backend",
+            "io_uring, fio, spdk or sim; default: the lab's, else io_uring.",
+            "NAME",
+            "backends",
+            "Backend",
+        ),
+    ] = None
+    options: Annotated[
+        Texts,
+        Option(
+            "--option",
+            "An option of the backend.",
+            "NAME=VALUE",
+            label="Options of the backend",
+        ),
+    ] = ()
+    lab: Annotated[
+        Path | None, Option("--lab", "The lab file; else IOPLAN_LAB, else XDG.")
+    ] = None
+    settings: Annotated[
+        Texts,
+        Option(
+            "--set",
+            "Set a param; may be repeated.",
+            "NAME=VALUE",
+            "params",
+            "Params",
+            "run_time=10s",
+        ),
+    ] = ()
+    profile: Annotated[
+        str,
+        Option(
+            "--profile",
+            "Use the param values of this profile.",
+            "NAME",
+            "profiles",
+            "Profile",
+            FULL,
+        ),
+    ] = FULL
+    scale_time: Annotated[
+        float,
+        BeforeValidator(_factor),
+        Option(
+            "--scale-time",
+            "Multiply every duration, for example by 0.01 for a trial.",
+            label="Scale time by",
+            example="1",
+        ),
+    ] = 1.0
+    interval: Annotated[
+        str,
+        AfterValidator(_interval),
+        Option(
+            "--interval",
+            "The reporting interval; default: 1s, shorter in runs below 10s.",
+            "TIME",
+            label="Reporting interval",
+            example="1s",
+        ),
+    ] = ""
+    overwrite: Annotated[
+        Texts, Option("--overwrite", "Permit overwriting this target (its ID).", "ID")
+    ] = ()
+    overwrite_data: Annotated[
+        Texts, Option("--overwrite-data", "Also if it contains data.", "ID")
+    ] = ()
+    allow: Annotated[
+        Texts,
+        Option(
+            "--allow",
+            "Accept these approximations, for example align,distribution.",
+            "NAMES",
+            label="Accepted approximations",
+            example="align",
+        ),
+    ] = ()
+    allow_approximate: Annotated[
+        bool,
+        Option(
+            "--allow-approximate",
+            "Accept all documented approximations.",
+            label="Accept all approximations",
+        ),
+    ] = False
+    only_exact: Annotated[
+        bool,
+        Option(
+            "--only-exact",
+            "Run the tests that are supported exactly; list the others.",
+            label="Only tests that are supported exactly",
+        ),
+    ] = False
+    baseline: Annotated[
+        str | None,
+        Option(
+            "--baseline",
+            "The session that 'of baseline' compares with.",
+            "SESSION",
+            "sessions",
+        ),
+    ] = None
+    fresh: Annotated[
+        bool,
+        Option(
+            "--fresh",
+            "Repeat preconditions even if the target is already in that state.",
+            label="Repeat preconditions",
+        ),
+    ] = False
+    tags: Annotated[
+        Tags,
+        Option(
+            "--tag",
+            "A tag to find it by; may be repeated.",
+            "WORD",
+            label="Tags",
+            example="nightly",
+        ),
+    ] = ()
+    note: Annotated[
+        Note,
+        Option("--note", "A note stored with the results.", "TEXT", label="Note"),
+    ] = ""
+    person: Annotated[str, Option("--person")] = ""
+
+    @property
+    def interval_ns(self) -> int | None:
+        """The length of the reporting interval; None for the usual one."""
+        return int(parse(self.interval).value) if self.interval else None
+
+
+OPTIONS: dict[str, Option] = {
+    name: next(one for one in field.metadata if isinstance(one, Option))
+    for name, field in RunRequest.model_fields.items()
+}
+"""How each field is asked for."""
+
+
+class RequestError(ValueError):
+    """A value that cannot be; the text begins with its option."""
+
+
+def request_of(values: Mapping[str, Any]) -> RunRequest:
+    """A request of values from outside. Raises RequestError."""
+    try:
+        return RunRequest.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name, text = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        option = OPTIONS[name].name if name in OPTIONS else name
+        raise RequestError(f"{option} {text}") from None
+
+
+class Resolved(Model):
+    """What a request came to on the host that it was started on.
+
+    `plan` is the absolute path of its file, `files` are the texts of those that it
+    uses, `parameters` all that it was checked with; `options` are the backend's, with
+    the lab's, and `drive_file` is the text of the simulated drive.
+    """
+
+    plan: str = ""
+    target_key: str = ""
+    parameters: dict[str, str] = {}
+    files: dict[str, str] = {}
+    options: dict[str, Any] = {}
+    drive_file: str = ""
+    signature: str = ""

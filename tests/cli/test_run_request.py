@@ -1,0 +1,278 @@
+"""Each field of RunRequest is known wherever a run is asked for, or kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from desks import by_token, desk_in
+from ioplan.cli.commands.jobs.start import _common
+from ioplan.cli.interface.queue import OWN_WORDS, RUN_WORDS
+from paths import ROOT
+from run_data import session
+from run_requests import full_request
+
+from ioplan.cli.commands.resume import ResumeOptions, _call
+from ioplan.cli.commands.share.run_bundle import ONLY_HERE, _with_values
+from ioplan.cli.interface.runs import RUN_COMMANDS
+from ioplan.lab.lab import Lab
+from ioplan.records.run_request import OPTIONS, Resolved, RunRequest
+from ioplan.records.session import Session
+from ioplan.runner.seal import signed
+from ioplan.share.contents import LOCAL, Bundled, members_of, sessions_of
+from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.lane import LaneCall
+from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.queue.entry import NOT_QUEUED, queueable
+from ioplan_lab.desk.start.asked import IN_FORM, asked_of, form_fields
+
+TABLE = ROOT / "dsl/ioplan/cli/interface/request_options.py"
+HEAD = '''"""Options of a request: `pytest --renew` writes them, from RunRequest's fields.
+
+A table, because help and completion do without pydantic.
+"""
+
+from __future__ import annotations
+
+from ioplan.cli.interface.declare import Parameter, flag, option
+
+REQUEST_OPTIONS: dict[str, Parameter] = {
+'''
+
+
+def declared(name: str) -> str:
+    """The line of an option, as Python."""
+    one, default = OPTIONS[name], RunRequest.model_fields[name].default
+    given: dict[str, Any] = {
+        "key": name,
+        "values": one.values,
+        "kind": {float: "number"}.get(type(default), ""),
+        "many": default == (),
+        "default": default if isinstance(default, str | float) else None,
+        "hidden": not one.help,
+    }
+    if name == "lab":
+        given["kind"] = "path"
+    call = "flag" if default is False else "option"
+    words = (
+        [one.name, one.help, one.metavar] if call == "option" else [one.name, one.help]
+    )
+    if call == "flag":
+        given["default"] = None
+    more = [
+        f"{key}={value!r}"
+        for key, value in given.items()
+        if value not in (None, "", False)
+    ]
+    if isinstance(default, str) and default == "":
+        more.append("default=''")
+    return f"{name!r}: {call}({', '.join([*map(repr, words), *more])}),"
+
+
+@pytest.mark.slow
+def test_the_table_of_options_is_made_of_the_model(renew: bool) -> None:
+    text = HEAD + "\n".join(map(declared, RunRequest.model_fields)) + "\n}\n"
+    ruff = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(TABLE)]
+    wanted = subprocess.run(
+        ruff, input=text, capture_output=True, text=True, check=True
+    ).stdout
+    if renew:
+        TABLE.write_text(wanted)
+    assert TABLE.read_text() == wanted, "pytest --renew writes it"
+
+
+# every field, in every place
+
+FULL = full_request()
+FIELDS = {*RunRequest.model_fields}
+ONCE = {
+    "overwrite_data": "a person permits it each time",
+    "fresh": "what the session has prepared since holds",
+}
+"""What `resume` does not take up, and why."""
+LANES_OWN = {"lab": "each host has its own lab file"}
+
+
+def differing(one: RunRequest, other: RunRequest) -> set[str]:
+    return {name for name in FIELDS if getattr(one, name) != getattr(other, name)}
+
+
+def test_the_full_request_says_something_of_each_field() -> None:
+    assert differing(FULL, RunRequest()) == FIELDS
+
+
+def test_run_has_an_option_for_each_field() -> None:
+    run = next(one for one in RUN_COMMANDS if one.name == "run")
+    assert {one.key for one in run.parameters} >= FIELDS
+
+
+def test_a_store_and_json_keep_each_field(tmp_path: Path) -> None:
+    made = session(request=FULL)
+    with Store.open(tmp_path / "s.db") as store:
+        store.begin(made)
+        assert store.session(made.id).request == FULL
+    assert RunRequest.model_validate_json(FULL.model_dump_json()) == FULL
+
+
+def test_resume_takes_each_field_up(tmp_path: Path) -> None:
+    plan = tmp_path / "p.ioplan"
+    plan.touch()
+    known = Resolved(plan=str(plan), target_key="k")
+    made = signed(session(request=FULL, resolved=known, backend=FULL.backend))
+    call = _call(made, ResumeOptions(session=made.id, store=tmp_path / "s.db"))
+    assert differing(call.request, FULL) == {*ONCE}
+
+
+def test_a_lane_is_told_each_field() -> None:
+    told = _common(FULL)
+    assert differing(told, FULL) == {*LANES_OWN}
+    texts: dict[str, Any] = {"plan": "p", "files": {}, "lab": "", "target": "t"}
+    made = LaneCall(job="j", session="j-1", request=told, **texts)
+    assert LaneCall.model_validate_json(made.model_dump_json()).request == told
+
+
+def test_the_queue_and_schedules_take_each_field() -> None:
+    assert differing(queueable(FULL), FULL) == {*NOT_QUEUED}
+    assert {*OWN_WORDS} == {"target", *NOT_QUEUED}
+    assert {one.key for one in RUN_WORDS} == FIELDS - {*OWN_WORDS}
+
+
+def test_the_form_has_each_field() -> None:
+    assert {*IN_FORM} == FIELDS - {"target", *NOT_QUEUED}
+    texts = {one.name: [one.text] for one in form_fields(FULL)}
+    found = asked_of(texts, Lab()).request
+    assert differing(found, FULL) == {"target", *NOT_QUEUED}
+    assert form_fields(found) == form_fields(FULL)
+
+
+def test_a_bundle_tells_what_is_not_its_host_s() -> None:
+    made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
+    (found,) = sessions_of(members_of((made,)))
+    assert differing(found.session.request, FULL) == {*LOCAL}
+    again = _with_values(RunRequest(), found, Path("p.ioplan"))
+    taken = FIELDS - ONLY_HERE - {"settings"}  # those are its params, by name
+    assert differing(again, RunRequest()) == taken
+
+
+def test_a_queue_takes_no_program_of_its_host() -> None:
+    with pytest.raises(DeskError, match="takes no path"):
+        queueable(RunRequest(options=("path=/tmp/x",)))
+
+
+# what a person says, done
+
+PLAN = 'test "T" { run random 4KiB 100/0 for 400ms vary qd in 1 }'
+LAB = """backend = "sim"
+[targets.a]
+path = "/sim/a"
+[groups]
+both = ["a"]
+"""
+WORDS = ("--interval", "50ms", "--tag", "nightly", "--note", "of two words")
+
+
+def check_done(store_path: Path, runs: int = 1) -> Session:
+    """The newest session has all that was asked for, and its runs their intervals."""
+    with Store.open(store_path) as store:
+        found = store.session("last")
+        records = list(store.records(found.id))
+        assert len(records) == runs
+        for record in records:
+            series = store.detail(found.id, record.seq).series
+            lengths = [round(one.length_s, 3) for one in series]
+            assert lengths == [0.05] * 8
+    asked = found.request
+    assert asked.interval == "50ms"
+    assert (found.tags, found.note) == (("nightly",), "of two words")
+    return found
+
+
+def on_sim(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
+    target = ("--backend", "sim", "--target", "x", "--create", "1GiB")
+    return plan_file(tmp_path, PLAN), (*target, *WORDS, "--option", drive(tmp_path))
+
+
+def drive(tmp_path: Path) -> str:
+    """An option of the simulated drive."""
+    file = tmp_path / "drive.toml"
+    file.write_text('model = "own"\n')
+    return f"drive={file}"
+
+
+def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) -> None:
+    plan, words = on_sim(tmp_path)
+    assert ioplan("run", plan, *words).code == 0
+    assert check_done(store_path).request.options == (drive(tmp_path),)
+    plan.write_text(PLAN.replace("qd in 1", "qd in 1, 2"))
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert "own" in check_done(store_path, runs=2).resolved.drive_file
+
+
+def test_an_option_works_in_a_bundle(tmp_path: Path, store_path: Path) -> None:
+    plan, words = on_sim(tmp_path)
+    assert ioplan("run", plan, *words).code == 0
+    before = check_done(store_path).id
+    made = tmp_path / "x.ioplan-bundle"
+    assert ioplan("bundle", "last", "-o", made).code == 0
+    done = ioplan("run", made, *WORDS[2:])  # its interval comes from the bundle
+    assert "\nreproduced" in done.out, done.err
+    assert check_done(store_path).id != before
+
+
+@pytest.mark.slow
+def test_an_option_works_in_a_lane(tmp_path: Path, store_path: Path) -> None:
+    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
+    lab.write_text(LAB)
+    done = ioplan(
+        "run",
+        plan,
+        "--lab",
+        lab,
+        "--target",
+        "both",
+        *WORDS,
+        "--option",
+        drive(tmp_path),
+    )
+    assert done.code == 0, done.err
+    found = check_done(store_path)
+    assert found.job and "own" in found.resolved.drive_file
+
+
+@pytest.mark.slow
+def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
+    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
+    lab.write_text(LAB)
+    add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "a", *WORDS)
+    assert ioplan(*add).code == ioplan(*add, "--option", "of=none").code == 0
+    done = ioplan("lab", "queue", "work", "--once", "--lab", lab)
+    assert done.code == 0, done.err
+    assert check_done(store_path).request.target == "a"
+    states = [LaneFolder(one.path).state() for one in lane_folders(lanes_root())]
+    assert sorted(one.status for one in states) == ["ok", "refused"]
+    assert any("has no option 'of'" in one.message for one in states)
+
+
+def test_an_option_works_in_the_form(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(LAB)
+    form = {"text": PLAN, "target": "a", "interval": "50ms", "options": "of=none"}
+    form |= {"tags": "nightly", "note": "of two words"}
+    with desk_in(tmp_path, lab) as desk:
+        done = by_token(desk, "operator").post("/start/run", data=form)
+        assert done.status_code in (200, 303), done.text
+        (found,) = [one.entry.request for one in desk.queue.waiting()]
+    assert (found.interval, found.options) == ("50ms", ("of=none",))
+    assert (found.tags, found.note) == (("nightly",), "of two words")
+
+
+@pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])
+def test_an_interval_is_a_time(tmp_path: Path, word: str) -> None:
+    done = ioplan("run", plan_file(tmp_path, PLAN), "--interval", word)
+    assert done.code == 2 and "--interval" in done.err
