@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 from desks import by_token, desk_in
-from ioplan.cli.commands.jobs.start import _common
-from ioplan.cli.interface.queue import OWN_WORDS, RUN_WORDS
 from paths import ROOT
 from run_data import session
 from run_requests import full_request
@@ -27,9 +25,11 @@ from ioplan.share.contents import LOCAL, Bundled, members_of, sessions_of
 from ioplan.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
+from ioplan_lab.commands.jobs.start import _common
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import NOT_QUEUED, queueable
 from ioplan_lab.desk.start.asked import IN_FORM, asked_of, form_fields
+from ioplan_lab.interface.queue import OWN_WORDS, RUN_WORDS
 
 TABLE = ROOT / "dsl/ioplan/cli/interface/request_options.py"
 HEAD = '''"""Options of a request: `pytest --renew` writes them, from RunRequest's fields.
