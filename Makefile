@@ -16,7 +16,7 @@ WORKERS := 3
 SECONDS := 600
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
-.PHONY: demo fast test test-engine test-python test-vm test-tools soak
+.PHONY: demo fast test test-engine test-python test-long test-vm test-tools soak
 .PHONY: docs dist dist-test clean
 .PHONY: parser lint format types layers engine
 MAKEFLAGS += --jobs=2
@@ -26,9 +26,9 @@ demo: $(USER_READY)
 
 # Lint, types, and the tests that start no process.
 fast: lint
-	$(PYTEST) -n 2 -m 'not slow and not machine'
+	$(PYTEST) -n 2 -m 'not slow and not machine and not long'
 
-# All but what needs a virtual machine. The last line says how it went.
+# All but what takes long or needs a virtual machine. The last line says how it went.
 test: $(READY)
 	@status=0; \
 	$(MAKE) --no-print-directory test-engine || status=$$?; \
@@ -52,7 +52,11 @@ test-engine: $(READY)
 # A third worker computes while two of them wait for I/O. What fails is run once more,
 # alone, and named.
 test-python: $(READY)
-	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm
+	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m 'not long'
+
+# Labs whose hosts, links and databases fail, whole examples, packages.
+test-long: $(READY)
+	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m long
 
 test-vm: $(READY)
 	$(PYTEST) -n 2 --again tests/vm

@@ -118,6 +118,7 @@ def test_a_uri_that_leads_nowhere(
     assert done.returncode == 2 and said in done.stderr, done
 
 
+@pytest.mark.long
 @NEEDS_NBDKIT
 def test_it_conforms(installed: Path, tmp_path: Path) -> None:
     copy = shutil.copy(EXAMPLE / "test_nbd.py", tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,26 +30,37 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The plan with every chart on two simulated drives, each with a page too."""
-    folder = tmp_path_factory.mktemp("report")
-    store = folder / "results.db"
+    """The plan with every chart on two simulated drives; one worker makes it for all."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    page, store = folder / "both.html", folder / "results.db"
+    with (folder / "both.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not page.exists():
+            simulate(store, page)
+    return Report(page, store, sessions_of(store))
+
+
+def simulate(store: Path, page: Path) -> None:
+    """Two sessions, and their page, which is there when all is done."""
     for size in ("256MiB", "512MiB"):
         call = ("run", PLAN, "--backend", "sim", "--create", size, "--store", store)
         with rough():
             done = ioplan(*call, "-q")
         assert done.code == 1, done.err  # one expectation is there to fail
-    with Store.open(store) as opened:
-        sessions = [session.id for session in opened.sessions()]
-    page = folder / "both.html"
-    done = ioplan("report", *sessions, "--store", store, "-o", page)
+    done = ioplan("report", *sessions_of(store), "--store", store, "-o", page)
     assert done.code == 0, done.err
-    return Report(page, store, sessions)
+
+
+def sessions_of(store: Path) -> list[str]:
+    with Store.open(store) as opened:
+        return [session.id for session in opened.sessions()]
 
 
 @pytest.fixture(scope="session")
-def single(simulated: Report) -> Report:
+def single(simulated: Report, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """The newest session alone."""
-    page = simulated.page.with_name("single.html")
+    page = tmp_path_factory.mktemp("single") / "single.html"
     call = ("report", simulated.sessions[0], "--store", simulated.store, "-o", page)
     done = ioplan(*call)
     assert done.code == 0, done.err

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from netlab import NEEDS_NETNS, NetLab, netlab
 
-pytestmark = NEEDS_NETNS
+pytestmark = [*NEEDS_NETNS, pytest.mark.long]
 
 PERSON = Path(__file__).with_name("at_the_desk.py")
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -40,7 +40,6 @@ def served(lab: NetLab) -> Iterator[str]:
         process.wait()
 
 
-@pytest.mark.slow
 def test_a_person_starts_watches_and_compares(tmp_path: Path) -> None:
     with netlab(tmp_path, "h1", "h2", shared=True) as lab:
         up = lab.coordinator.ioplan("lab", "up", "--lab", lab.file)

@@ -121,7 +121,7 @@ def said(command: list[str], *words: str | Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_packages_install_and_work_without_a_compiler(tmp_path: Path) -> None:
     place = tmp_path / "dist"
     place.mkdir()

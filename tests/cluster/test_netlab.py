@@ -2,7 +2,7 @@
 
 Hosts are network namespaces with workers of their own, which ssh reaches, drives are
 loop devices, all I/O is done by the io_uring engine, and the results arrive in a real
-PostgreSQL.
+PostgreSQL. `test_netlab_short.py` is what `make test` has of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ioplan.store.extents import COUNTED
 from ioplan.store.layout.tables import COLUMNS
 from ioplan.store.store import Store
 
-pytestmark = NEEDS_NETNS
+pytestmark = [*NEEDS_NETNS, pytest.mark.long]
 
 FEW_CELLS, CELLS, MORE_CELLS, CUT_S, CUT_CELLS = 2, 6, 12, 40, 24
 PLAN = """test "T" {{

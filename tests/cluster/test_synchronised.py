@@ -176,6 +176,7 @@ def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
     assert set == ["2", "2"] and merges.read_text() == before, "prepared, and put back"
 
 
+@pytest.mark.long
 @NEEDS_FIO
 def test_so_do_they_with_fio_and_as_a_lane(shared: Shared, tmp_path: Path) -> None:
     """A group of shared targets is done by lanes at the coordinator."""
@@ -190,6 +191,7 @@ def test_so_do_they_with_fio_and_as_a_lane(shared: Shared, tmp_path: Path) -> No
     assert not list(folder.parent.glob("*.prerun.txt"))
 
 
+@pytest.mark.long
 def test_a_host_that_is_late_is_seen(shared: Shared, tmp_path: Path) -> None:
     shared.flag.touch()
     try:
@@ -219,6 +221,7 @@ def words_of(pid: int) -> list[str]:
     return [Path(program).name, *words]
 
 
+@pytest.mark.long
 def test_the_device_is_theirs_alone_and_then_free(
     shared: Shared, tmp_path: Path
 ) -> None:
@@ -239,6 +242,7 @@ def test_the_device_is_theirs_alone_and_then_free(
     wait_for(shared.is_free, 30)
 
 
+@pytest.mark.long
 def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -> None:
     h1, h2 = shared.lab.hosts.values()
     with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:
@@ -256,6 +260,7 @@ def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -
     assert shared.is_free()
 
 
+@pytest.mark.long
 def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None:
     h2 = shared.lab.hosts["h2"]
     with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:
@@ -283,6 +288,7 @@ test "No" {
 """
 
 
+@pytest.mark.long
 def test_a_seek_of_several_hosts_has_one_answer(shared: Shared, tmp_path: Path) -> None:
     """A probe that is decided ends on both hosts."""
     done = shared.run(plan_file(tmp_path, SEEKS))

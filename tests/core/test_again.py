@@ -49,6 +49,8 @@ def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
         env={
             **{k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")},
             "PYTHONPATH": str(paths.TESTS / "support"),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # half of a start
+            "PYTEST_PLUGINS": "xdist.plugin",
         },
         capture_output=True,
         text=True,

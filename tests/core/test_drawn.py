@@ -13,6 +13,11 @@ import soak
 
 pytestmark = pytest.mark.slow
 
+NO_OTHERS = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "xdist.plugin,_hypothesis_pytestplugin",
+}
+"""Half of a start is the time of other plug-ins."""
 DRAWN = """
 from pathlib import Path
 from hypothesis import example, given, strategies as st
@@ -33,7 +38,7 @@ def called(folder: Path, limit: int, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env=own | {"PYTHONPATH": str(paths.TESTS / "support")},
+        env=own | {"PYTHONPATH": str(paths.TESTS / "support"), **NO_OTHERS},
         capture_output=True,
         text=True,
         check=False,
@@ -60,6 +65,8 @@ def test_a_soak_draws_others_until_its_time_is_over(
     monkeypatch.setenv("PYTHONPATH", str(paths.SUPPORT))
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name)
+    for name, value in NO_OTHERS.items():
+        monkeypatch.setenv(name, value)
     clock = iter([0.0, 0.0, 300.0, 600.0])
     monkeypatch.setattr(soak.time, "monotonic", lambda: next(clock))
     assert soak.main(600, ["-p", "drawn", "test_it.py"]) == 0

@@ -160,7 +160,7 @@ def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None
     assert done.lines[-1]["status"] == "ok"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_example_runs_for_real(tmp_path: Path, store_path: Path) -> None:
     plan = short_example(tmp_path)
     done = run_on("io_uring", plan, tmp_path, "--scale-time", "0.0002")

@@ -8,12 +8,16 @@ import pytest
 from left_out import WORD
 
 INSTALL = "`make test-tools` installs what they need"
+SHORT = "not long"
+"""What `make test` selects."""
+NOT_RUN = ". Not run: `make test-long`, `make test-vm`"
 
 
 class Closing:
     """Outcomes by test, in the controller of pytest-xdist."""
 
-    def __init__(self) -> None:
+    def __init__(self, selected: str) -> None:
+        self.not_run = NOT_RUN if selected == SHORT else ""
         self.begun_s = time.monotonic()
         self.outcomes: dict[str, str] = {}
         self.left_out = 0
@@ -34,6 +38,7 @@ class Closing:
         failed, passed = found.count("failed"), found.count("passed")
         took = f"in {seconds // 60:.0f} min {seconds % 60:.0f} s"
         left = f"; {self.left_out:,} left out: {INSTALL}" if self.left_out else ""
+        left += self.not_run
         if code == pytest.ExitCode.OK:
             again = f", {failed:,} of them when run again alone" if failed else ""
             return f"PASSED: {passed + failed:,} tests{again}, {took}{left}."
@@ -53,4 +58,4 @@ class Closing:
 def pytest_configure(config: pytest.Config) -> None:
     """With `--again`, as `make test` calls it, and not in the workers."""
     if config.getoption("--again") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Closing(), "tests-closing")
+        config.pluginmanager.register(Closing(config.getoption("-m")), "tests-closing")

@@ -1,4 +1,4 @@
-"""The markers `slow` and `machine` are kept: who has none starts no process."""
+"""The markers are kept: who is neither `slow`, `machine` nor `long` starts no process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-MARKERS = ("slow", "machine")
+MARKERS = ("slow", "machine", "long")
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 """Audit events of Python's."""
 QUESTIONS = {"--version", "probe"}

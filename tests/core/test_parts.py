@@ -1,0 +1,73 @@
+"""Each test is run by `make test`, `make test-long` or `make test-vm`, and by one only."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import chain, combinations
+
+import paths
+import pytest
+from _pytest.mark.expression import Expression
+
+PARTS = ("test-python", "test-long", "test-vm")
+MARKERS = ("slow", "durable", "long", "machine")
+VM = "tests/vm"
+
+
+def called(part: str) -> list[str]:
+    """The words of pytest's call in the Makefile."""
+    text = (paths.ROOT / "Makefile").read_text()
+    found = re.search(rf"^{part}: .*\n\t\$\(PYTEST\) (.*)$", text, re.MULTILINE)
+    assert found, part
+    return shlex.split(found[1])
+
+
+def selects(words: list[str], in_vm: bool, markers: tuple[str, ...]) -> bool:
+    """Whether such a call runs a test with these markers."""
+    if in_vm == ("--ignore" in words):
+        return False
+    if "-m" not in words:
+        return True
+    chosen = Expression.compile(words[words.index("-m") + 1])
+    return chosen.evaluate(lambda name, **_: name in markers)
+
+
+@pytest.mark.parametrize("in_vm", [False, True])
+def test_each_kind_of_test_is_in_one_part(in_vm: bool) -> None:
+    sets = [combinations(MARKERS, size) for size in range(len(MARKERS) + 1)]
+    for markers in chain.from_iterable(sets):
+        parts = [part for part in PARTS if selects(called(part), in_vm, markers)]
+        assert len(parts) == 1, (markers, parts)
+
+
+def test_these_are_all_markers_and_options() -> None:
+    text = (paths.ROOT / "pyproject.toml").read_text()
+    (told,) = re.findall(r"^markers = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r'^  "(\w+):', told, re.MULTILINE)) == sorted(MARKERS)
+    options = ("-n", "--again", "--ignore", "-m", VM)
+    for part in PARTS:
+        words = called(part)
+        assert VM in words
+        assert not {word for word in words if word[0] == "-"} - {*options}
+
+
+def test_continuous_integration_runs_all_parts() -> None:
+    lines = (paths.ROOT / ".ci/run").read_text().splitlines()
+    for part in ("test", "test-long", "test-vm"):
+        assert [line for line in lines if line.split()[:2] == ["make", part]]
+
+
+def test_every_file_with_tests_is_collected() -> None:
+    """The virtual machine's own are run in it, by a test outside."""
+    written = [
+        path.relative_to(paths.TESTS)
+        for path in paths.TESTS.rglob("*.py")
+        if re.search(r"^def test_\w+\(", path.read_text(), re.MULTILINE)
+    ]
+    inside = [path for path in written if path.match("vm/guest_*.py")]
+    outside = " ".join(path.read_text() for path in (paths.ROOT / VM).glob("test_*"))
+    assert all(path.name in outside for path in inside)
+    others = {path for path in written if not path.match("test_*.py")}
+    assert others == {*inside}
+    assert not [p for p in written if p.parts[0] in ("benchmarks", "fuzz", "golden")]
