@@ -19,7 +19,7 @@ from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.store.store import Store
 
-OLD_LAB = paths.ROOT / "tests/golden/store/layout_1.db.gz"
+LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"
 FAILED = Verdict(
     expectation="iops > 1", outcome="failed", actual=0, limit=1, unit="1/s"
@@ -29,8 +29,8 @@ PATH = f"/srv/{'long/' * 10}scratch.bin"
 
 @pytest.fixture
 def store_path(store_path: Path) -> Path:
-    """A store of before, and two sessions with all that can be listed."""
-    store_path.write_bytes(gzip.decompress(OLD_LAB.read_bytes()))
+    """A store of a lab, and two sessions with all that can be listed."""
+    store_path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
     with Store.open(store_path) as store:
         store.begin(
             session(

@@ -53,17 +53,11 @@ def test_a_lasting_name_goes_without_the_path(name: str) -> None:
     assert target_key(first) == target_key(second)
 
 
-@pytest.mark.parametrize(
-    ("key", "now"),
-    [
-        ("block partition=1 1048576", facts("/dev/vdb1", partition="1")),
-        ("block /dev/vdb1 1048576", facts("/dev/vdb1")),
-        ("file inode=1:2 1048576", facts("/dev/vdb1", "file", inode="1:2", born="3")),
-    ],
-)
-def test_old_sessions_go_on_by_what_they_know(key: str, now: TargetFacts) -> None:
-    assert is_session_target(session("/dev/vdb1", key), now)
-    assert not is_session_target(session("/dev/vdc1", key), now)
+def test_a_session_goes_on_only_on_the_target_of_its_key() -> None:
+    nameless = facts("/dev/vdb1", partition="1")
+    begun = session("/dev/vdb1", target_key(nameless))
+    assert is_session_target(begun, nameless)
+    assert not is_session_target(begun, facts("/dev/vdc1", partition="1"))
 
 
 @needs_root

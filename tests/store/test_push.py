@@ -179,7 +179,7 @@ def test_another_session_of_that_id_is_refused(tmp_path: Path, database: str) ->
     "made, said",
     [
         ("meta (k text, v text)", "is a database of something else"),
-        ("meta AS SELECT 'layout' AS name, '9' AS value", "newer ioplan .layout 9"),
+        ("meta AS SELECT 'layout' AS name, '9' AS value", "has layout 9"),
     ],
 )
 def test_a_database_of_something_else_gets_no_tables(

@@ -1,12 +1,10 @@
-"""A store in a real PostgreSQL: of an older layout, and of roles that may only read."""
+"""A store in a real PostgreSQL."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,20 +17,12 @@ from postgres import needs_postgres, postgres
 from run_data import record, run, session
 
 from ioplan.records.drive import Drive
-from ioplan.store.errors import StoreError
-from ioplan.store.layout.tables import ALL
-from ioplan.store.overview import SessionFilter, SessionOverview
+from ioplan.store.layout.tables import COLUMNS, META, TABLES
 from ioplan.store.store import Store
 
-OLD_LAB = paths.ROOT / "tests/golden/store/layout_1.db.gz"
+LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"
 DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", capacity_bytes=10**13)
-READER = """
-CREATE ROLE {0} LOGIN;
-GRANT USAGE ON SCHEMA public TO {0};
-GRANT SELECT ON ALL TABLES IN SCHEMA public TO {0};
-ALTER ROLE {0} SET default_transaction_read_only = on;
-"""
 
 
 @pytest.fixture(scope="module")
@@ -43,83 +33,31 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress(OLD_LAB.read_bytes()))
+    path = tmp_path / "lab.db"
+    path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
     return path
 
 
 @pytest.fixture
-def old(server: str, file: Path, request: pytest.FixtureRequest) -> str:
-    """A database of layout 1, as an earlier ioplan made it, with what the file has."""
+def shared(server: str, file: Path, request: pytest.FixtureRequest) -> str:
+    """A database with what the file has."""
     import psycopg
 
     name = f"t{abs(hash(request.node.name))}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     address = server.replace("/postgres?", f"/{name}?")
+    Store.at(address).close()
     with psycopg.connect(address) as there, closing(sqlite3.connect(file)) as here:
-        made = here.execute(
-            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-        ).fetchall()
-        for table, text in made:
-            own = re.sub(r" BLOB\b", " BYTEA", text)
-            there.execute(re.sub(r" DOUBLE\b", " DOUBLE PRECISION", own))
-            if table in ALL:
-                rows = here.execute(f"SELECT * FROM {table}").fetchall()
-                marks = ", ".join(["%s"] * len(rows[0])) if rows else ""
-                there.cursor().executemany(
-                    f"INSERT INTO {table} VALUES ({marks})", rows
-                )
+        for table in TABLES.keys() - {META}:
+            names = COLUMNS[table]
+            rows = here.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+            marks = ", ".join(["%s"] * len(names))
+            there.execute("SET session_replication_role = replica")
+            there.cursor().executemany(
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows
+            )
     return address
-
-
-def reader(address: str, name: str) -> str:
-    """The address for a role that may only read."""
-    import psycopg
-
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(READER.format(name))
-    return address.replace("ioplan@", f"{name}@")
-
-
-def listed(place: str | Path) -> list[SessionOverview]:
-    with Store.to_read(place) as store:
-        return store.overview()
-
-
-@needs_postgres
-def test_reading_leaves_the_layout_that_others_know(old: str) -> None:
-    with Store.to_read(reader(old, "old_reader")) as store:
-        assert store.layout == 1
-        assert len(store.overview()) == len(store.sessions()) == 6
-        assert len(store.overview(SessionFilter(verdict="failed"))) == 1
-        assert len(list(store.records(f"{JOB}-001"))) == 2
-        assert store.detail(f"{JOB}-001", 1).histograms
-        assert store.session("last").drive is None
-    with Store.to_read(old) as store:  # its owner only reads, too
-        assert store.layout == 1
-
-
-@needs_postgres
-def test_who_may_not_change_it_is_told_who_can(old: str) -> None:
-    said = "has layout 1; .* which this user may not; have their owner"
-    with pytest.raises(StoreError, match=said):
-        Store.at(reader(old, "writer"))
-
-
-@needs_postgres
-def test_it_is_brought_up_as_a_file_is(old: str, file: Path) -> None:
-    """By several at once."""
-    threads = [threading.Thread(target=lambda: Store.at(old).close()) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    read_only = reader(old, "new_reader")
-    assert listed(read_only) == listed(file)
-    with Store.to_read(read_only) as there, Store.to_read(file) as here:
-        assert there.layout == here.layout == 2
-        assert there.sessions() == here.sessions()
 
 
 VIEWS = {
@@ -133,15 +71,15 @@ VIEWS = {
 
 
 @needs_postgres
-def test_each_view_is_the_same_in_both(old: str, file: Path) -> None:
+def test_each_view_is_the_same_in_both(shared: str, file: Path) -> None:
     import psycopg
 
-    for place in (old, file):
+    for place in (shared, file):
         with Store.at(place) as store:
             one = session(tags=("nightly", "lab2"), note="a new cable", drive=DRIVE)
             store.begin(one)
             store.add(record(1), run(1)[1])
-    with psycopg.connect(old) as there, closing(sqlite3.connect(file)) as here:
+    with psycopg.connect(shared) as there, closing(sqlite3.connect(file)) as here:
         for view, order in VIEWS.items():
             query = f"SELECT * FROM {view} ORDER BY {order}"
             ours, theirs = here.execute(query), there.execute(query)

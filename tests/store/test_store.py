@@ -37,8 +37,8 @@ from ioplan.store.codec import (
 from ioplan.store.errors import StoreError
 from ioplan.store.overview import SessionFilter
 from ioplan.store.reserve import RESERVE_BYTES
+from ioplan.store.schema import checked_schema
 from ioplan.store.store import Store, default_path
-from ioplan.store.upcast import upcast
 from ioplan.workload import DIRECTIONS
 
 ID = session().id
@@ -313,43 +313,27 @@ def test_threads_share_a_store(path: Path) -> None:
 # ---- versions
 
 
-def test_a_record_of_the_future_is_refused(store: Store, path: Path) -> None:
+@pytest.mark.parametrize("other", [0, 7])
+def test_a_record_of_another_schema_is_refused(
+    store: Store, path: Path, other: int
+) -> None:
     store.add(*run(1))
     change(
-        path, "update run set record = replace(record, '_version\":1', '_version\":7')"
+        path,
+        f"update run set record = replace(record, '_version\":1', '_version\":{other}')",
     )
-    with pytest.raises(StoreError, match=r"newer ioplan \(schema 7.*upgrade"):
+    with pytest.raises(StoreError, match=rf"schema {other}, .* reads schema 1 only"):
         list(store.records(ID))
 
 
-def test_a_record_of_the_past_is_raised_step_by_step() -> None:
-    steps = {
-        1: lambda raw: {**raw, "b": raw["a"] + 1},
-        2: lambda raw: {**raw, "c": raw["b"] + 1},
-    }
-    raised = upcast({"schema_version": 1, "a": 1}, to=3, upcasters=steps)
-    assert raised == {"schema_version": 3, "a": 1, "b": 2, "c": 3}
-    with pytest.raises(StoreError, match="schema 0 can no longer be read"):
-        upcast({"schema_version": 0}, to=3, upcasters=steps)
-    with pytest.raises(StoreError, match="damaged"):
-        upcast({})
-
-
-def test_records_are_raised_when_they_are_read(
-    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, detail = run(1)
-    store.add(one, detail)
-    change(
-        path, "update run set record = replace(record, '_version\":1', '_version\":0')"
-    )
-    monkeypatch.setitem(upcast.__globals__["UPCASTERS"], 0, lambda raw: raw)
-    assert list(store.records(ID)) == [one]
+def test_a_record_without_a_schema_is_damaged() -> None:
+    with pytest.raises(StoreError, match="no schema version: it is damaged"):
+        checked_schema({})
 
 
 def test_a_store_of_the_future_is_refused(store: Store, path: Path) -> None:
     change(path, "update meta set value = '9'")
-    with pytest.raises(StoreError, match=r"newer ioplan \(layout 9.*upgrade"):
+    with pytest.raises(StoreError, match=r"layout 9, .*layout 3 only"):
         Store.open(path)
 
 
@@ -378,13 +362,13 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         ),
         (
             ("create table meta (name text, value text)", "insert into meta values"
-             " ('layout', '1')", "create table photos (name text)"),
+             " ('layout', '3')", "create table photos (name text)"),
             "of something else .it has a table 'photos'",
         ),
         (
             ("create table meta (name text, value text)", "insert into meta values"
              " ('layout', '9')", "create table of_the_future (name text)"),
-            "newer ioplan .layout 9.*upgrade",
+            "has layout 9, and this ioplan reads",
         ),
     ],
 )  # fmt: skip
@@ -417,17 +401,6 @@ def test_tags_that_are_none_are_refused(store: Store, path: Path, tags: str) -> 
     for reads in (store.overview, store.sessions):
         with refused(StoreFault.RECORD_DAMAGED, "is not as ioplan writes it"):
             reads()
-
-
-def test_a_store_of_an_earlier_day_gets_what_is_missing(
-    store: Store, path: Path
-) -> None:
-    store.add(*run(1))
-    store.close()
-    change(path, "drop table run_telemetry")
-    with Store.open(path) as opened:
-        assert opened.detail(ID, 1) == run(1)[1]
-    assert rows(path, "select count(*) from run_telemetry") == [(0,)]
 
 
 def test_reading_leaves_a_store_s_mode_and_writing_sets_it(

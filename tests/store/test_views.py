@@ -20,16 +20,16 @@ from ioplan.records.record import PERCENTILES, RunRecord
 from ioplan.store.layout.views import VIEWS
 from ioplan.store.store import Store
 
-OLD_LAB = paths.ROOT / "tests/golden/store/layout_1.db.gz"
+LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")
 NEWER = OLDER.model_copy(update={"firmware": "1.1", "lab_name": "fast2"})
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of before, with two sessions of one drive that got other firmware."""
+    """A store of a lab, with two sessions of one drive that got other firmware."""
     path = tmp_path_factory.mktemp("views") / "results.db"
-    path.write_bytes(gzip.decompress(OLD_LAB.read_bytes()))
+    path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
     with Store.open(path) as store:
         store.begin(session("20261201-050000-aaaa", drive=OLDER, tags=("b", "a")))
         store.begin(session("20261202-050000-aaaa", drive=NEWER, note="a new cable"))

@@ -14,7 +14,6 @@ from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
-from ioplan.store.layout.tables import LAYOUT
 from ioplan.store.overview import SessionFilter, SessionOverview, SessionVerdict
 from ioplan.store.store import Store
 
@@ -108,12 +107,6 @@ def check_known(store: Store, wanted: SessionFilter) -> None:
 
 
 def _unknown(store: Store, name: str, word: str) -> UsageError:
-    if store.layout < LAYOUT:
-        return UsageError(
-            f"--{name}: {store.where} was written by an older ioplan (layout "
-            f"{store.layout}), and has no drives, hosts, jobs and tags; to upgrade "
-            f"it, its owner runs `ioplan push --to {store.where}` with this ioplan"
-        )
     known = sorted({text for one in store.overview() for text in KNOWN[name](one)})
     known = [text for text in known if text]
     near = did_you_mean(word, known)

@@ -24,20 +24,7 @@ def target_key(facts: TargetFacts) -> str:
 
 def is_session_target(session: Session, facts: TargetFacts) -> bool:
     """Whether these are facts of the target that a session began on."""
-    known = session.resolved.target_key
-    return known == target_key(facts) or (
-        known == _legacy_key(facts) and session.target == facts.path
-    )
-
-
-def _legacy_key(facts: TargetFacts) -> str:
-    """The key of versions without `born`, and without a path beside other facts.
-
-    None of them knew the firmware.
-    """
-    later = ("born", "firmware")
-    known = {name: text for name, text in facts.identity.items() if name not in later}
-    return f"{facts.kind} {_described(known) or facts.path} {facts.capacity_bytes}"
+    return session.resolved.target_key == target_key(facts)
 
 
 def _described(facts: dict[str, str]) -> str:

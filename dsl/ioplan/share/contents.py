@@ -31,8 +31,8 @@ from ioplan.store.codec import (
     encode_telemetry,
 )
 from ioplan.store.errors import StoreError
+from ioplan.store.schema import checked_schema
 from ioplan.store.store import Store
-from ioplan.store.upcast import upcast
 
 REPORT = "report.html"
 TOML = "drive.toml"
@@ -213,7 +213,7 @@ def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
 
 def _record(line: bytes, session: Session) -> RunRecord:
     raw = loaded(line)
-    record = RunRecord.model_validate(upcast(raw))
+    record = RunRecord.model_validate(checked_schema(raw))
     check_counts(raw)
     if record.session != session.id:
         raise ValueError(f"run {record.seq} is of another session")

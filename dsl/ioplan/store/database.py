@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
@@ -12,8 +11,7 @@ from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
-from ioplan.store.layout import migration, old_layout
-from ioplan.store.layout.tables import ALL, LAYOUT, layout_of
+from ioplan.store.layout.tables import create_all, layout_of
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
 
@@ -31,16 +29,13 @@ def is_address(word: str) -> bool:
 class Database(Closing):
     """An open database. Every method may raise StoreError."""
 
-    def __init__(self, source: Source, migrates: bool = True) -> None:
-        """Make the tables when the database is empty, and bring up those of an
-        older layout; one that `migrates` not is read as it is."""
+    def __init__(self, source: Source) -> None:
+        """Make the tables when the database is empty."""
         self.where = source.where
         self.reserve: Reserve | None = None
-        self.layout = LAYOUT
-        self._old_tables = ""
         self._source = source
         try:
-            self._prepare(migrates)
+            self._prepare()
         except BaseException:
             source.close()
             raise
@@ -75,64 +70,35 @@ class Database(Closing):
 
     @classmethod
     def to_read(cls, place: str | os.PathLike[str]) -> Self:
-        """As `at`, and also a file where nothing can be written.
-
-        What others write to as well is left in the layout that they know.
-        """
-        if is_address(str(place)):
-            return cls(_postgres(str(place)), migrates=False)
+        """As `at`, and also a file where nothing can be written."""
         try:
-            return cls.open(place)
+            return cls.at(place)
         except StoreError:
-            if not is_immutable(Path(place)):
+            if is_address(str(place)) or not is_immutable(Path(place)):
                 raise
-        return cls(SqliteFile(Path(place), immutable=True), migrates=False)
+        return cls(SqliteFile(Path(place), immutable=True))
 
     def close(self) -> None:
         """Close the connections."""
         self._source.close()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that reads."""
-        with self._source.transaction(writes=False) as connection:
-            old = self._old_tables
-            yield old_layout.AsToday(connection, old) if old else connection
+        return self._source.transaction(writes=False)
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that writes; durable when it ends."""
         return self._source.transaction(writes=True)
 
-    def _prepare(self, migrates: bool) -> None:
+    def _prepare(self) -> None:
         """Nothing is written before it is known to be a store."""
         with self.reading() as connection:
-            layout = layout_of(connection, self.where)
-            complete = connection.table_names() >= ALL
-            if layout is not None and not migrates and layout < LAYOUT:
-                self.layout = layout
-                self._old_tables = old_layout.tables_of_today(connection)
+            if layout_of(connection, self.where) is not None:
                 return
-        if layout != LAYOUT or not complete:
-            with self._told(layout), self.writing() as connection:
-                connection.lock_schema()
-                migration.bring_up(connection, self.where)
-
-    @contextmanager
-    def _told(self, layout: int | None) -> Iterator[None]:
-        """That it is an older layout which this user may not bring up."""
-        try:
-            yield
-        except StoreError as error:
-            denied = StoreFault.STORE_DATABASE, StoreFault.STORE_READ_ONLY
-            if layout in (None, LAYOUT) or error.kind not in denied:
-                raise
-            raise StoreError(
-                f"the store {self.where} has layout {layout}; before this ioplan "
-                f"writes to it, its tables have to be brought to layout {LAYOUT}, "
-                f"which this user may not; have their owner call "
-                f"`ioplan push --to {self.where}` once ({error})",
-                StoreFault.STORE_READ_ONLY,
-            ) from error
+        with self.writing() as connection:
+            connection.lock_schema()
+            if layout_of(connection, self.where) is None:
+                create_all(connection)
 
 
 def _postgres(address: str) -> Source:

@@ -18,7 +18,7 @@ from ioplan.records.record import SCHEMA_VERSION, RunRecord
 from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.store.connection import Row
 from ioplan.store.errors import StoreError
-from ioplan.store.upcast import upcast
+from ioplan.store.schema import checked_schema
 
 TODAYS = f'{{"schema_version":{SCHEMA_VERSION},'
 HOSTS = 256
@@ -126,12 +126,12 @@ def outline_of(row: Row) -> Outline:
 
 
 def _todays(record: str, apart: str = "") -> str:
-    """The JSON of a record in today's version, and what is kept apart from it.
+    """The JSON of a record in this schema, and what is kept apart from it.
 
     One that has it is not taken apart first, which would take twice as long.
     """
     if not (record.startswith(TODAYS) and record.endswith("}")):
-        record = json.dumps(upcast(dict(json.loads(record))))
+        record = json.dumps(checked_schema(dict(json.loads(record))))
     return f"{record[:-1]},{apart}}}" if apart else record
 
 

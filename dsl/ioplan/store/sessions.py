@@ -35,9 +35,9 @@ from ioplan.store.rows import (
 class SessionStore(Database):
     """Sessions by their ids. Every method may raise StoreError."""
 
-    def __init__(self, source: Source, migrates: bool = True) -> None:
+    def __init__(self, source: Source) -> None:
         """Make the tables when the database is empty."""
-        super().__init__(source, migrates)
+        super().__init__(source)
         self._envs: set[str] = set()
 
     def begin(self, session: Session) -> None:

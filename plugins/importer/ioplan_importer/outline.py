@@ -79,7 +79,11 @@ class PlanOutline(Struct, frozen=True):
 
 
 def spec(clauses: Clauses) -> str:
-    """Clauses as one workload, without a name."""
+    """Clauses as one workload, without a name.
+
+    A clause without a place in SLOTS stands last, so that none is dropped.
+    """
     head = " ".join(clauses[slot] for slot in HEAD if slot in clauses)
-    rest = [clauses[slot] for slot in SLOTS[len(HEAD) :] if slot in clauses]
+    slots = [*SLOTS[len(HEAD) :], *(slot for slot in clauses if slot not in SLOTS)]
+    rest = [clauses[slot] for slot in slots if slot in clauses]
     return ", ".join([head, *rest])

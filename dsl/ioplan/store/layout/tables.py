@@ -13,9 +13,8 @@ from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.store.layout.views import VIEWS
 
-LAYOUT = 2
-"""Raised when the tables or views change, with a step in `migration`; records carry
-their own `schema_version`."""
+LAYOUT = 3
+"""Raised when the tables or views change; records carry their own `schema_version`."""
 
 META = "meta"
 TABLES = {
@@ -44,7 +43,6 @@ CREATE TABLE drive (
   capacity_bytes BIGINT NOT NULL,
   PRIMARY KEY (digest)
 )""",
-    # the columns behind `ioplan` came with layout 2, and so stand last everywhere
     "session": """
 CREATE TABLE session (
   id VARCHAR NOT NULL,
@@ -95,7 +93,7 @@ CREATE TABLE run_blob (
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",
-    # added later: runs from before, and runs in virtual time, have none
+    # runs in virtual time have none
     "run_telemetry": """
 CREATE TABLE run_telemetry (
   session VARCHAR NOT NULL,
@@ -161,8 +159,6 @@ TEXTS = {
 }
 """Columns that have texts, in whichever table they are."""
 ALL = TABLES.keys()
-ADDED = {"target_state", "run_telemetry", "drive"}
-"""Added to the first layout later, so that a store may be without them."""
 
 
 def insert(connection: Connection, table: str, *rows: Row) -> None:
@@ -184,20 +180,20 @@ def _insertion(table: str) -> str:
 def layout_of(connection: Connection, where: str) -> int | None:
     """The layout of a store's tables; None of an empty database.
 
-    Raises StoreError for a database of something else, and a newer version's.
+    Raises StoreError for a database of something else, and for another layout.
     """
     present = connection.table_names()
     if not present:
         return None
     layout = _layout(connection) if META in present else None
-    if layout is not None and layout > LAYOUT:
+    if layout not in (None, LAYOUT):
         raise StoreError(
-            f"the store {where} was written by a newer ioplan (layout {layout}, and "
-            f"this one knows {LAYOUT}): upgrade with "
-            f"`pip install --upgrade ioplan`, or {OTHER_STORE_HINT}",
+            f"the store {where} has layout {layout}, and this ioplan reads and writes "
+            f"layout {LAYOUT} only: use the ioplan that wrote it, or "
+            f"{OTHER_STORE_HINT}",
             StoreFault.STORE_VERSION,
         )
-    if layout is None or ALL - ADDED - present:
+    if layout is None or ALL - present:
         foreign = min(present - ALL, default=META)
         raise StoreError(
             f"{where} is a database of something else (it has a table {foreign!r}, "
@@ -219,17 +215,10 @@ def _layout(connection: Connection) -> int | None:
 
 def create_all(connection: Connection) -> None:
     """Make all tables and views in an empty database."""
-    create_missing(connection)
+    for statement in TABLES.values():
+        connection.define(statement)
     for statement in INDEXES.values():
         connection.define(statement)
     for statement in VIEWS.values():
         connection.define(statement)
     insert(connection, META, {"name": "layout", "value": str(LAYOUT)})
-
-
-def create_missing(connection: Connection) -> None:
-    """Make those tables that are missing."""
-    present = connection.table_names()
-    for table, text in TABLES.items():
-        if table not in present:
-            connection.define(text)
