@@ -20,7 +20,7 @@ from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.lab.lab import Lab
 from ioplan.records.run_request import OPTIONS, Resolved, RunRequest
 from ioplan.records.session import Session
-from ioplan.runner.seal import signed
+from ioplan.runner.signature import signed
 from ioplan.share.contents import LOCAL, Bundled, members_of, sessions_of
 from ioplan.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall
@@ -28,7 +28,7 @@ from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_
 from ioplan_lab.commands.jobs.start import _common
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import NOT_QUEUED, queueable
-from ioplan_lab.desk.start.asked import IN_FORM, asked_of, form_fields
+from ioplan_lab.desk.start.start_form import IN_FORM, form_fields, start_form_of
 from ioplan_lab.interface.queue import OWN_WORDS, RUN_WORDS
 
 TABLE = ROOT / "dsl/ioplan/cli/interface/request_options.py"
@@ -145,7 +145,7 @@ def test_the_queue_and_schedules_take_each_field() -> None:
 def test_the_form_has_each_field() -> None:
     assert {*IN_FORM} == FIELDS - {"target", *NOT_QUEUED}
     texts = {one.name: [one.text] for one in form_fields(FULL)}
-    found = asked_of(texts, Lab()).request
+    found = start_form_of(texts, Lab()).request
     assert differing(found, FULL) == {"target", *NOT_QUEUED}
     assert form_fields(found) == form_fields(FULL)
 

@@ -48,7 +48,7 @@ from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.report.terminal.session_list import session_lines
 from ioplan.report.terminal.show import show_records
-from ioplan.runner.seal import is_signed, signed
+from ioplan.runner.signature import is_signed, signed
 from ioplan.store.codec import CodecError, decode_histograms, decode_series
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import make_private
@@ -665,7 +665,7 @@ def test_a_seal_holds_on_its_own_host(
 ) -> None:
     """The key may lie on a network's file system."""
     machine = tmp_path / "machine-id"
-    monkeypatch.setattr("ioplan.runner.seal.MACHINE_ID", machine)
+    monkeypatch.setattr("ioplan.runner.signature.MACHINE_ID", machine)
     machine.write_text("7" * 32)
     made = begun()
     monkeypatch.setattr("platform.node", lambda: "another")

@@ -142,7 +142,7 @@ OWN = {
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
-    "dsl/ioplan/runner/seal.py": "the user's key, in the state folder",
+    "dsl/ioplan/runner/signature.py": "the user's key, in the state folder",
     "dsl/ioplan/host/sysfs.py": "the known settings of the kernel",
     "dsl/ioplan/host/ledger.py": "the lock of what was set, in the state folder",
     "plugins/lab/ioplan_lab/cluster/adopt/install.py": "a tar in memory",

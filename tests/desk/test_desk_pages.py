@@ -19,7 +19,7 @@ from ioplan.guard.consent_list.signed import sign
 from ioplan.lab.lab_file import read_lab
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.hooks.hooks import Hooks, announce
-from ioplan_lab.desk.queue.entry import Wanted
+from ioplan_lab.desk.queue.entry import QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.schedules.schedule import Schedules
 
@@ -59,7 +59,7 @@ def sent(browser: TestClient, path: str, **fields: Any) -> str:
 
 
 def queued(desk: Desk, *drives: str, person: str = "ada", plan: str = "plan") -> int:
-    wanted = Wanted(person, plan, {"p": ""}, drives[0], drives)
+    wanted = QueueEntry(person, plan, {"p": ""}, drives[0], drives)
     return desk.queue.add(wanted)
 
 
@@ -158,7 +158,7 @@ def test_an_admin_adds_hooks_and_sees_the_secret_once(desk: Desk) -> None:
     (made,) = Hooks(desk.database).all()
     assert made.secret in page and made.secret not in admin.get("/hooks").text
     queue = Queue(desk.database, announce)
-    queue.add(Wanted("ada", "p", {"p": ""}, "d1", ("d1",)))
+    queue.add(QueueEntry("ada", "p", {"p": ""}, "d1", ("d1",)))
     taken = queue.take("desk")
     assert taken
     queue.end(taken, "ok")

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.app import create_app
-from ioplan_lab.desk.web.visit import Visit, role_of
+from ioplan_lab.desk.web.request_context import RequestContext, role_of
 
 FOR = {
     "GET /sign-in": None,
@@ -135,7 +135,7 @@ def test_a_form_is_taken_from_its_own_page_only(route: str, shared: Desk) -> Non
 
 
 def test_a_page_without_a_role_is_a_defect() -> None:
-    async def page(visit: Visit) -> Response:
+    async def page(context: RequestContext) -> Response:
         return Response()
 
     with pytest.raises(TypeError, match="add @allowed"):

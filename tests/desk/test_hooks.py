@@ -21,7 +21,7 @@ from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.hooks.address import checked_address, parts_of, refusal
 from ioplan_lab.desk.hooks.deliver import SIGNATURE, Deliverer
 from ioplan_lab.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
-from ioplan_lab.desk.queue.entry import Wanted
+from ioplan_lab.desk.queue.entry import QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.desk.work import repeat
@@ -143,7 +143,7 @@ def database(tmp_path: Path) -> Iterator[DeskDatabase]:
 
 def ended(database: DeskDatabase, message: str) -> None:
     queue = Queue(database, announce)
-    queue.add(Wanted("ada", "Füll", {"p": ""}, "t", ("a",)))
+    queue.add(QueueEntry("ada", "Füll", {"p": ""}, "t", ("a",)))
     taken = queue.take("desk")
     assert taken
     queue.end(taken, message)

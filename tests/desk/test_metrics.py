@@ -14,7 +14,7 @@ from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.metrics.families import DeskNow, families
 from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.entry import Priority, Wanted
+from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.undelivered import undelivered_runs, unstored
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
@@ -34,7 +34,9 @@ def test_what_a_desk_tells(tmp_path: Path) -> None:
     lab.write_text(LAB)
     with desk_in(tmp_path, lab) as desk:
         for priority in (Priority.HIGH, Priority.NORMAL, Priority.NORMAL):
-            wanted = Wanted("ada", 'p"\n', {"p": ""}, "d1", ("d1",), priority=priority)
+            wanted = QueueEntry(
+                "ada", 'p"\n', {"p": ""}, "d1", ("d1",), priority=priority
+            )
             desk.queue.add(wanted)
         assert desk.queue.take("desk")
         Drives(desk.database).take_out(["d2"], "ada", "smoke")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ioplan_lab.desk.queue.decide import decisions
 from ioplan_lab.desk.queue.drives import DriveStates, OutOfService, Reservation
-from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted, entry_of, row_of
+from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry, entry_of, row_of
 
 NOW = "2026-11-22T12:00:00Z"
 BEFORE, AFTER = "2026-11-22T11:00:00Z", "2026-11-22T13:00:00Z"
@@ -17,7 +17,7 @@ OPEN = DriveStates(out={})
 
 
 def entry(number: int, drives: str = "a", person: str = "ada", **more: Any) -> Entry:
-    wanted = Wanted(person, "plan", {"p": ""}, "t", tuple(drives))
+    wanted = QueueEntry(person, "plan", {"p": ""}, "t", tuple(drives))
     return entry_of(row_of(wanted, number, BEFORE) | more)
 
 

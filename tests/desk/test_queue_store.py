@@ -20,7 +20,7 @@ from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue import queue as module
 from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted
+from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.queue.runner import Runner, alone
 from ioplan_lab.desk.queue.start import StartError
@@ -29,9 +29,9 @@ from ioplan_lab.desk.tables import TABLES
 PLAY = ROOT / "tests" / "support" / "play_desk.py"
 
 
-def wanted(*drives: str, person: str = "ada", **more: str) -> Wanted:
+def wanted(*drives: str, person: str = "ada", **more: str) -> QueueEntry:
     files = {"plan/p.ioplan": "text"}
-    return Wanted(person, "plan", files, "t", drives or ("a",), **more)
+    return QueueEntry(person, "plan", files, "t", drives or ("a",), **more)
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ ATTACKS = (
     Attack(
         "reads of space that was never written",
         "a warning, in `check`, before the run and in the record",
-        "language/test_mistakes.py::test_a_run_warns_before_it_and_in_the_record",
+        "language/test_lints.py::test_a_run_warns_before_it_and_in_the_record",
     ),
     Attack(
         "a pipe instead of a plan",

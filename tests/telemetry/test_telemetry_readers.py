@@ -24,11 +24,11 @@ from ioplan.telemetry.cpu_facts import (
 )
 from ioplan.telemetry.cpu_times import TICKS_PER_S, machine_times, own_times
 from ioplan.telemetry.disk import Disk, disk_of, mount_of
-from ioplan.telemetry.drive_temperature import heat_warnings
 from ioplan.telemetry.energy import domains, non_overlapping
 from ioplan.telemetry.hwmon import drive_temperature
 from ioplan.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
 from ioplan.telemetry.procfs import Tree
+from ioplan.telemetry.throttling import heat_warnings
 from ioplan.telemetry.topology import topology
 
 HERE = Tree()

@@ -12,7 +12,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import did_you_mean
-from ioplan.language.bind.counterparts import needed_by
+from ioplan.language.bind.references import needed_by
 from ioplan.language.clause_table import SLOTS, slot
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan

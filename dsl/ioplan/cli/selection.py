@@ -12,8 +12,8 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan
 from ioplan.core.text import counted, did_you_mean
-from ioplan.language.bind.counterparts import needed_by
 from ioplan.language.bind.matrix import Matrix
+from ioplan.language.bind.references import needed_by
 from ioplan.language.check.run_steps import flat
 from ioplan.language.plan import CheckedPlan, RunTemplate
 from ioplan.records.run_request import RunRequest

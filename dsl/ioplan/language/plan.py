@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ioplan.language.arithmetic import reckoned, share_of
 from ioplan.language.metric import Metric
 from ioplan.language.quantity import Kind, Quantity
-from ioplan.language.reckoning import reckoned, share_of
 from ioplan.language.syntax.source import Span
 from ioplan.workload import Workload
 
@@ -397,7 +397,7 @@ class CheckedPlan(Checked, frozen=True, kw_only=True):
     `profile` is the set of values that was picked, "full" the plan's own.
     `on_failure` is None where the plan leaves it to the lab. `on_unsteady` says whether
     a steady state that is not reached makes the session's exit code 1. `accepted` are
-    the kinds of mistakes that are meant so. `files` are the texts of the files that it
+    the kinds of lints that are meant so. `files` are the texts of the files that it
     uses, by the names that it uses them by.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ioplan.language.bind.bind import Cell
-from ioplan.language.bind.counterparts import counterpart, shares_of
+from ioplan.language.bind.references import counterpart, shares_of
 from ioplan.language.plan import RunTemplate, ShareOf, Test
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Needed, Run

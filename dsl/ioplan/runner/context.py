@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from ioplan.backends import Backend, Drive
-from ioplan.language.mistakes.mistakes import Mistake
+from ioplan.language.lints.lints import Lint
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.host_clock import HostClock
@@ -30,7 +30,7 @@ class SessionContext(Struct, frozen=True):
 
     If no step of the plan's `summary` writes, all of them open the target for
     reading only. `options` are the backend's own; `meter` is the lab's command for
-    power; `placement` says on which CPUs; `mistakes` are what is told before the first
+    power; `placement` says on which CPUs; `lints` are what is told before the first
     run, and in the records; `left_out` are the tests that do not fit, a line each;
     `clock` is this host's against its lab's, as it was measured last.
     """
@@ -49,6 +49,6 @@ class SessionContext(Struct, frozen=True):
     limits: Limits = field(default_factory=Limits)
     meter: tuple[str, ...] = ()
     placement: Placement = field(default_factory=Placement)
-    mistakes: tuple[Mistake, ...] = ()
+    lints: tuple[Lint, ...] = ()
     left_out: tuple[str, ...] = ()
     clock: Callable[[], HostClock | None] = no_clock

@@ -18,7 +18,7 @@ class SessionObserver:
         """Something worth a line."""
 
     def warned(self, kind: str, text: str, help: str) -> None:
-        """A classic mistake of the plan, before the first run, and what to write."""
+        """A classic lint of the plan, before the first run, and what to write."""
 
     def step(self, step: Step, number: int) -> None:
         """A step starts, the first with number 1."""

@@ -13,7 +13,7 @@ from ioplan.records.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.fit import described, gaps_of
-from ioplan.runner.mistakes import run_key, texts_by_run
+from ioplan.runner.lints import run_key, texts_by_run
 from ioplan.workload import Workload
 
 
@@ -24,7 +24,7 @@ class Recorder:
         self.context = context
         self.version = context.backend.availability(context.options).version
         self.seq = context.store.last_seq(context.session.id)
-        self.mistakes = texts_by_run(context.mistakes)
+        self.lints = texts_by_run(context.lints)
 
     def record(
         self, step: Run | Prepare, workload: Workload, job: Job, outcome: RunOutcome
@@ -66,7 +66,7 @@ class Recorder:
 
     def _mistakes(self, step: Run | Prepare) -> list[str]:
         """What is wrong with a run before it has begun."""
-        known = self.mistakes
+        known = self.lints
         return known.get(run_key(step), []) if isinstance(step, Run) else []
 
     def _substitutions(self, job: Job) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class SessionRunner:
 
     def _report_mistakes(self) -> None:
         """Each once, however many runs it is of."""
-        found = {one.text: one for one in self.context.mistakes}
+        found = {one.text: one for one in self.context.lints}
         for one in found.values():
             self.observer.warned(one.kind, one.text, one.help)
 

@@ -12,7 +12,6 @@ from ioplan.job import Event, Job, Wear
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
 from ioplan.telemetry.disk import Disk, disk_of
-from ioplan.telemetry.drive_temperature import heat_warnings
 from ioplan.telemetry.other_programs import filled_in
 from ioplan.telemetry.power_meter import Meter
 from ioplan.telemetry.procfs import Tree
@@ -20,6 +19,7 @@ from ioplan.telemetry.sampler import Sampler
 from ioplan.telemetry.sensors import Sensors
 from ioplan.telemetry.smart import Logs, Smart
 from ioplan.telemetry.summary import covering, points, summary
+from ioplan.telemetry.throttling import heat_warnings
 from ioplan.telemetry.wear import wear_between
 
 NVME = "nvme"

@@ -22,7 +22,7 @@ from ioplan.language.check.modules import Loader, Module, library_roots, read_te
 from ioplan.language.check.scope import Scope
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.mistakes.warnings import warnings_of
+from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import SearchPath

@@ -16,7 +16,7 @@ from ioplan.core.text import counted
 from ioplan.guard.output import OutputError, rewrite
 from ioplan.language.check.modules import MOST_BYTES, read_text, text_of
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
-from ioplan.language.mistakes.warnings import warnings_of
+from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.formatter import format_text
 from ioplan.language.syntax.source import Source

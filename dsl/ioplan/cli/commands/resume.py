@@ -24,7 +24,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.runner.execute.execute import now
 from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
-from ioplan.runner.seal import is_signed, signed
+from ioplan.runner.signature import is_signed, signed
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path

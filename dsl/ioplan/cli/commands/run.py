@@ -48,12 +48,12 @@ from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
-from ioplan.runner.mistakes import mistakes_on
+from ioplan.runner.lints import lints_on
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.person import login_name
 from ioplan.runner.placement import placement_of
-from ioplan.runner.seal import signed
 from ioplan.runner.session import SessionRunner
+from ioplan.runner.signature import signed
 from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.errors import StoreError
@@ -203,7 +203,7 @@ def run_session(
             placement=placement_of(
                 choice.backend, drive.facts, choice.lab.cpus_of(request.entry)
             ),
-            mistakes=mistakes_on(plan, drive.facts, choice.backend.virtual_time),
+            lints=lints_on(plan, drive.facts, choice.backend.virtual_time),
             left_out=tuple(fit.summary for fit in left_out),
             clock=_clock(call),
         )

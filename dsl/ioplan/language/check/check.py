@@ -30,7 +30,7 @@ from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
-from ioplan.language.mistakes.kinds import KINDS
+from ioplan.language.lints.kinds import KINDS
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
@@ -190,7 +190,7 @@ def _on_unsteady(main: Module, findings: Findings) -> Literal["fail", "continue"
 
 
 def _accepted(main: Module, findings: Findings) -> tuple[str, ...]:
-    """The kinds of mistakes that are meant so, each said once."""
+    """The kinds of lints that are meant so, each said once."""
     seen: dict[str, Span] = {}
     for item in main.file.items:
         if not isinstance(item, tree.Accept):

@@ -15,7 +15,7 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
-from ioplan.language.check.streams.draft import Draft
+from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count
 from ioplan.language.plan import Amount, StreamTemplate
@@ -23,7 +23,7 @@ from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 
-Apply = Callable[[tree.Clause, Scope, Draft], None]
+Apply = Callable[[tree.Clause, Scope, StreamBuilder], None]
 
 KEYWORDS = {"time": "for", "share": "read", "iops": "rate", "bandwidth": "rate"}
 """What a quantity without its keyword most likely meant."""
@@ -39,7 +39,7 @@ NAMED = {
 
 def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
     """What clauses say, each thing once."""
-    draft = Draft()
+    draft = StreamBuilder()
     for clause in _single(clauses, scope):
         name = _slot_of(clause, scope)
         if name in draft.spans:
@@ -95,7 +95,7 @@ def _slot_of(clause: tree.Clause, scope: Scope) -> str:
     return kind if kind in ("mix", "size") else f"value {atom.text}"
 
 
-def _check_together(draft: Draft, scope: Scope) -> None:
+def _check_together(draft: StreamBuilder, scope: Scope) -> None:
     both = [k for k in ("read sizes", "write sizes") if k in draft.spans]
     if both and "size" in draft.spans:
         scope.findings.twice("the size", draft.spans[both[0]], draft.spans["size"])
@@ -105,11 +105,11 @@ def _check_together(draft: Draft, scope: Scope) -> None:
         scope.findings.twice("the share of random I/O", *places)
 
 
-def _pattern(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _pattern(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("pattern", {"pattern": clause.words[0].text}, clause.span)
 
 
-def _value(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _value(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """A size or a mix, which need no keyword."""
     amount = scope.amount(clause.atoms[0])
     if amount is None:
@@ -148,7 +148,7 @@ def _no_keyword(amount: Amount, kind: Kind, clause: tree.Clause, scope: Scope) -
 
 
 def _apply(
-    field: str, amount: Amount, clause: tree.Clause, scope: Scope, draft: Draft
+    field: str, amount: Amount, clause: tree.Clause, scope: Scope, draft: StreamBuilder
 ) -> None:
     """Set a field that one quantity decides, now or by an axis."""
     span = clause.span
@@ -162,7 +162,7 @@ def _apply(
 def _one(field: str) -> Apply:
     """A clause that is a keyword and a quantity."""
 
-    def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    def apply(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
         amount = scope.amount(clause.atoms[0])
         if amount is not None:
             _apply(field, amount, clause, scope, draft)
@@ -170,37 +170,37 @@ def _one(field: str) -> Apply:
     return apply
 
 
-def _qd(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _qd(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose depth it is goes with the number: an override gives both again."""
     _one("qd")(clause, scope, draft)
     draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
 
 
-def _rate(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _rate(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose rate it is and how I/Os arrive go with it: an override gives both again."""
     _one("rate")(clause, scope, draft)
     _arrive(clause, draft)
 
 
-def _burst(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _burst(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := phases_from(clause, scope):
         draft.put("burst", made, clause.span)
     _arrive(clause, draft)
 
 
-def _ramp(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _ramp(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := ramp_from(clause, scope):
         draft.put("ramp", made, clause.span)
     _arrive(clause, draft)
 
 
-def _arrive(clause: tree.Clause, draft: Draft) -> None:
+def _arrive(clause: tree.Clause, draft: StreamBuilder) -> None:
     words = {word.text for word in clause.words}
     draft.attributes["arrivals"] = "poisson" if "poisson" in words else "fixed"
     draft.attributes["rate_scope"] = next(iter(words - {"poisson"}), None)
 
 
-def _pause(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _pause(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """After how many I/Os goes with the pause: an override says both again."""
     first, *every = clause.atoms
     amount = scope.amount(first)
@@ -222,7 +222,7 @@ def _every(atom: tree.Atom, scope: Scope) -> int | None:
 def _when(field: str) -> Apply:
     """A stream's start or end, which no axis decides."""
 
-    def apply(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+    def apply(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
         found = scope.quantity(clause.atoms[0], f"when a stream {field}")
         made = found and scope.judged(found, clause.atoms[0], CONVERTED[field])
         if made:
@@ -231,35 +231,35 @@ def _when(field: str) -> Apply:
     return apply
 
 
-def _align(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _align(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if clause.atoms[0].text == "size":
         draft.put("align", {"align_bytes": None}, clause.span)
     else:
         _one("align")(clause, scope, draft)
 
 
-def _region(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _region(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     first, last = clause.atoms
     made = region_of(first, last, clause.span, scope, is_length=bool(clause.words))
     if made:
         draft.put("region", made, clause.span)
 
 
-def _data(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _data(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     made = data_from(clause.words[0].text, clause.atoms, scope)
     if made:
         draft.put("data", made, clause.span)
 
 
-def _verify(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _verify(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("verify", {"verify": True}, clause.span)
 
 
-def _permuted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
 
-def _hosts(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _hosts(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Which they are is the lab's to say; here each is named once."""
     seen: dict[str, Span] = {}
     for word in clause.words:
@@ -270,7 +270,7 @@ def _hosts(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
     draft.put("hosts", {"hosts": tuple(seen)}, clause.span)
 
 
-def _quoted(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def _quoted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     scope.findings.error(
         f"{clause.span.text} has no meaning here",
         clause.span,

@@ -9,11 +9,11 @@ from msgspec.structs import astuple
 
 from ioplan.core.text import did_you_mean
 from ioplan.language import quantity
+from ioplan.language.arithmetic import reckoned
 from ioplan.language.check.modules import Definition, Module, place, sort_of
 from ioplan.language.errors.collector import Findings
 from ioplan.language.plan import FULL, Precondition, WorkloadTemplate
 from ioplan.language.quantity import KIND_NAMES, Kind, Quantity, QuantityError
-from ioplan.language.reckoning import reckoned
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 

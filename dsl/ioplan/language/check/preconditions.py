@@ -10,9 +10,9 @@ from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
-from ioplan.language.check.streams.draft import overridden_by
 from ioplan.language.check.streams.hosts import check_unplaced
 from ioplan.language.check.streams.rules import check_streams
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload

@@ -12,10 +12,10 @@ from ioplan.language.check.outputs import charts_of, expectations_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
-from ioplan.language.check.seek.counterparts import check_counterparts
+from ioplan.language.check.seek.references import check_references
 from ioplan.language.check.seek.seek_clause import at_highest, axis_node, seek_of
 from ioplan.language.check.steady_clause import rounds_of
-from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
@@ -176,7 +176,7 @@ def checked(node: tree.Test, scope: Scope, time_scale: float) -> Test | None:
     complete = findings.error_count == before
     sweep = replace(sweep, runs=tuple(checker.runs), complete=complete)
     note_used(steps, sweep)
-    check_counterparts(sweep)
+    check_references(sweep)
     made = _test(node, sweep, axes, steps, time_scale)
     check_used(sweep)
     _check_runs(node, findings)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ioplan.language.check.clauses import drafted
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.timing import split
 from ioplan.language.foreign_words import answer
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.mistakes.kinds import KINDS as MISTAKES
+from ioplan.language.lints.kinds import KINDS as LINTS
 from ioplan.language.plan import OPERATORS
 from ioplan_editor.complete.keywords import first, keyword, keywords, meant
 from ioplan_editor.complete.names import files, names
@@ -46,13 +46,13 @@ def _fits(one: Completion, word: str) -> bool:
 
 
 def _in_text(written: str, document: Document, offset: int) -> Iterator[Completion]:
-    """Files behind `use`, kinds of mistakes behind `accept`."""
+    """Files behind `use`, kinds of lints behind `accept`."""
     row = document.text[document.text.rfind("\n", 0, offset) + 1 : offset].split()
     if row[:1] == ["use"]:
         for name in files(written, document):
             yield Completion(name.text, "file", name.text, name.about)
     elif row[:1] == ["accept"]:
-        for kind in MISTAKES:
+        for kind in LINTS:
             yield Completion(kind, "word", kind, "a kind of warning")
 
 

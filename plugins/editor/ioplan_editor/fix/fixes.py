@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.mistakes.mistakes import mistakes
+from ioplan.language.lints.lints import lints
 from ioplan.language.syntax import tree
 from ioplan_editor.document import Document
 from ioplan_editor.fix.edits import Edit, applied
@@ -69,7 +69,7 @@ def fixes_of(one: Diagnostic, document: Document) -> Iterator[Fix]:
 def _accepting(one: Diagnostic, document: Document) -> Iterator[Fix]:
     """An `accept` line for a warning that is meant so."""
     plan = document.plan
-    found = [m for m in mistakes(plan) if m.run.span == one.span] if plan else []
+    found = [m for m in lints(plan) if m.run.span == one.span] if plan else []
     for kind in dict.fromkeys(m.kind for m in found if m.text == one.message):
         at = _behind_title(document)
         edit = Edit(at, at, f'accept "{kind}"\n')

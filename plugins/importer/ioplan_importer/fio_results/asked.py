@@ -31,7 +31,7 @@ class AskedRuns(Struct, frozen=True):
     runs: tuple[tuple[Group, Run], ...]
 
 
-def asked_of(report: Report, source: Source, job_file: Source | None) -> AskedRuns:
+def start_form_of(report: Report, source: Source, job_file: Source | None) -> AskedRuns:
     """What was asked, by the options or by the job file itself. Raises ImportFault."""
     groups = groups_of(report)
     given = job_file or Source(

@@ -25,7 +25,7 @@ from ioplan.records.session import Session, SessionStatus
 from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
 from ioplan_importer.findings import Findings
-from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, asked_of
+from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, start_form_of
 from ioplan_importer.fio_results.documents import documents
 from ioplan_importer.fio_results.figures import (
     Parts,
@@ -69,7 +69,7 @@ def import_results(
 ) -> ImportedSession:
     """The results in a file, with the logs of its threads. Raises ImportFault."""
     found = [report_of(one, source) for one in documents(source, findings)]
-    asked = asked_of(found[-1], source, job_file)
+    asked = start_form_of(found[-1], source, job_file)
     findings.found += [one for one in asked.made.found if one.severity != "note"]
     series = series_by_run(found, asked.runs, logs, findings)
     read = (source, *(log.source for log in logs))

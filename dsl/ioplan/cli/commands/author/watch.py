@@ -19,7 +19,7 @@ from ioplan.cli.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.language.check.modules import library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError, render_all
-from ioplan.language.mistakes.warnings import warnings_of
+from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.search.search_path import SearchPath
 

@@ -20,7 +20,7 @@ from ioplan.core.units import bytes_text
 from ioplan.lab.lab import LabError
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.session import Session
-from ioplan.runner.seal import user_key
+from ioplan.runner.signature import user_key
 from ioplan.share.bundle import SUFFIX, bundle_bytes
 from ioplan.share.contents import Bundled, bundled, restore
 from ioplan.share.redact import redacted

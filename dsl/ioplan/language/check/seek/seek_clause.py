@@ -10,7 +10,7 @@ from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
-from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.draft import Draft
+from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.fields import Attributes, io_size, percent
 from ioplan.language.quantity import Quantity, QuantityError
 from ioplan.language.syntax import tree
@@ -16,7 +16,7 @@ MOST_SIZES = 1024
 """So many sizes a range may have."""
 
 
-def sizes(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def sizes(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if clause.atoms:
         sizes = _stepped_sizes(clause, scope)
     else:
@@ -83,7 +83,7 @@ def _share(pair: tuple[tree.Atom, tree.Atom], scope: Scope) -> SizeShare | None:
     return SizeShare.model_construct(size_bytes=size_bytes, percent=shared)
 
 
-def hotspots(clause: tree.Clause, scope: Scope, draft: Draft) -> None:
+def hotspots(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := spots_of(clause.pairs, clause.span, scope):
         draft.put("hotspots", made, clause.span)
 

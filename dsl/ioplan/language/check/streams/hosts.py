@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.plan import RunTemplate, StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax.source import Span
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.draft import overridden_by
 from ioplan.language.check.streams.queue_depth import check_depth
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.varied import alternatives, given_by, values_of
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.plan import (

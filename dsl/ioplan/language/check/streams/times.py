@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.draft import overridden_by
+from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.plan import RunTemplate, StreamTemplate, WorkloadTemplate
 from ioplan.language.quantity import Quantity, make
 from ioplan.language.syntax.source import Span

@@ -25,7 +25,7 @@ from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working
 from ioplan_lab.desk.queue.ask import priority_named, wanted
-from ioplan_lab.desk.queue.entry import Entry, Priority, Wanted
+from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
 
 WORK_S = 0.2
@@ -33,7 +33,7 @@ WORK_S = 0.2
 
 def add(*, lab: Path | None, **asked: Any) -> None:
     """Add a plan. Raises PlanError, UsageError, DeskError, ConsentListError."""
-    found = asked_of(lab=lab, **asked)
+    found = start_form_of(lab=lab, **asked)
     with desk_database(lab) as database:
         queue = Queue(database)
         number = queue.add(found)
@@ -41,7 +41,7 @@ def add(*, lab: Path | None, **asked: Any) -> None:
     print_line(f"#{number} {found.plan} waits" + (f": {waits}" if waits else ""))
 
 
-def asked_of(
+def start_form_of(
     *,
     plan: Path,
     target: str,
@@ -50,7 +50,7 @@ def asked_of(
     consent: Path | None,
     lab: Path | None,
     **others: Any,
-) -> Wanted:
+) -> QueueEntry:
     """What a call asks the queue for. Raises PlanError, DeskError, ConsentListError."""
     request = requested(others)
     return wanted(

@@ -13,7 +13,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import line
 from ioplan_lab.commands.desk.open_desk import desk_database
-from ioplan_lab.commands.desk.queue import asked_of
+from ioplan_lab.commands.desk.queue import start_form_of
 from ioplan_lab.desk.clock import time_in_words
 from ioplan_lab.desk.schedules.schedule import Missed, Schedules
 
@@ -22,7 +22,7 @@ def add_schedule(
     *, name: str, cron: str, zone: str, missed: Missed, lab: Path | None, **asked: Any
 ) -> None:
     """Raises PlanError, DeskError, ConsentListError."""
-    wanted = asked_of(lab=lab, after=None, **asked)
+    wanted = start_form_of(lab=lab, after=None, **asked)
     with desk_database(lab) as database:
         made = Schedules(database).add(name, cron, zone, missed, wanted)
     due = time_in_words(made.next_at)

@@ -12,7 +12,7 @@ from ioplan.records.run_request import RunRequest
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.errors import DeskError
-from ioplan_lab.desk.queue.entry import Priority, Wanted, queueable
+from ioplan_lab.desk.queue.entry import Priority, QueueEntry, queueable
 
 
 def wanted(
@@ -25,13 +25,13 @@ def wanted(
     not_before: str = "",
     consent: str = "",
     origin: str = "",
-) -> Wanted:
+) -> QueueEntry:
     """Raises DeskError for a target that the lab does not name, ConsentListError."""
     drives = drives_named(lab, [target])
     asked = request or RunRequest()
     if consent:
         signed_list(consent, lab, plan)
-    return Wanted(
+    return QueueEntry(
         person=person,
         plan=plan.title,
         files=plan_files(plan),

@@ -59,7 +59,7 @@ def queueable(request: RunRequest) -> RunRequest:
     return request.model_copy(update=unsaid)
 
 
-class Wanted(Struct, frozen=True):
+class QueueEntry(Struct, frozen=True):
     """What a person adds. `files` are the plan and what it uses, the plan first.
 
     `drives` are the lab's names of the targets, `consent` the text of a signed list,
@@ -113,7 +113,7 @@ class Entry(Struct, frozen=True):
         return self.state in HOLDING
 
 
-def row_of(wanted: Wanted, number: int, added_at: str) -> Row:
+def row_of(wanted: QueueEntry, number: int, added_at: str) -> Row:
     """A new row."""
     empty = ("desk", "lease", "job", "started_at", "ended_at", "cancelled_by")
     return {

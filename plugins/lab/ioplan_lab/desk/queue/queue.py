@@ -23,8 +23,8 @@ from ioplan_lab.desk.queue.entry import (
     OPEN,
     Entry,
     Priority,
+    QueueEntry,
     State,
-    Wanted,
     entry_of,
     row_of,
 )
@@ -56,7 +56,7 @@ class Queue:
 
     # ---- what people do
 
-    def add(self, wanted: Wanted) -> int:
+    def add(self, wanted: QueueEntry) -> int:
         """Add an entry; returns its number."""
         with self.database.writing() as connection:
             return add_to(connection, wanted)
@@ -195,7 +195,7 @@ def _lost(entry: Entry) -> str:
     )
 
 
-def add_to(connection: Connection, wanted: Wanted) -> int:
+def add_to(connection: Connection, wanted: QueueEntry) -> int:
     """Add an entry as a part of something else; returns its number."""
     locked(connection, "queue", waits=True)
     number = next_number(connection, "desk_queue")

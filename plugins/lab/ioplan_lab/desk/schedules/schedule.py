@@ -19,7 +19,7 @@ from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.people import NAME
-from ioplan_lab.desk.queue.entry import OPEN, Priority, Wanted
+from ioplan_lab.desk.queue.entry import OPEN, Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import add_to
 from ioplan_lab.desk.queue.tables import insert, locked
 from ioplan_lab.desk.schedules.times import count_due, next_time
@@ -53,7 +53,7 @@ class Schedule(Struct, frozen=True):
     cron: str
     zone: str
     missed: Missed
-    wanted: Wanted
+    wanted: QueueEntry
     next_at: str
     last_at: str = ""
     last_text: str = ""
@@ -72,7 +72,7 @@ class Schedules:
         return [_schedule(row) for row in rows]
 
     def add(
-        self, name: str, cron: str, zone: str, missed: Missed, wanted: Wanted
+        self, name: str, cron: str, zone: str, missed: Missed, wanted: QueueEntry
     ) -> Schedule:
         """Raises DeskError for a wrong time, or a name that is taken."""
         if not NAME.fullmatch(name):
@@ -163,4 +163,4 @@ def _schedule(row: Row) -> Schedule:
         "priority": Priority(wanted["priority"]),
         "drives": tuple(wanted["drives"]),
     }
-    return Schedule(**{**row, "wanted": Wanted(**{**wanted, **read})})
+    return Schedule(**{**row, "wanted": QueueEntry(**{**wanted, **read})})

@@ -20,9 +20,9 @@ from ioplan.records.run_request import RunRequest
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.ask import priority_named, wanted
-from ioplan_lab.desk.queue.entry import Priority, Wanted
-from ioplan_lab.desk.start.asked import Asked
+from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.start.plan_library import PlanLibrary
+from ioplan_lab.desk.start.start_form import StartForm
 
 ASSUMED = "1TB"
 """The capacity of a drive that is not here to be looked at."""
@@ -32,7 +32,7 @@ MOST_PLANNED = 6
 ENDING_S = 120.0
 
 
-class Mistake(Struct, frozen=True):
+class PlanDiagnostic(Struct, frozen=True):
     """A finding of the language, at its line, counted from 1."""
 
     severity: str
@@ -76,7 +76,7 @@ class Starter:
         """As its file is now. Raises LabError."""
         return read_lab(self.lab_file)
 
-    def file(self, asked: Asked) -> Path:
+    def file(self, asked: StartForm) -> Path:
         """The plan's; a text has the precedence. Raises DeskError."""
         if asked.text:
             return self.library.keep(asked.text)
@@ -108,7 +108,7 @@ class Starter:
 
     # ---- calls
 
-    async def mistakes(self, file: Path, asked: Asked) -> list[Mistake]:
+    async def diagnostics(self, file: Path, asked: StartForm) -> list[PlanDiagnostic]:
         """What the language finds. Raises DeskError for what is no matter of a text."""
         words = ["check", str(file), "--format=json", *asked.checking, *self._lab]
         done = await self.calls.call(words)
@@ -116,9 +116,9 @@ class Starter:
             found = json.loads(done.out)
         except ValueError:
             raise DeskError(said(done)) from None
-        return [_mistake(one) for one in found]
+        return [_diagnostics(one) for one in found]
 
-    async def planned(self, file: Path, asked: Asked) -> Planned:
+    async def planned(self, file: Path, asked: StartForm) -> Planned:
         """What it costs on each target, and its first steps. Raises DeskError."""
         documents = [
             (target, *await self._plan(file, asked, target))
@@ -133,7 +133,7 @@ class Starter:
         )
 
     async def _plan(
-        self, file: Path, asked: Asked, target: str
+        self, file: Path, asked: StartForm, target: str
     ) -> tuple[dict[str, Any], bool]:
         """For the target as it is; for an assumed drive if that is not here."""
         words = ["plan", str(file), "--json", *asked.checking, *asked.scaling]
@@ -148,7 +148,7 @@ class Starter:
         except ValueError:
             raise DeskError(said(done)) from None
 
-    def wanted(self, file: Path, asked: Asked, person: str) -> list[Wanted]:
+    def wanted(self, file: Path, asked: StartForm, person: str) -> list[QueueEntry]:
         """An entry of the queue for each target. Raises what a call would refuse."""
         request, lab = asked.request, self.lab
         plan = self._checked(file, request)
@@ -191,8 +191,10 @@ def _text(file: Path) -> str:
         return opened.read(MAX_BYTES).decode("utf-8", "replace")
 
 
-def _mistake(one: dict[str, Any]) -> Mistake:
-    return Mistake(**{name: one[name] for name in Mistake.__struct_fields__})
+def _diagnostics(one: dict[str, Any]) -> PlanDiagnostic:
+    return PlanDiagnostic(
+        **{name: one[name] for name in PlanDiagnostic.__struct_fields__}
+    )
 
 
 def _cost(target: str, document: dict[str, Any], assumed: bool) -> Cost:

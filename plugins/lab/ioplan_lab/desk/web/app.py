@@ -32,7 +32,7 @@ from ioplan_lab.desk.web.pages import (
     static,
 )
 from ioplan_lab.desk.web.render import rendered
-from ioplan_lab.desk.web.visit import Page, answered, role_of
+from ioplan_lab.desk.web.request_context import Page, answered, role_of
 
 PAGES: tuple[ModuleType, ...] = (
     *(sign_in, now, sessions, report, compare, drives),

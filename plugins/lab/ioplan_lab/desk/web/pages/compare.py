@@ -12,17 +12,17 @@ from ioplan.compare.comparison import Comparison, Row
 from ioplan_lab.desk.compare import compared
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 SIDE = "side-"
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """The ticked sessions, each on a side: the oldest is the base, if nobody says."""
-    query = visit.request.query_params
+    query = context.request.query_params
     keys = query.getlist("session")
-    found = await visit.blocking(visit.desk.reports.sessions, keys)
+    found = await context.blocking(context.desk.reports.sessions, keys)
     if len(found) < 2:
         raise DeskError(
             "select at least two sessions: one to compare with, one to judge"
@@ -37,14 +37,14 @@ async def page(visit: Visit) -> Response:
     new = [key for key, side in sides.items() if side == "new"]
     values: dict[str, Any] = {"sessions": found, "sides": sides, "found": None}
     if base and new:
-        call = compared(visit.desk.calls, visit.desk.reports.place, base, new)
+        call = compared(context.desk.calls, context.desk.reports.place, base, new)
         try:
-            values |= _shown(await call, everything=visit.asked("all") == "1")
+            values |= _shown(await call, everything=context.asked("all") == "1")
         except DeskError as error:
             values["why"] = str(error)
     else:
         values["why"] = "select at least one session for each side"
-    return visit.page("compare.html.j2", **values)
+    return context.page("compare.html.j2", **values)
 
 
 def _shown(found: Comparison, everything: bool) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from ioplan_lab.desk.drives import LabDrive, lab_drives
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import DriveRow, drive_rows
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """All of them, or those with a word in their names."""
-    found = await visit.blocking(_drives, visit.desk)
-    if word := visit.asked("text").casefold():
+    found = await context.blocking(_drives, context.desk)
+    if word := context.asked("text").casefold():
         found = [one for one in found if word in _searched(one)]
-    return visit.page("drives.html.j2", drives=found, text=visit.asked("text"))
+    return context.page("drives.html.j2", drives=found, text=context.asked("text"))
 
 
 def _drives(desk: Desk) -> list[LabDrive]:

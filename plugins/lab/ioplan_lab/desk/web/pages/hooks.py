@@ -8,40 +8,40 @@ from starlette.responses import RedirectResponse, Response
 
 from ioplan_lab.desk.hooks.hooks import EVENTS, Hooks
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 PATH = "/hooks"
 
 
 @allowed(Role.ADMIN)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """The hooks without their secrets, and what was delivered."""
-    return visit.page("hooks.html.j2", **await _shown(visit))
+    return context.page("hooks.html.j2", **await _shown(context))
 
 
 @allowed(Role.ADMIN)
-async def add(visit: Visit) -> Response:
+async def add(context: RequestContext) -> Response:
     """The page with the secret, which is shown this once."""
-    events = [one for one in EVENTS if one in visit.form.get("event", [])]
-    asked = (visit.said("url"), events, bool(visit.said("inside")), visit.name)
-    made = await visit.blocking(Hooks(visit.desk.database).add, *asked)
-    await visit.note(f"add the web hook {made.number}", made.url)
-    return visit.page("hooks.html.j2", **await _shown(visit) | {"made": made})
+    events = [one for one in EVENTS if one in context.form.get("event", [])]
+    asked = (context.said("url"), events, bool(context.said("inside")), context.name)
+    made = await context.blocking(Hooks(context.desk.database).add, *asked)
+    await context.note(f"add the web hook {made.number}", made.url)
+    return context.page("hooks.html.j2", **await _shown(context) | {"made": made})
 
 
 @allowed(Role.ADMIN)
-async def remove(visit: Visit) -> Response:
+async def remove(context: RequestContext) -> Response:
     """With what it has yet to deliver."""
-    await visit.blocking(Hooks(visit.desk.database).remove, visit.number)
-    await visit.note(f"remove the web hook {visit.number}", "done")
+    await context.blocking(Hooks(context.desk.database).remove, context.number)
+    await context.note(f"remove the web hook {context.number}", "done")
     return RedirectResponse(PATH, 303)
 
 
-async def _shown(visit: Visit) -> dict[str, Any]:
-    hooks = Hooks(visit.desk.database)
+async def _shown(context: RequestContext) -> dict[str, Any]:
+    hooks = Hooks(context.desk.database)
     return {
-        "hooks": await visit.blocking(hooks.all),
-        "deliveries": await visit.blocking(hooks.deliveries),
+        "hooks": await context.blocking(hooks.all),
+        "deliveries": await context.blocking(hooks.deliveries),
         "events": EVENTS,
         "made": None,
     }

@@ -8,38 +8,38 @@ from starlette.responses import JSONResponse, Response
 
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.running import JobNow
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 MOST_ENDED = 5
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """The page, which asks for its jobs again and again."""
-    return visit.page("now.html.j2", **await _shown(visit))
+    return context.page("now.html.j2", **await _shown(context))
 
 
 @allowed(Role.VIEWER)
-async def jobs(visit: Visit) -> Response:
+async def jobs(context: RequestContext) -> Response:
     """The jobs alone."""
-    return visit.page("now_jobs.html.j2", **await _shown(visit))
+    return context.page("now_jobs.html.j2", **await _shown(context))
 
 
 @allowed(Role.VIEWER)
-async def as_json(visit: Visit) -> Response:
+async def as_json(context: RequestContext) -> Response:
     """For programs: each lane as `ioplan status` knows it."""
-    found = await visit.blocking(visit.desk.running.now)
+    found = await context.blocking(context.desk.running.now)
     return JSONResponse({"jobs": [_json(one) for one in found]})
 
 
-async def _shown(visit: Visit) -> dict[str, Any]:
-    found = await visit.blocking(visit.desk.running.now)
-    held = await visit.blocking(visit.desk.queue.held)
-    over = await visit.blocking(visit.desk.queue.ended, MOST_ENDED)
+async def _shown(context: RequestContext) -> dict[str, Any]:
+    found = await context.blocking(context.desk.running.now)
+    held = await context.blocking(context.desk.queue.held)
+    over = await context.blocking(context.desk.queue.ended, MOST_ENDED)
     known = {one.job.id for one in found}
     return {
         "refused": [one for one in over if one.message.startswith("refused")],
-        "waiting": await visit.blocking(visit.desk.queue.waiting),
+        "waiting": await context.blocking(context.desk.queue.waiting),
         "starting": [one for one in held if one.job not in known],
         "running": [one for one in found if not one.ended],
         "ended": [one for one in found if one.ended][:MOST_ENDED],

@@ -11,16 +11,16 @@ from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.ask import priority_named
 from ioplan_lab.desk.queue.entry import Priority
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 PATH = "/queue"
 MOST_ENDED = 30
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """What is held, what waits, and what ended last."""
-    return visit.page("queue.html.j2", **await visit.blocking(_shown, visit.desk))
+    return context.page("queue.html.j2", **await context.blocking(_shown, context.desk))
 
 
 def _shown(desk: Desk) -> dict[str, Any]:
@@ -33,28 +33,28 @@ def _shown(desk: Desk) -> dict[str, Any]:
 
 
 @allowed(Role.OPERATOR)
-async def move(visit: Visit) -> Response:
+async def move(context: RequestContext) -> Response:
     """Another priority, or the front of its own."""
     number, word, first = (
-        visit.number,
-        visit.said("priority"),
-        bool(visit.said("first")),
+        context.number,
+        context.said("priority"),
+        bool(context.said("first")),
     )
     if not (word or first):
         raise DeskError("choose a priority, or the first place")
     chosen = priority_named(word) if word else None
-    await visit.blocking(visit.desk.queue.move, number, chosen, first)
-    await visit.note(f"move #{number} in the queue", "first" if first else word)
+    await context.blocking(context.desk.queue.move, number, chosen, first)
+    await context.note(f"move #{number} in the queue", "first" if first else word)
     return RedirectResponse(PATH, 303)
 
 
 @allowed(Role.OPERATOR)
-async def cancel(visit: Visit) -> Response:
+async def cancel(context: RequestContext) -> Response:
     """Cancel what waits, end what runs, or close what is unknown."""
-    number = visit.number
-    state = await visit.blocking(visit.desk.queue.cancel, number, visit.name)
+    number = context.number
+    state = await context.blocking(context.desk.queue.cancel, number, context.name)
     done = "its I/O is stopped" if state == "running" else state
-    await visit.note(f"cancel #{number} of the queue", done)
+    await context.note(f"cancel #{number} of the queue", done)
     return RedirectResponse(PATH, 303)
 
 

@@ -9,38 +9,38 @@ from starlette.responses import Response
 from ioplan.records.session import Session
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.reports import Page
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 SANDBOX = "sandbox allow-scripts allow-downloads allow-modals"
 """The page's own scripts run, under no origin: no cookie, no form, no other page."""
 
 
 @allowed(Role.VIEWER)
-async def show(visit: Visit) -> Response:
+async def show(context: RequestContext) -> Response:
     """The sessions of the address, or those of a job: facts, and the report below."""
-    sessions = await _sessions(visit)
+    sessions = await _sessions(context)
     query = urlencode([("session", one.id) for one in sessions])
-    return visit.page("report.html.j2", sessions=sessions, query=query)
+    return context.page("report.html.j2", sessions=sessions, query=query)
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """The report itself."""
-    return framed(await visit.desk.reports.report(await _sessions(visit)))
+    return framed(await context.desk.reports.report(await _sessions(context)))
 
 
 @allowed(Role.VIEWER)
-async def history(visit: Visit) -> Response:
+async def history(context: RequestContext) -> Response:
     """All sessions that did the same as one."""
-    (session,) = await visit.blocking(visit.desk.reports.sessions, [visit.id])
-    return visit.page("history.html.j2", session=session)
+    (session,) = await context.blocking(context.desk.reports.sessions, [context.id])
+    return context.page("history.html.j2", session=session)
 
 
 @allowed(Role.VIEWER)
-async def history_page(visit: Visit) -> Response:
+async def history_page(context: RequestContext) -> Response:
     """The page itself."""
-    (session,) = await visit.blocking(visit.desk.reports.sessions, [visit.id])
-    return framed(await visit.desk.reports.history(session))
+    (session,) = await context.blocking(context.desk.reports.sessions, [context.id])
+    return framed(await context.desk.reports.history(session))
 
 
 def framed(found: Page) -> Response:
@@ -50,11 +50,11 @@ def framed(found: Page) -> Response:
     return Response(found.html, media_type="text/html; charset=utf-8", headers=headers)
 
 
-async def _sessions(visit: Visit) -> list[Session]:
-    keys = visit.request.query_params.getlist("session")
-    if job := visit.asked("job"):
-        keys = await visit.blocking(visit.desk.running.sessions, job)
-    return await visit.blocking(visit.desk.reports.sessions, keys)
+async def _sessions(context: RequestContext) -> list[Session]:
+    keys = context.request.query_params.getlist("session")
+    if job := context.asked("job"):
+        keys = await context.blocking(context.desk.running.sessions, job)
+    return await context.blocking(context.desk.reports.sessions, keys)
 
 
 ROUTES = (

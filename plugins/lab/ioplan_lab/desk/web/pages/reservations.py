@@ -14,16 +14,16 @@ from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 PATH = "/reservations"
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """What is reserved now or later, and what is out of service."""
-    return visit.page(
-        "reservations.html.j2", **await visit.blocking(_shown, visit.desk)
+    return context.page(
+        "reservations.html.j2", **await context.blocking(_shown, context.desk)
     )
 
 
@@ -38,62 +38,62 @@ def _shown(desk: Desk) -> dict[str, Any]:
 
 
 @allowed(Role.OPERATOR)
-async def reserve(visit: Visit) -> Response:
+async def reserve(context: RequestContext) -> Response:
     """Reserve drives for whoever asks."""
-    names = await _drives(visit)
-    since = _stamp(visit.said("since")) if visit.said("since") else stamp()
-    until = _stamp(visit.said("until"))
-    held = (names, visit.name, since, until, visit.said("why"))
-    await visit.blocking(Drives(visit.desk.database).reserve, *held)
-    await visit.note(f"reserve {', '.join(names)}", f"from {since} until {until}")
+    names = await _drives(context)
+    since = _stamp(context.said("since")) if context.said("since") else stamp()
+    until = _stamp(context.said("until"))
+    held = (names, context.name, since, until, context.said("why"))
+    await context.blocking(Drives(context.desk.database).reserve, *held)
+    await context.note(f"reserve {', '.join(names)}", f"from {since} until {until}")
     return RedirectResponse(PATH, 303)
 
 
 @allowed(Role.OPERATOR)
-async def release(visit: Visit) -> Response:
+async def release(context: RequestContext) -> Response:
     """End one's own reservations; an admin's word ends anybody's."""
-    names, is_admin = await _drives(visit), _is_admin(visit)
-    ended = await visit.blocking(
-        Drives(visit.desk.database).release, names, visit.name, is_admin
+    names, is_admin = await _drives(context), _is_admin(context)
+    ended = await context.blocking(
+        Drives(context.desk.database).release, names, context.name, is_admin
     )
     if not ended:
         raise DeskError(
             "you have no reservation of it; only an admin can end those of others"
         )
-    await visit.note(f"release {', '.join(names)}", f"{ended} reservations ended")
+    await context.note(f"release {', '.join(names)}", f"{ended} reservations ended")
     return RedirectResponse(PATH, 303)
 
 
 @allowed(Role.ADMIN)
-async def take_out(visit: Visit) -> Response:
+async def take_out(context: RequestContext) -> Response:
     """Nothing is started on them any more."""
-    names, reason = await _drives(visit), visit.said("reason")
-    held = (names, visit.name, reason)
-    await visit.blocking(Drives(visit.desk.database).take_out, *held)
-    await visit.note(f"take {', '.join(names)} out of service", reason)
+    names, reason = await _drives(context), context.said("reason")
+    held = (names, context.name, reason)
+    await context.blocking(Drives(context.desk.database).take_out, *held)
+    await context.note(f"take {', '.join(names)} out of service", reason)
     return RedirectResponse(PATH, 303)
 
 
 @allowed(Role.ADMIN)
-async def put_back(visit: Visit) -> Response:
+async def put_back(context: RequestContext) -> Response:
     """They may be used again, also where the lab does not name them any more."""
-    names = visit.form.get("drive", [])
+    names = context.form.get("drive", [])
     if not names:
         raise DeskError("choose a drive")
-    await visit.blocking(Drives(visit.desk.database).put_back, names)
-    await visit.note(f"put {', '.join(names)} back in service", "done")
+    await context.blocking(Drives(context.desk.database).put_back, names)
+    await context.note(f"put {', '.join(names)} back in service", "done")
     return RedirectResponse(PATH, 303)
 
 
-async def _drives(visit: Visit) -> list[str]:
-    words = visit.form.get("drive", [])
+async def _drives(context: RequestContext) -> list[str]:
+    words = context.form.get("drive", [])
     if not words:
         raise DeskError("choose a drive")
-    return await visit.blocking(lambda: drives_named(visit.desk.starter.lab, words))
+    return await context.blocking(lambda: drives_named(context.desk.starter.lab, words))
 
 
-def _is_admin(visit: Visit) -> bool:
-    return bool(visit.person and visit.person.may(Role.ADMIN))
+def _is_admin(context: RequestContext) -> bool:
+    return bool(context.person and context.person.may(Role.ADMIN))
 
 
 def _stamp(word: str) -> str:

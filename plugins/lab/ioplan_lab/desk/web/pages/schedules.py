@@ -11,16 +11,18 @@ from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.entry import Priority
 from ioplan_lab.desk.schedules.schedule import Missed, Schedules
-from ioplan_lab.desk.start.asked import asked_of
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.start.start_form import start_form_of
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 PATH = "/schedules"
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """Each schedule, when it is due, and what was done last."""
-    return visit.page("schedules.html.j2", **await visit.blocking(_shown, visit.desk))
+    return context.page(
+        "schedules.html.j2", **await context.blocking(_shown, context.desk)
+    )
 
 
 def _shown(desk: Desk) -> dict[str, Any]:
@@ -35,30 +37,30 @@ def _shown(desk: Desk) -> dict[str, Any]:
 
 
 @allowed(Role.OPERATOR)
-async def add(visit: Visit) -> Response:
+async def add(context: RequestContext) -> Response:
     """A plan of the library on one target or group."""
-    await visit.blocking(_add, visit)
-    added = f"{visit.said('cron')} {visit.said('zone')}"
-    await visit.note(f"add the schedule {visit.said('name')}", added)
+    await context.blocking(_add, context)
+    added = f"{context.said('cron')} {context.said('zone')}"
+    await context.note(f"add the schedule {context.said('name')}", added)
     return RedirectResponse(PATH, 303)
 
 
-def _add(visit: Visit) -> None:
-    starter = visit.desk.starter
-    asked = asked_of(visit.form, starter.lab)
+def _add(context: RequestContext) -> None:
+    starter = context.desk.starter
+    asked = start_form_of(context.form, starter.lab)
     if len(asked.targets) != 1:
         raise DeskError("choose one target or group")
-    (wanted,) = starter.wanted(starter.file(asked), asked, visit.name)
-    missed = cast(Missed, visit.said("missed", "skip"))
-    name, cron, zone = visit.said("name"), visit.said("cron"), visit.said("zone")
-    Schedules(visit.desk.database).add(name, cron, zone, missed, wanted)
+    (wanted,) = starter.wanted(starter.file(asked), asked, context.name)
+    missed = cast(Missed, context.said("missed", "skip"))
+    name, cron, zone = context.said("name"), context.said("cron"), context.said("zone")
+    Schedules(context.desk.database).add(name, cron, zone, missed, wanted)
 
 
 @allowed(Role.OPERATOR)
-async def remove(visit: Visit) -> Response:
+async def remove(context: RequestContext) -> Response:
     """What it has added stays in the queue."""
-    await visit.blocking(Schedules(visit.desk.database).remove, visit.id)
-    await visit.note(f"remove the schedule {visit.id}", "done")
+    await context.blocking(Schedules(context.desk.database).remove, context.id)
+    await context.note(f"remove the schedule {context.id}", "done")
     return RedirectResponse(PATH, 303)
 
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from ioplan.store.overview import SessionFilter, SessionOverview
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 AT_ONCE = 50
 LAST_PAGE = 1000
@@ -20,12 +20,12 @@ VERDICTS = ("held", "failed", "undecided", "none")
 
 
 @allowed(Role.VIEWER)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """A page of those that the filters leave."""
-    number = _number(visit)
-    asked = {name: visit.asked(name) for name in FIELDS}
-    found = await visit.blocking(_found, visit, asked, number)
-    return visit.page(
+    number = _number(context)
+    asked = {name: context.asked(name) for name in FIELDS}
+    found = await context.blocking(_found, context, asked, number)
+    return context.page(
         "sessions.html.j2",
         sessions=found[:AT_ONCE],
         asked=asked,
@@ -38,21 +38,23 @@ async def page(visit: Visit) -> Response:
 
 
 @allowed(Role.VIEWER)
-async def as_json(visit: Visit) -> Response:
+async def as_json(context: RequestContext) -> Response:
     """The same for programs."""
-    asked = {name: visit.asked(name) for name in FIELDS}
-    found = await visit.blocking(_found, visit, asked, _number(visit))
+    asked = {name: context.asked(name) for name in FIELDS}
+    found = await context.blocking(_found, context, asked, _number(context))
     return JSONResponse({"sessions": [_json(one) for one in found[:AT_ONCE]]})
 
 
-def _found(visit: Visit, asked: dict[str, str], number: int) -> list[SessionOverview]:
+def _found(
+    context: RequestContext, asked: dict[str, str], number: int
+) -> list[SessionOverview]:
     """One more than a page has, which tells whether there is another page."""
     wanted: dict[str, Any] = {
         name: _pattern(name, word) for name, word in asked.items() if word
     }
     first = AT_ONCE * (number - 1)
     limited = SessionFilter(**wanted, limit=AT_ONCE + 1, offset=first)
-    return visit.desk.store.overview(limited)
+    return context.desk.store.overview(limited)
 
 
 def _pattern(name: str, word: str) -> str:
@@ -61,8 +63,8 @@ def _pattern(name: str, word: str) -> str:
     return f"*{word}*" if partly else word
 
 
-def _number(visit: Visit) -> int:
-    word = visit.asked("page", "1")
+def _number(context: RequestContext) -> int:
+    word = context.asked("page", "1")
     if not (word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= LAST_PAGE):
         raise DeskError(f"there is no page {word!r}")
     return int(word)

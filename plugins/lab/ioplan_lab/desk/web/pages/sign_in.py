@@ -8,70 +8,73 @@ from ioplan_lab.desk.people.people import SIGNED_IN
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import form_token, new_cookie
 from ioplan_lab.desk.web.render import rendered
-from ioplan_lab.desk.web.visit import Visit, allowed, cookie_name
+from ioplan_lab.desk.web.request_context import RequestContext, allowed, cookie_name
 
 WAIT = "too many invalid tokens from this address; wait a minute"
 NONE = "this token is invalid or has expired; ask an admin for another"
 
 
 @allowed(None)
-async def ask(visit: Visit) -> Response:
+async def ask(context: RequestContext) -> Response:
     """The form, or the first page for who is signed in."""
-    if visit.person:
+    if context.person:
         return RedirectResponse("/", 303)
-    return _form(visit, "")
+    return _form(context, "")
 
 
-def _form(visit: Visit, text: str, status: int = 200) -> Response:
+def _form(context: RequestContext, text: str, status: int = 200) -> Response:
     """With a cookie that nobody has yet, so that no other site can send it."""
     cookie = new_cookie()
     values = {"person": None, "path": "/sign-in", "text": text}
     found = rendered(
         "sign_in.html.j2", status=status, form_token=form_token(cookie), **values
     )
-    _give(visit, found, cookie, 600)
+    _give(context, found, cookie, 600)
     return found
 
 
 @allowed(None)
-async def enter(visit: Visit) -> Response:
+async def enter(context: RequestContext) -> Response:
     """Sign in."""
-    limits = visit.request.app.state.limits
-    if not limits.may_sign_in(visit.address):
-        await visit.note("sign in", "refused: too often")
-        return _form(visit, WAIT, 429)
-    cookie = await visit.blocking(visit.desk.people.sign_in, visit.said("token"))
+    limits = context.request.app.state.limits
+    if not limits.may_sign_in(context.address):
+        await context.note("sign in", "refused: too often")
+        return _form(context, WAIT, 429)
+    cookie = await context.blocking(context.desk.people.sign_in, context.said("token"))
     if cookie is None:
-        limits.failed(visit.address)
-        await visit.note("sign in", "refused: no such token")
-        return _form(visit, NONE, 403)
-    person = await visit.blocking(visit.desk.people.by_cookie, cookie)
-    await Visit(visit.request, visit.desk, person).note("sign in", "done")
+        limits.failed(context.address)
+        await context.note("sign in", "refused: no such token")
+        return _form(context, NONE, 403)
+    person = await context.blocking(context.desk.people.by_cookie, cookie)
+    await RequestContext(context.request, context.desk, person).note("sign in", "done")
     found = RedirectResponse("/", 303)
-    _give(visit, found, cookie, int(SIGNED_IN.total_seconds()))
+    _give(context, found, cookie, int(SIGNED_IN.total_seconds()))
     return found
 
 
-def _give(visit: Visit, response: Response, cookie: str, age_s: int) -> None:
+def _give(context: RequestContext, response: Response, cookie: str, age_s: int) -> None:
     response.set_cookie(
-        cookie_name(visit.desk),
+        cookie_name(context.desk),
         cookie,
         max_age=age_s,
         httponly=True,
         samesite="strict",
-        secure=visit.desk.tls,
+        secure=context.desk.tls,
         path="/",
     )
 
 
 @allowed(Role.VIEWER)
-async def leave(visit: Visit) -> Response:
+async def leave(context: RequestContext) -> Response:
     """Sign out; the cookie is worth nothing from now on."""
-    await visit.blocking(visit.desk.people.sign_out, visit.cookie)
-    await visit.note("sign out", "done")
+    await context.blocking(context.desk.people.sign_out, context.cookie)
+    await context.note("sign out", "done")
     found = RedirectResponse("/sign-in", 303)
     found.delete_cookie(
-        cookie_name(visit.desk), secure=visit.desk.tls, httponly=True, samesite="strict"
+        cookie_name(context.desk),
+        secure=context.desk.tls,
+        httponly=True,
+        samesite="strict",
     )
     return found
 

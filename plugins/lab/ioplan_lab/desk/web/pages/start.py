@@ -10,34 +10,34 @@ from starlette.responses import RedirectResponse, Response
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.entry import Priority
-from ioplan_lab.desk.start.asked import Asked, asked_of, form_fields
-from ioplan_lab.desk.start.starter import Mistake, Starter
-from ioplan_lab.desk.web.visit import Visit, allowed
+from ioplan_lab.desk.start.start_form import StartForm, form_fields, start_form_of
+from ioplan_lab.desk.start.starter import PlanDiagnostic, Starter
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 AROUND = 2
-"""Lines that are shown before and behind one with a mistake."""
+"""Lines that are shown before and behind one with a diagnostic."""
 
 
 @allowed(Role.OPERATOR)
-async def page(visit: Visit) -> Response:
+async def page(context: RequestContext) -> Response:
     """The form; `plan` in the address is one that is chosen already."""
-    targets = tuple(visit.request.query_params.getlist("target"))
-    return await _form(visit, Asked(plan=visit.asked("plan"), targets=targets))
+    targets = tuple(context.request.query_params.getlist("target"))
+    return await _form(context, StartForm(plan=context.asked("plan"), targets=targets))
 
 
 @allowed(Role.OPERATOR)
-async def check(visit: Visit) -> Response:
+async def check(context: RequestContext) -> Response:
     """What the language finds; without errors, what would be done."""
-    starter, asked = visit.desk.starter, await _asked(visit)
-    file = await visit.blocking(starter.file, asked)
-    found = await starter.mistakes(file, asked)
-    lines = (await visit.blocking(file.read_text, "utf-8")).split("\n")
+    starter, asked = context.desk.starter, await _asked(context)
+    file = await context.blocking(starter.file, asked)
+    found = await starter.diagnostics(file, asked)
+    lines = (await context.blocking(file.read_text, "utf-8")).split("\n")
     if any(one.severity == "error" for one in found):
         shown = [_shown(one, lines, file.name) for one in found]
-        return await _form(visit, asked, mistakes=shown, status=400)
+        return await _form(context, asked, diagnostics=shown, status=400)
     if not asked.targets:
         raise DeskError("choose at least one target")
-    return visit.page(
+    return context.page(
         "start_review.html.j2",
         asked=asked,
         warnings=[_shown(one, lines, file.name) for one in found],
@@ -47,53 +47,53 @@ async def check(visit: Visit) -> Response:
 
 
 @allowed(Role.OPERATOR)
-async def edit(visit: Visit) -> Response:
+async def edit(context: RequestContext) -> Response:
     """The form again, with all that was said, and the chosen plan's text if wanted."""
-    asked = await _asked(visit)
-    if visit.said("load") and asked.plan:
-        found = await visit.blocking(visit.desk.starter.library.text, asked.plan)
+    asked = await _asked(context)
+    if context.said("load") and asked.plan:
+        found = await context.blocking(context.desk.starter.library.text, asked.plan)
         asked = replace(asked, text=found)
-    return await _form(visit, asked)
+    return await _form(context, asked)
 
 
 @allowed(Role.OPERATOR)
-async def start(visit: Visit) -> Response:
+async def start(context: RequestContext) -> Response:
     """Put it into the queue, which begins it as soon as its drives are free."""
-    starter, asked = visit.desk.starter, await _asked(visit)
+    starter, asked = context.desk.starter, await _asked(context)
     if not asked.targets:
         raise DeskError("choose at least one target")
-    file = await visit.blocking(starter.file, asked)
-    for one in await visit.blocking(starter.wanted, file, asked, visit.name):
-        number = await visit.blocking(visit.desk.queue.add, one)
-        await visit.note(f"start {one.plan} on {one.target}", f"#{number}")
+    file = await context.blocking(starter.file, asked)
+    for one in await context.blocking(starter.wanted, file, asked, context.name):
+        number = await context.blocking(context.desk.queue.add, one)
+        await context.note(f"start {one.plan} on {one.target}", f"#{number}")
     return RedirectResponse("/", 303)
 
 
 @allowed(Role.OPERATOR)
-async def cancel(visit: Visit) -> Response:
+async def cancel(context: RequestContext) -> Response:
     """End the I/O of a job; what is finished is kept."""
-    job = (await visit.blocking(visit.desk.running.job, visit.id)).id
-    await visit.desk.starter.cancel(job)
-    await visit.note(f"cancel job {job}", "done")
+    job = (await context.blocking(context.desk.running.job, context.id)).id
+    await context.desk.starter.cancel(job)
+    await context.note(f"cancel job {job}", "done")
     return RedirectResponse("/", 303)
 
 
-async def _asked(visit: Visit) -> Asked:
-    lab = await visit.blocking(lambda: visit.desk.starter.lab)
-    return asked_of(visit.form, lab)
+async def _asked(context: RequestContext) -> StartForm:
+    lab = await context.blocking(lambda: context.desk.starter.lab)
+    return start_form_of(context.form, lab)
 
 
 async def _form(
-    visit: Visit,
-    asked: Asked,
-    mistakes: list[dict[str, Any]] | None = None,
+    context: RequestContext,
+    asked: StartForm,
+    diagnostics: list[dict[str, Any]] | None = None,
     status: int = 200,
 ) -> Response:
-    values = await visit.blocking(_choices, visit.desk.starter)
-    simulated = visit.desk.simulated
+    values = await context.blocking(_choices, context.desk.starter)
+    simulated = context.desk.simulated
     values |= {"fields": form_fields(asked.request)}
-    values |= {"asked": asked, "mistakes": mistakes or [], "simulated": simulated}
-    return visit.page("start.html.j2", status=status, **values)
+    values |= {"asked": asked, "diagnostics": diagnostics or [], "simulated": simulated}
+    return context.page("start.html.j2", status=status, **values)
 
 
 def _choices(starter: Starter) -> dict[str, Any]:
@@ -107,15 +107,15 @@ def _choices(starter: Starter) -> dict[str, Any]:
     }
 
 
-def _shown(one: Mistake, lines: list[str], name: str) -> dict[str, Any]:
-    """A mistake with its lines; of another file than the plan's without them."""
+def _shown(one: PlanDiagnostic, lines: list[str], name: str) -> dict[str, Any]:
+    """A diagnostic with its lines; of another file than the plan's without them."""
     own = one.file.rpartition("/")[2] == name
     first = max(1, one.line - AROUND)
     part = lines[first - 1 : one.line + AROUND] if own else []
-    return {"mistake": one, "own": own, "lines": list(enumerate(part, first))}
+    return {"diagnostic": one, "own": own, "lines": list(enumerate(part, first))}
 
 
-def _fields(asked: Asked) -> list[tuple[str, str]]:
+def _fields(asked: StartForm) -> list[tuple[str, str]]:
     """All that was asked for, to be sent again."""
     own = ("plan", "text", "consent", "priority")
     pairs = [(name, getattr(asked, name)) for name in own]

@@ -16,7 +16,7 @@ from ioplan_lab.desk.errors import DeskError
 MOST_TARGETS = 64
 
 
-class Asked(Struct, frozen=True):
+class StartForm(Struct, frozen=True):
     """A plan by its name, or as a text; `targets` are names of the lab.
 
     `consent` is the name of a signed list.
@@ -98,7 +98,7 @@ def _request(texts: Mapping[str, str]) -> RunRequest:
         raise DeskError(str(error)) from None
 
 
-def asked_of(form: Mapping[str, Sequence[str]], lab: Lab) -> Asked:
+def start_form_of(form: Mapping[str, Sequence[str]], lab: Lab) -> StartForm:
     """What a form says. Raises DeskError for what can be no word of a call."""
 
     def said(name: str) -> str:
@@ -115,7 +115,7 @@ def asked_of(form: Mapping[str, Sequence[str]], lab: Lab) -> Asked:
     if len(targets) > MOST_TARGETS:
         raise DeskError(f"{MOST_TARGETS} targets at most; a group counts as one")
     text = form.get("text", ("",))[-1]
-    return Asked(
+    return StartForm(
         plan=said("plan"),
         text=text if text.strip() else "",
         targets=targets,

@@ -1,4 +1,4 @@
-"""The classic mistakes of a plan on the target that it runs on."""
+"""The classic lints of a plan on the target that it runs on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterable
 
 from ioplan.backends import TargetFacts
-from ioplan.language.mistakes.mistakes import Mistake, mistakes
-from ioplan.language.mistakes.stored import Parts
+from ioplan.language.lints.lints import Lint, lints
+from ioplan.language.lints.stored import Parts
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 
@@ -21,16 +21,14 @@ SAMPLES, LEAST_EMPTY = 64, 0.5
 RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
 
 
-def mistakes_on(
-    plan: CheckedPlan, facts: TargetFacts, is_new: bool
-) -> tuple[Mistake, ...]:
+def lints_on(plan: CheckedPlan, facts: TargetFacts, is_new: bool) -> tuple[Lint, ...]:
     """Those that the plan does not accept; `is_new` is a target that holds nothing.
 
     Of reads of what the plan has not written, only those that mostly find nothing.
     """
     seen: dict[Parts, bool] = {}
     found = []
-    for one in mistakes(plan, facts.capacity_bytes, is_new, is_memory(facts)):
+    for one in lints(plan, facts.capacity_bytes, is_new, is_memory(facts)):
         if one.parts and one.parts not in seen:
             seen[one.parts] = is_mostly_empty(facts, one.parts)
         if not one.parts or seen[one.parts]:
@@ -78,7 +76,7 @@ def _places(facts: TargetFacts, parts: Parts) -> Iterable[int]:
         yield int(share * facts.capacity_bytes) // BLOCK_BYTES * BLOCK_BYTES
 
 
-def texts_by_run(found: Iterable[Mistake]) -> dict[RunKey, list[str]]:
+def texts_by_run(found: Iterable[Lint]) -> dict[RunKey, list[str]]:
     """What is wrong with each run."""
     texts: dict[RunKey, list[str]] = {}
     for one in found:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from ioplan.language.arithmetic import reckoned
 from ioplan.language.quantity import QuantityError, parse
-from ioplan.language.reckoning import reckoned
 
 SUMS = {
     "4KiB * 8": "32KiB",

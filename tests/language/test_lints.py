@@ -1,4 +1,4 @@
-"""Classic mistakes are told of, with what to write; what is right is not."""
+"""Classic lints are told of, with what to write; what is right is not."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from command import ioplan, plan_file
 from plans import checked
 
 from ioplan.backends import TargetFacts
-from ioplan.language.mistakes.kinds import CACHE, FRESH, KINDS, RATE, UNWRITTEN
-from ioplan.language.mistakes.mistakes import mistakes
-from ioplan.language.mistakes.warnings import warnings_of
-from ioplan.runner.mistakes import is_mostly_empty, mistakes_on
+from ioplan.language.lints.kinds import CACHE, FRESH, KINDS, RATE, UNWRITTEN
+from ioplan.language.lints.lints import lints
+from ioplan.language.lints.warnings import warnings_of
+from ioplan.runner.lints import is_mostly_empty, lints_on
 from ioplan.store.store import Store
 from ioplan.suites.suite import suite_file, suite_names
 
@@ -124,13 +124,13 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
     plan = checked(f'test "T" {{ {READ} }}')
     target = tmp_path / "target"
     target.write_bytes(bytes(8 << 20))
-    (found,) = mistakes_on(plan, facts(target), is_new=False)
+    (found,) = lints_on(plan, facts(target), is_new=False)
     assert found.kind == UNWRITTEN
     target.write_bytes(os.urandom(8 << 20))
-    assert mistakes_on(plan, facts(target), is_new=False) == ()
+    assert lints_on(plan, facts(target), is_new=False) == ()
     filled = checked(FULL + f'test "T" {{ after full {READ} }}')
     target.write_bytes(bytes(8 << 20))
-    assert mistakes_on(filled, facts(target), is_new=False) == ()
+    assert lints_on(filled, facts(target), is_new=False) == ()
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
 def test_a_target_in_memory_is_no_drive(path: str, kind: str, found: list[str]) -> None:
     one = TargetFacts(path=path, kind=kind, capacity_bytes=1 << 30, block_bytes=512)
     plan = checked(FULL + f'test "T" {{ after full {READ} }}')
-    assert [one.kind for one in mistakes_on(plan, one, is_new=False)] == found
+    assert [one.kind for one in lints_on(plan, one, is_new=False)] == found
 
 
 def test_a_known_capacity_says_what_is_short() -> None:
     text = NEW + 'test "T" { after new run random 4KiB 0/100 for 10GiB }'
-    assert [one.kind for one in mistakes(checked(text), 1 << 40)] == [FRESH]
-    assert list(mistakes(checked(text), 1 << 33)) == []
+    assert [one.kind for one in lints(checked(text), 1 << 40)] == [FRESH]
+    assert list(lints(checked(text), 1 << 33)) == []
 
 
 def test_a_run_warns_before_it_and_in_the_record(

@@ -37,7 +37,7 @@ LOG = logging.getLogger("uvicorn.error")
 """The server's, which goes to standard error."""
 
 
-class Visit(Struct, frozen=True):
+class RequestContext(Struct, frozen=True):
     """What a page's function gets; `person` is None before the sign-in only.
 
     `cookie` is the browser's, empty for programs, which send their token each time.
@@ -106,7 +106,7 @@ class Visit(Struct, frozen=True):
         await self.blocking(add, self.name or "-", self.address, deed, outcome)
 
 
-Page = Callable[[Visit], Awaitable[Response]]
+Page = Callable[[RequestContext], Awaitable[Response]]
 
 
 def allowed(role: Role | str | None) -> Callable[[Page], Page]:
@@ -143,18 +143,18 @@ def bearer_token(request: Request) -> str:
     return (token.strip() or "none") if scheme.casefold() == "bearer" else ""
 
 
-async def visit_of(request: Request) -> Visit:
+async def context_of(request: Request) -> RequestContext:
     """Who asks: by the token of a program, or by the cookie of a browser."""
     desk: Desk = request.app.state.desk
     if token := bearer_token(request):
         person = await run_in_threadpool(desk.people.by_token, token)
         if person is None:
             request.app.state.limits.failed(address_of(request))
-        return Visit(request, desk, person)
+        return RequestContext(request, desk, person)
     cookie = request.cookies.get(cookie_name(desk), "")
     if not cookie:
-        return Visit(request, desk, None)
-    return Visit(
+        return RequestContext(request, desk, None)
+    return RequestContext(
         request, desk, await run_in_threadpool(desk.people.by_cookie, cookie), cookie
     )
 
@@ -170,38 +170,38 @@ async def answered(page: Page, needed: Role | None, request: Request) -> Respons
 
 
 async def _answered(page: Page, needed: Role | None, request: Request) -> Response:
-    visit = await visit_of(request)
+    context = await context_of(request)
     is_program = bool(bearer_token(request))
-    if needed and visit.person is None:
-        return _unknown(visit)
-    if needed and visit.person and not visit.person.may(needed):
-        return await _refused(visit, needed)
+    if needed and context.person is None:
+        return _unknown(context)
+    if needed and context.person and not context.person.may(needed):
+        return await _refused(context, needed)
     try:
         if request.method not in SAFE:
-            visit = await _with_form(visit, is_program)
-        response = await page(visit)
+            context = await _with_form(context, is_program)
+        response = await page(context)
     except ExplainedError as error:
         status = error.status if isinstance(error, DeskError) else 400
         if request.method not in SAFE:
-            await visit.note(
-                _deed(visit), f"{OUTCOMES.get(status, 'not done')}: {error}"
+            await context.note(
+                _deed(context), f"{OUTCOMES.get(status, 'not done')}: {error}"
             )
-        return visit.page("error.html.j2", status=status, text=str(error))
+        return context.page("error.html.j2", status=status, text=str(error))
     except Exception:
         LOG.exception("%s %s", request.method, request.url.path)
-        return visit.page("error.html.j2", status=500, text=FAILED)
+        return context.page("error.html.j2", status=500, text=FAILED)
     return response
 
 
-def _deed(visit: Visit) -> str:
-    return f"{visit.request.method} {visit.request.url.path}"
+def _deed(context: RequestContext) -> str:
+    return f"{context.request.method} {context.request.url.path}"
 
 
-def _unknown(visit: Visit) -> Response:
-    is_program = "authorization" in visit.request.headers
-    if is_program or visit.request.method not in SAFE or _is_part(visit.request):
+def _unknown(context: RequestContext) -> Response:
+    is_program = "authorization" in context.request.headers
+    if is_program or context.request.method not in SAFE or _is_part(context.request):
         text = "sign in first, or send a valid token: Authorization: Bearer TOKEN"
-        found = visit.page("error.html.j2", status=401, text=text)
+        found = context.page("error.html.j2", status=401, text=text)
         found.headers["WWW-Authenticate"] = "Bearer"
         return found
     return RedirectResponse("/sign-in", 303)
@@ -212,20 +212,20 @@ def _is_part(request: Request) -> bool:
     return request.headers.get("x-part") == "1"
 
 
-async def _refused(visit: Visit, needed: Role) -> Response:
-    assert visit.person
+async def _refused(context: RequestContext, needed: Role) -> Response:
+    assert context.person
     text = (
-        f"this needs the role {needed}; {visit.name} is a {visit.person.role}; an "
+        f"this needs the role {needed}; {context.name} is a {context.person.role}; an "
         "admin changes that with `ioplan lab people`"
     )
-    if visit.request.method not in SAFE:
-        await visit.note(_deed(visit), f"refused: a {visit.person.role}")
-    return visit.page("error.html.j2", status=403, text=text)
+    if context.request.method not in SAFE:
+        await context.note(_deed(context), f"refused: a {context.person.role}")
+    return context.page("error.html.j2", status=403, text=text)
 
 
-async def _with_form(visit: Visit, is_program: bool) -> Visit:
+async def _with_form(context: RequestContext, is_program: bool) -> RequestContext:
     """With what was sent, if this site's own form sent it. Raises Refused."""
-    request = visit.request
+    request = context.request
     if not is_program:
         _check_origin(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
@@ -235,13 +235,13 @@ async def _with_form(visit: Visit, is_program: bool) -> Visit:
     form = _fields(body)
     sent = form.get(FIELD, [""])[-1]
     if not is_program and not (
-        visit.cookie and is_same(sent, form_token(visit.cookie))
+        context.cookie and is_same(sent, form_token(context.cookie))
     ):
         raise Refused(
             "the form is from another sign-in; go back, reload the page, and send it "
             "again"
         )
-    return Visit(request, visit.desk, visit.person, visit.cookie, form)
+    return RequestContext(request, context.desk, context.person, context.cookie, form)
 
 
 def _check_origin(request: Request) -> None:

@@ -42,7 +42,7 @@ class Stored(Struct, frozen=True):
     def with_writes(self, workload: Workload, passes: float | None) -> Stored:
         """With the writes of a run: so many passes over the target, None for many.
 
-        A part that is written at all counts as written: this is to find mistakes, and
+        A part that is written at all counts as written: this is to find lints, and
         to raise no false alarm.
         """
         parts = self.parts

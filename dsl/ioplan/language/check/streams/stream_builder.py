@@ -8,7 +8,7 @@ from ioplan.language.plan import OpenAmount, StreamTemplate
 from ioplan.language.syntax.source import Span
 
 
-class Draft:
+class StreamBuilder:
     """A stream in the making: what has been said, and where."""
 
     def __init__(self) -> None:

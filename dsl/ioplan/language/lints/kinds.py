@@ -1,4 +1,4 @@
-"""The kinds of classic mistakes, by the names that `accept` takes."""
+"""The kinds of classic lints, by the names that `accept` takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classic mistakes: the figures are true, and of something else than was meant.
+"""Classic lints: the figures are true, and of something else than was meant.
 
 Each kind has a name, by which a plan accepts it: `accept "unwritten reads"`.
 """
@@ -11,10 +11,10 @@ from itertools import islice
 from msgspec import Struct
 
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
-from ioplan.language.bind.counterparts import runs_in, shares_of
 from ioplan.language.bind.matrix import Matrix
-from ioplan.language.mistakes.kinds import CACHE, FRESH, RATE, UNWRITTEN
-from ioplan.language.mistakes.stored import Parts, Stored
+from ioplan.language.bind.references import runs_in, shares_of
+from ioplan.language.lints.kinds import CACHE, FRESH, RATE, UNWRITTEN
+from ioplan.language.lints.stored import Parts, Stored
 from ioplan.language.plan import CellValue, CheckedPlan, RunTemplate, Test
 from ioplan.workload import Stream, Workload
 
@@ -33,7 +33,7 @@ BANDWIDTH_BYTES_PER_S, CAPACITY_BYTES = 1e9, 10**12
 SECOND_NS = 1e9
 
 
-class Mistake(Struct, frozen=True):
+class Lint(Struct, frozen=True):
     """What is wrong with a run, and what to write in its place.
 
     Reads of what only the plan has not written name these `parts`: whether they hold
@@ -49,12 +49,12 @@ class Mistake(Struct, frozen=True):
     parts: Parts = ()
 
 
-def mistakes(
+def lints(
     plan: CheckedPlan,
     capacity_bytes: int = CAPACITY_BYTES,
     is_erased: bool = False,
     is_memory: bool = False,
-) -> Iterator[Mistake]:
+) -> Iterator[Lint]:
     """All that the plan does not accept, run by run, the first cells of each test.
 
     `is_erased` is a target that holds nothing before the plan, `is_memory` one that is
@@ -77,7 +77,7 @@ class _Walk:
         self.scale, self.capacity_bytes, self.stored = scale, capacity_bytes, stored
         self.memory: list[Found] = [(CACHE, MEMORY, DRIVE, ())] * is_memory
 
-    def test(self, test: Test) -> Iterator[Mistake]:
+    def test(self, test: Test) -> Iterator[Lint]:
         """All cells; the state is reached before the first, or before each."""
         for number, cell in enumerate(islice(_cells(test), MOST_CELLS)):
             if test.after and (not number or test.after.before_each):
@@ -91,7 +91,7 @@ class _Walk:
         for step in (*test.after.precondition.steps, *then):
             self.stored = self.stored.after(step)
 
-    def _run(self, test: Test, step: RunTemplate, cell: Cell) -> Iterator[Mistake]:
+    def _run(self, test: Test, step: RunTemplate, cell: Cell) -> Iterator[Lint]:
         texts = {name: value.text for name, value in cell.items()}
         cell = _at_lowest(test, step, cell)
         workload = workload_of(step.workload, step.override, cell)
@@ -104,7 +104,7 @@ class _Walk:
         found = [*self.memory, *(one for check in checks for one in check)]
         found += [] if steady else self._fresh(workload, step, cell)
         for kind, text, help, parts in found:
-            yield Mistake(
+            yield Lint(
                 kind=kind,
                 text=text,
                 help=f'{help}; or accept it: accept "{kind}"',

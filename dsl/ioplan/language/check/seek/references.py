@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ioplan.language.bind.counterparts import axis_names, counterpart, shares_of
 from ioplan.language.bind.matrix import cell_text
+from ioplan.language.bind.references import axis_names, counterpart, shares_of
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import slot
 from ioplan.language.plan import RunTemplate, ShareOf
 from ioplan.language.syntax.source import Span
 
 
-def check_counterparts(sweep: Sweep) -> None:
+def check_references(sweep: Sweep) -> None:
     """All shares of all runs."""
     if not sweep.whole:
         return
