@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ioplan.core.model import slimmed
 from ioplan.job import Wear
 from ioplan.language.metric import HOST, Metric
 from ioplan.records.record import (
@@ -115,7 +116,7 @@ def to_compare(row: Row, parts: bool) -> RunRecord:
 
 def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
     try:
-        read = kind.model_validate_json(row["record"])
+        read = slimmed(kind.model_validate_json(row["record"]))
         host = host_of(row["facts"])
     except (ValidationError, ValueError):
         return record_of(row, [])

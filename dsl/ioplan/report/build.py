@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from ioplan.core.model import slimmed
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.places import NOT_MEASURED
@@ -56,7 +57,8 @@ def document(
 
     `made` says when and by what. Raises StoreError.
     """
-    records = [current_records(list(store.records(session.id))) for session in sessions]
+    each = ([*map(slimmed, store.records(session.id))] for session in sessions)
+    records = [*map(current_records, each)]
     parts = reported(sessions, records, plans)
     everything = [record for part in parts for record in part.records]
     judged = [one for p in parts for one in judgements(p.records, p.places)]

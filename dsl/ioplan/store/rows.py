@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.model import slimmed
 from ioplan.records.drive import Drive
 from ioplan.records.outline import Outline
 from ioplan.records.record import SCHEMA_VERSION, RunRecord
@@ -122,7 +123,7 @@ def host_of(facts: str) -> dict[str, Any]:
 def outline_of(row: Row) -> Outline:
     """The small part of a record, from `record`. Raises StoreError."""
     with validated(f"run {row['seq']} of session {row['session']!r}"):
-        return Outline.model_validate_json(_todays(row["record"]))
+        return slimmed(Outline.model_validate_json(_todays(row["record"])))
 
 
 def _todays(record: str, apart: str = "") -> str:

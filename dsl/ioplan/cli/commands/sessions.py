@@ -17,6 +17,7 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import fits, only_tests
 from ioplan.cli.stores import STDOUT, opened
 from ioplan.compare.for_report import compared
+from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
 from ioplan.export.export import export
@@ -116,7 +117,7 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
     if test:
         plan, records = _only(test, plan, store, session)
     else:
-        records = list(store.records(session.id))
+        records = [*map(slimmed, store.records(session.id))]
     done = [record for record in records if not record.found]
     spent_s = sum(record.run_s for record in done)
     console.print(
