@@ -11,7 +11,7 @@ from ioplan.language import clause_table
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, reference_rows
 from ioplan.language.metric import METRICS
 from ioplan.language.output_table import METRIC_MEANINGS
-from ioplan.language.spoken import WORDS, words
+from ioplan.language.spoken import COMMON, VOCABULARY, WORDS, speaking, words
 from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS, TIMING
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.parser import parse
@@ -102,3 +102,9 @@ def test_the_words_of_a_stream() -> None:
     }
     said = words(Stream.model_validate(plain | both | more))
     assert said[3:] == ["rate", "rate poisson", "pause", "zipf", "data zeros"]
+
+
+def test_a_backend_cannot_speak_a_word_that_no_clause_has() -> None:
+    assert speaking(*COMMON, "burst") == {*COMMON, "burst"} <= VOCABULARY
+    with pytest.raises(ValueError, match="'zpif', did you mean 'zipf'"):
+        speaking(*COMMON, "zpif")
