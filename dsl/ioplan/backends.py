@@ -202,8 +202,8 @@ class Backend(Protocol):
     One that does its I/O on the CPUs that a job names has `takes_cpus = True`; ioplan
     itself then keeps off them. It tells the ones in use as the fact `cpus`.
 
-    `speaks` are the words that it knows, of `ioplan.language.spoken.VOCABULARY`. What
-    a job asks for and is not among them is refused before the backend sees it.
+    `speaks` are the words that it knows, checked by `ioplan.language.spoken.speaking`.
+    What a job asks for and is not among them is refused before the backend sees it.
     """
 
     name: str

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ioplan.language.check.outputs import CHARTS
 from ioplan.language.metric import METRICS
+from ioplan.language.output_table import CHARTS
 from ioplan.language.quantity import UNITS
 from ioplan_editor.look.lexer import CLAUSES, KEYWORDS
 

@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from command import ioplan
 
+from ioplan.language.clause_table import SLOTS
 from ioplan.language.errors.diagnostic import PlanError
-from ioplan_importer.outline import Length, PlanOutline, StreamOutline, TestOutline
+from ioplan_importer.outline import (
+    Length,
+    PlanOutline,
+    StreamOutline,
+    TestOutline,
+    spec,
+)
 from ioplan_importer.writer import plan_text
 
 KNOWN = {"pattern": "random", "size": "4KiB", "mix": "100/0", "qd": "qd 4"}
@@ -28,6 +35,18 @@ def test_a_clause_that_the_language_lacks_is_refused_in_what_is_written() -> Non
 
 def test_a_clause_without_a_place_in_the_order_is_written() -> None:
     assert "qd 4, on hosts alpha" in written({"hosts": "on hosts alpha", **KNOWN})
+
+
+def test_clauses_are_in_the_order_of_the_language() -> None:
+    """Whatever the order in which they were found; a base and a head come first."""
+    head = ["base", "pattern", "random share", "size", "mix"]
+    rest = [slot for slot in SLOTS if slot not in head]
+    found = spec({slot: f"<{slot}>" for slot in (*reversed(rest), *reversed(head))})
+    assert found == ", ".join(
+        [" ".join(f"<{one}>" for one in head), *(f"<{one}>" for one in rest)]
+    )
+    both = {"qd": "qd 4", "read sizes": "<r>", "write sizes": "<w>", "pattern": "<p>"}
+    assert spec(both) == "<p> <r> <w>, qd 4"
 
 
 def test_an_option_without_a_clause_is_reported_in_what_is_read(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ import pytest
 from paths import ROOT
 
 from ioplan.language import clause_table
-from ioplan.language.check.outputs import CHARTS
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, reference_rows
 from ioplan.language.metric import METRICS
-from ioplan.language.output_table import CHART_MEANINGS, METRIC_MEANINGS
-from ioplan.language.spoken import WORDS, words
+from ioplan.language.output_table import METRIC_MEANINGS
+from ioplan.language.spoken import COMMON, VOCABULARY, WORDS, speaking, words
 from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS, TIMING
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.parser import parse
@@ -55,7 +54,6 @@ def test_every_word_of_the_grammar_has_an_entry() -> None:
         "mix",
     }
     assert {*METRICS} == {*METRIC_MEANINGS}
-    assert {*CHARTS} == {*CHART_MEANINGS}
 
 
 INSIDE = (
@@ -104,3 +102,9 @@ def test_the_words_of_a_stream() -> None:
     }
     said = words(Stream.model_validate(plain | both | more))
     assert said[3:] == ["rate", "rate poisson", "pause", "zipf", "data zeros"]
+
+
+def test_a_backend_cannot_speak_a_word_that_no_clause_has() -> None:
+    assert speaking(*COMMON, "burst") == {*COMMON, "burst"} <= VOCABULARY
+    with pytest.raises(ValueError, match="'zpif', did you mean 'zipf'"):
+        speaking(*COMMON, "zpif")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from written import offered
 
-from ioplan.language.check.outputs import CHARTS
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES
 from ioplan.language.lints.kinds import KINDS
 from ioplan.language.metric import METRICS
+from ioplan.language.output_table import CHARTS
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 
 HEAD = """use "std/preconditions.ioplan" as pre

@@ -16,7 +16,6 @@ from ioplan.core.units import metric_text
 from ioplan.report.charts.axis import axis_title
 from ioplan.report.document import Section
 from ioplan.report.headlines.headline import Headline
-from ioplan.report.terminal.charts import GRIDS
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
 
 pytestmark = pytest.mark.slow
@@ -222,7 +221,7 @@ def test_the_terminal_draws_each_point_of_each_picture(shown: Shown) -> None:
         for picture in section.pictures:
             found = parts(picture)
             assert len(found) <= MOST_PARTS
-            if picture.kind in GRIDS:
+            if picture.marks.is_grid:
                 assert sum(len(part.rows) for part in found) == len(picture.frame.rows)
                 continue
             order = picture.frame.column(picture.x).order
@@ -254,7 +253,7 @@ def test_each_picture_is_printed(shown: Shown) -> None:
             held = shown.page[section.id].get(f"chart-{number}")
             text = " ".join(lines[at:])
             assert all(" ".join(note.split()) in text for note in picture.notes)
-            if held and picture.kind in GRIDS:
+            if held and picture.marks.is_grid:
                 _check_grid(held, lines[at:])
             elif held and picture.kind == "bars":
                 unit = columns_of(held["rows"])["y"]["unit"]

@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from itertools import pairwise
 from math import log10
-from typing import Any, get_args
+from typing import Any
 
 import plotext
 import pytest
@@ -16,14 +16,15 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from ioplan.report.charts.encoding import Datum, framed
-from ioplan.report.document import Channels, Column, Frame, Kind, Picture, Scale
-from ioplan.report.terminal.charts import GRIDS, drawn
+from ioplan.report.document import Channels, Column, Frame, Picture, Scale
+from ioplan.report.picture_kinds import PICTURE_KINDS
+from ioplan.report.terminal.charts import drawn
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
 from ioplan.report.terminal.plot import MARKERS
 from ioplan.report.terminal.ticks import axis, value_text, x_ticks, y_ticks
 
 UNITS = ("", "1/s", "B/s", "ns", "%", "s", "B", "size", "°C", "percentile")
-PLOTS = [kind for kind in get_args(Kind) if kind not in (*GRIDS, "bars")]
+PLOTS = [k for k, one in PICTURE_KINDS.items() if not one.is_grid and k != "bars"]
 
 QD = Column("x", "queue depth", "")
 IOPS = Column("y", "IOPS", "1/s")
@@ -44,7 +45,7 @@ def printed(picture: Picture, width: int = 80) -> list[str]:
 
 def picture(
     points: list[tuple[dict[str, str], tuple[Any, ...]]],
-    kind: Kind = "lines",
+    kind: str = "lines",
     x: Column = QD,
     y: Column = IOPS,
     **more: Any,
@@ -150,7 +151,7 @@ def test_what_is_0_has_no_place_on_a_logarithmic_axis(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_each_kind_that_has_curves_is_drawn(kind: Kind) -> None:
+def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
     columns: tuple[Column, ...] = ()
     rows: list[tuple[Any, ...]] = [(float(n), 100.0 * n) for n in (1, 2, 3)]
     overlay = None

@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from run_data import record, run, session
 
+from ioplan.core.formats import FormatError
 from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.export.export import ExportError, export
 from ioplan.language.metric import parse_metric
@@ -243,7 +244,7 @@ def test_an_empty_session_can_be_exported(
 
 
 def test_an_unknown_format_is_named(store: Store) -> None:
-    with pytest.raises(ExportError, match="did you mean 'parquet'"):
+    with pytest.raises(FormatError, match="did you mean 'parquet'"):
         exported(store, "parket")
     with pytest.raises(ExportError, match="json only"):
         exported(store, "csv", detail=True)

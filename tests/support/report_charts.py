@@ -11,10 +11,8 @@ from run_data import (
 from ioplan.language.plan import Chart, Test
 from ioplan.records.record import Interval
 from ioplan.report.build import document
-from ioplan.report.charts.charts import pictures
+from ioplan.report.charts.charts import pictures, renderer
 from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.distribution import distributions
-from ioplan.report.charts.over_time import over_time
 from ioplan.report.charts.request import Request
 from ioplan.report.document import Document, Picture
 from ioplan.report.points import points
@@ -30,8 +28,7 @@ def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> Pic
     request = Request(
         chart(kind, more.get("metrics", ("iops",)), by), runs, Reader(store)
     )
-    draw = over_time if by else distributions
-    return next(iter(draw(request)))
+    return next(iter(renderer(request.chart)(request)))
 
 
 def column(picture: Picture, key: str) -> list[Any]:

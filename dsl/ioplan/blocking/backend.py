@@ -20,16 +20,9 @@ from ioplan.blocking.gaps import find_gaps
 from ioplan.core.error_kinds import TargetFault
 from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
+from ioplan.language.spoken import COMMON, speaking
 
-SPEAKS = frozenset(
-    (
-        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "pause", "pause every", "region"),
-        *("hotspots", "zipf", "pareto", "normal"),
-        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
-        *("permuted", "for", "bytes", "passes", "warmup"),
-    )
-)
+SPEAKS = speaking(*COMMON)
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
 

@@ -28,7 +28,7 @@ OF_A_RUN = ("streams", "for", "warmup", "passes")
 def accepted(names: Iterable[str], everything: bool = False) -> Accepted:
     """From `--allow align,distribution`. Raises UsageError for an unknown word."""
     slots = {slot(word.strip()) for text in names for word in text.split(",")}
-    known = SLOTS.union(OF_A_RUN)
+    known = {*SLOTS, *OF_A_RUN}
     for word in sorted(slots - known):
         raise UsageError(
             "--allow takes the names of approximations shown by `ioplan plan`, for "

@@ -47,13 +47,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f", did you mean {found!r}?" if found and found != word else ""
 
 
-def unknown_format(name: str, known: Iterable[str]) -> str:
-    """What is said of an output format that a command does not have."""
-    known = tuple(known)
-    near = did_you_mean(name, known)
-    return f"unknown format {name!r}{near}; it is one of {', '.join(known)}"
-
-
 def counted(count: int, noun: str) -> str:
     """`1 run`, `2 runs`, `10_000 runs`."""
     return f"{count:_} {noun}{'' if count == 1 else 's'}"

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Protocol
 from msgspec.structs import asdict
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.text import did_you_mean
+from ioplan.core.formats import writer_of
 from ioplan.export.columns import Columns, Row, Source, missing_place
 from ioplan.language.plan import CheckedPlan
 from ioplan.store.store import Store
@@ -27,8 +27,6 @@ from ioplan.store.store import Store
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_PER_GROUP = 50_000
 """How many rows a Parquet file holds in a group, and we in memory."""
-
-Writer = Callable[[Source, BinaryIO], None]
 
 
 class Tabular(Protocol):
@@ -39,6 +37,12 @@ class Tabular(Protocol):
 
     def rows(self) -> Iterable[Row]:
         """The rows, as they are read."""
+
+    def write_json(self, out: BinaryIO) -> None:
+        """All of it as one value."""
+
+    def json_lines(self) -> Iterable[str]:
+        """A value for each row or record."""
 
 
 class ExportError(ExplainedError):
@@ -60,25 +64,32 @@ def export(
     """Write a session to a binary stream.
 
     `session_id` is any key of `Store.session`. `detail` adds histograms and series
-    to JSON. With its `plan`, what was not measured is in it. Raises ExportError,
-    StoreError, and OSError from writing.
+    to JSON. With its `plan`, what was not measured is in it. Raises FormatError,
+    ExportError, StoreError, and OSError from writing.
     """
-    write = _writer(format)
     if detail and (format != "json" or series):
         raise ExportError("histograms are exported with whole records as json only")
-    source = Source(store, store.session(session_id), series, detail, plan)
-    write(source, out)
+    source = Records(store, store.session(session_id), series, detail, plan)
+    write(source, format, out)
 
 
-def _writer(format: str) -> Writer:
-    if format not in WRITERS:
-        raise ExportError(
-            f"unknown format {format!r}{did_you_mean(format, WRITERS)}; formats are: "
-            f"{', '.join(WRITERS)}"
-        )
-    if format == "parquet":
-        _pyarrow()  # before the file is opened, so that no empty one stays behind
-    return WRITERS[format]
+def write(source: Tabular, format: str, out: BinaryIO) -> None:
+    """Write rows or records. Raises FormatError, ExportError."""
+    writer_of(format, WRITERS)(source, out)
+
+
+class Records(Source, frozen=True, dict=True):
+    """A session whose JSON has whole records."""
+
+    def write_json(self, out: BinaryIO) -> None:
+        """One object, written as it is read."""
+        _write_json(self, out)
+
+    def json_lines(self) -> Iterable[str]:
+        """A line for each record, or for each interval."""
+        if self.series:
+            return map(_json, self.rows())
+        return (record.model_dump_json() for record in self.records())
 
 
 def _write_json(source: Source, out: BinaryIO) -> None:
@@ -112,12 +123,8 @@ def _details(source: Source) -> Iterable[Row]:
         yield {"seq": record.seq, **detail.model_dump(mode="json")}
 
 
-def _write_jsonl(source: Source, out: BinaryIO) -> None:
-    if source.series:
-        lines: Iterable[str] = map(_json, source.rows())
-    else:
-        lines = (record.model_dump_json() for record in source.records())
-    out.writelines(line.encode() + b"\n" for line in lines)
+def _write_jsonl(source: Tabular, out: BinaryIO) -> None:
+    out.writelines(line.encode() + b"\n" for line in source.json_lines())
 
 
 def _json(row: Row) -> str:
@@ -138,8 +145,7 @@ class _Lines:
         return self._out.write(line.removesuffix("\r\n") + "\n")
 
 
-def write_csv(source: Tabular, out: BinaryIO) -> None:
-    """Rows as CSV."""
+def _write_csv(source: Tabular, out: BinaryIO) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="")
     columns = source.columns()
     writer = csv.writer(_Lines(text), lineterminator="\r\n")
@@ -156,8 +162,7 @@ def _csv_cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def write_parquet(source: Tabular, out: BinaryIO) -> None:
-    """Rows as Parquet. Raises ExportError without pyarrow."""
+def _write_parquet(source: Tabular, out: BinaryIO) -> None:
     pa, pq = _pyarrow()
     schema = _arrow_schema(pa, source.columns())
     rows = iter(source.rows())
@@ -182,9 +187,9 @@ def _pyarrow() -> tuple[Any, Any]:
         ) from error
 
 
-WRITERS: dict[str, Writer] = {
-    "json": _write_json,
+WRITERS: dict[str, Callable[[Tabular, BinaryIO], None]] = {
+    "json": lambda source, out: source.write_json(out),
     "jsonl": _write_jsonl,
-    "csv": write_csv,
-    "parquet": write_parquet,
+    "csv": _write_csv,
+    "parquet": _write_parquet,
 }

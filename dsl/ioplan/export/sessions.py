@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from ioplan.core.text import did_you_mean
 from ioplan.export.columns import Columns, Row
-from ioplan.export.export import ExportError, Tabular, write_csv, write_parquet
+from ioplan.export.export import write
 from ioplan.records.drive import Drive
 from ioplan.store.overview import SessionOverview
 
@@ -59,31 +58,18 @@ class SessionList:
             words = {"drive": one.drive_name, "tags": " ".join(one.tags)}
             yield own | drive | words
 
+    def write_json(self, out: BinaryIO) -> None:
+        """One object."""
+        out.write(json.dumps({"sessions": list(self.rows())}, indent=1).encode())
+        out.write(b"\n")
 
-def _json(sessions: Tabular, out: BinaryIO) -> None:
-    out.write(json.dumps({"sessions": list(sessions.rows())}, indent=1).encode())
-    out.write(b"\n")
-
-
-def _jsonl(sessions: Tabular, out: BinaryIO) -> None:
-    out.writelines(json.dumps(row).encode() + b"\n" for row in sessions.rows())
-
-
-WRITERS: dict[str, Callable[[Tabular, BinaryIO], None]] = {
-    "json": _json,
-    "jsonl": _jsonl,
-    "csv": write_csv,
-    "parquet": write_parquet,
-}
+    def json_lines(self) -> Iterator[str]:
+        """A line a session."""
+        return map(json.dumps, self.rows())
 
 
 def export_sessions(
     sessions: Sequence[SessionOverview], format: str, out: BinaryIO
 ) -> None:
-    """Write the list. Raises ExportError."""
-    if format not in WRITERS:
-        raise ExportError(
-            f"unknown format {format!r}{did_you_mean(format, WRITERS)}; formats are: "
-            f"{', '.join(WRITERS)}"
-        )
-    WRITERS[format](SessionList(sessions), out)
+    """Write the list. Raises FormatError, ExportError."""
+    write(SessionList(sessions), format, out)

@@ -13,15 +13,12 @@ import csv
 import io
 import json
 
+from ioplan.core.formats import FormatError
 from ioplan.history.model import History, Series
 
 ATTRIBUTES = ("session",)
 MOST_MEASURE = 64
 """Characters of a measure's name in Bencher."""
-
-
-class FormatError(ValueError):
-    """The history cannot be written so; the message says what to do."""
 
 
 def as_json(found: History) -> bytes:

@@ -36,6 +36,8 @@ class Clause(Struct, frozen=True):
     """What a condition compares an axis of it with."""
     slot: str = ""
     """What it is about, where several clauses say the same thing."""
+    in_head: bool = False
+    """Whether it may stand before the first comma."""
     is_simple: bool = False
     """Whether it is its word and one value: the grammar needs no rule for it."""
     is_axis: bool = True
@@ -65,6 +67,7 @@ def _count(what: str, most: int, member: str) -> Callable[[Quantity], Attributes
 CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="pattern",
+        in_head=True,
         is_feature=False,
         forms={"random": "random", "sequential": "sequential"},
         sets={"random": ("pattern random",), "sequential": ("pattern sequential",)},
@@ -77,6 +80,7 @@ CLAUSES: tuple[Clause, ...] = (
     ),
     Clause(
         word="random share",
+        in_head=True,
         forms={"random share": "random 65%"},
         sets={"random share": ("random_percent",)},
         reference=(
@@ -113,6 +117,7 @@ CLAUSES: tuple[Clause, ...] = (
     ),
     Clause(
         word="size",
+        in_head=True,
         is_feature=False,
         forms={"size": "size 4KiB"},
         sets={"size": ("read_sizes", "write_sizes")},
@@ -130,6 +135,7 @@ CLAUSES: tuple[Clause, ...] = (
     ),
     Clause(
         word="mix",
+        in_head=True,
         is_feature=False,
         forms={"mix": "70/30"},
         sets={"mix": ("read_percent",)},
@@ -154,6 +160,7 @@ CLAUSES: tuple[Clause, ...] = (
     ),
     Clause(
         word="sizes",
+        in_head=True,
         is_feature=False,
         forms={"sizes": "sizes { 4KiB 50%, 8KiB 50% }"},
         sets={"sizes": ("read_sizes several", "write_sizes several")},
@@ -499,8 +506,9 @@ FIO_WORDS = {
 
 _SLOTS = {clause.word: clause.slot or clause.word for clause in CLAUSES}
 _SLOTS |= dict.fromkeys(("random", "sequential"), "pattern")
-SLOTS = frozenset(_SLOTS.values())
-"""What a gap of a backend can be in, of a stream."""
+SLOTS = tuple(dict.fromkeys(_SLOTS.values()))
+"""What a stream says, in the order in which ioplan writes it."""
+HEAD_SLOTS = {_SLOTS[clause.word] for clause in CLAUSES if clause.in_head}
 
 
 def slot(field: str) -> str:

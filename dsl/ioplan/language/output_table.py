@@ -1,6 +1,8 @@
-"""What each metric and each chart is, in a line."""
+"""What each metric and each kind of chart is."""
 
 from __future__ import annotations
+
+from msgspec import Struct
 
 METRIC_MEANINGS = {
     "iops": "I/Os completed per second",
@@ -29,14 +31,77 @@ METRIC_MEANINGS = {
 }
 PERCENTILE_MEANING = "latency that this percentage of the I/Os does not exceed"
 
-CHART_MEANINGS = {
-    "lines": "a line over the first axis for each value of the other axes",
-    "bars": "a bar for each cell",
-    "heatmap": "a colour for each cell of two axes",
-    "scatter": "a point for each interval: `over time`",
-    "percentiles": "latency by percentile",
-    "histogram": "the number of I/Os by latency",
-    "table": "a table of the values",
-    "cumulative": "the cumulative share of I/Os by latency",
-    "bands": "percentiles over time, as bands",
+
+class ChartKind(Struct, frozen=True):
+    """A kind of chart as a plan names it; checker, editor and report find it here.
+
+    `renderer` names what makes its rows, of `ioplan.report.charts.charts.RENDERERS`,
+    and `marks` how these are drawn, of `ioplan.report.picture_kinds.PICTURE_KINDS`.
+    """
+
+    name: str
+    meaning: str
+    renderer: str
+    marks: str
+    over: tuple[str, ...] = ("qd",)
+    """The axes of its example."""
+    needs_axes: bool = False
+    """Whether it is drawn over as many axes as its example, no fewer and no more."""
+
+    @property
+    def example(self) -> str:
+        """A line of a plan."""
+        return f"chart {self.name} iops by {', '.join(self.over)}"
+
+
+CHARTS = {
+    kind.name: kind
+    for kind in (
+        ChartKind(
+            "lines",
+            "a line over the first axis for each value of the other axes",
+            renderer="axis",
+            marks="lines",
+        ),
+        ChartKind("bars", "a bar for each cell", renderer="axis", marks="bars"),
+        ChartKind(
+            "heatmap",
+            "a colour for each cell of two axes",
+            renderer="cells",
+            marks="heatmap",
+            over=("size", "read"),
+            needs_axes=True,
+        ),
+        ChartKind(
+            "scatter",
+            "a point for each interval: `over time`",
+            renderer="intervals",
+            marks="scatter",
+        ),
+        ChartKind(
+            "percentiles",
+            "latency by percentile",
+            renderer="percentiles",
+            marks="percentiles",
+        ),
+        ChartKind(
+            "histogram",
+            "the number of I/Os by latency",
+            renderer="histogram",
+            marks="histogram",
+        ),
+        ChartKind("table", "a table of the values", renderer="cells", marks="table"),
+        ChartKind(
+            "cumulative",
+            "the cumulative share of I/Os by latency",
+            renderer="cumulative",
+            marks="cumulative",
+        ),
+        ChartKind(
+            "bands",
+            "percentiles over time, as bands",
+            renderer="bands",
+            marks="bands",
+        ),
+    )
 }

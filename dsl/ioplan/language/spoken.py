@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 
 from ioplan.backends import Gap
 from ioplan.core.model import Model, defaults_of
+from ioplan.core.text import did_you_mean
 from ioplan.job import Job
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.workload import Stream
@@ -31,6 +32,14 @@ LENGTHS = {
 }
 VOCABULARY = frozenset((*WORDS.values(), *LENGTHS.values(), "streams"))
 """All that a backend may declare; `streams` is several at the same time."""
+COMMON = (
+    *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
+    *("rate", "rate poisson", "pause", "pause every", "region", "permuted", "align"),
+    *("hotspots", "zipf", "pareto", "normal"),
+    *("data zeros", "data compressible", "trim", "sync", "verify"),
+    *LENGTHS.values(),
+)
+"""What every backend of ioplan speaks; a new clause is named by each that has it."""
 FIELDS = {form: slot(clause.word) for clause in CLAUSES for form in clause.sets}
 FIELDS["bytes"] = "for"
 
@@ -43,6 +52,15 @@ NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
 JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
+
+
+def speaking(*some: str) -> frozenset[str]:
+    """A backend's `speaks`. Raises ValueError for a word that no clause has."""
+    strange = sorted({*some} - VOCABULARY)
+    if strange:
+        near = did_you_mean(strange[0], VOCABULARY)
+        raise ValueError(f"no clause has the word {strange[0]!r}{near}")
+    return frozenset(some)
 
 
 def unspoken(job: Job, speaks: Collection[str]) -> list[Gap]:

@@ -16,25 +16,11 @@ from ioplan.report.conformance.conformance import Conformance
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
 from ioplan.report.judgements import Judgement
+from ioplan.report.picture_kinds import PICTURE_KINDS, PictureKind
 from ioplan.report.points import Point
 from ioplan.report.source import Source
 
 Value = str | float | int | None
-Kind = Literal[
-    "lines",
-    "bars",
-    "heatmap",
-    "table",
-    "scatter",
-    "bands",
-    "percentiles",
-    "cumulative",
-    "histogram",
-    "hockey",
-    "convergence",
-    "history",
-    "probes",
-]
 Scale = Literal["linear", "log", "names", "nines"]
 
 
@@ -106,7 +92,7 @@ class Picture(Struct, frozen=True):
     `limits` are those of expectations: at a value of x, or from side to side.
     """
 
-    kind: Kind
+    kind: str
     title: str
     line: str
     frame: Frame
@@ -118,6 +104,11 @@ class Picture(Struct, frozen=True):
     overlay: Frame | None = None
     limits: Frame | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def marks(self) -> PictureKind:
+        """What is true of its marks."""
+        return PICTURE_KINDS[self.kind]
 
 
 class Facts(Struct, frozen=True):

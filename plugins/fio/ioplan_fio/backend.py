@@ -8,6 +8,7 @@ from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.guard.drive import FileDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
+from ioplan.language.spoken import COMMON, speaking
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import arguments, environment, file_name, job_file, target_of
@@ -18,23 +19,8 @@ from ioplan_fio.settings import Settings, settings_of
 OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
 
 
-SPEAKS = frozenset(
-    (
-        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "pause", "pause every", "starts", "ends", "region"),
-        *("hotspots", "zipf", "pareto", "normal"),
-        *(
-            "align",
-            "data zeros",
-            "data compressible",
-            "dedup",
-            "trim",
-            "sync",
-            "verify",
-        ),
-        *("random share", "random by direction", "permuted"),
-        *("for", "bytes", "passes", "warmup"),
-    )
+SPEAKS = speaking(
+    *COMMON, "starts", "ends", "dedup", "random share", "random by direction"
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from ioplan.measure.tally import CountsBuilder
 from ioplan.workload import Direction
 from ioplan_fio.bins import edges_ns, to_bins
-from ioplan_fio.document import JobReport, Latency
+from ioplan_fio.document import LiveJob, LiveLatency
 
 
 class Cumulative(CountsBuilder):
@@ -26,7 +26,7 @@ class Cumulative(CountsBuilder):
 
 
 def summed(
-    jobs: Sequence[JobReport], direction: Direction, size_bytes: int | None
+    jobs: Sequence[LiveJob], direction: Direction, size_bytes: int | None
 ) -> Cumulative:
     """The threads of a stream; `size_bytes` where all its I/Os have one size."""
     parts = [job.part(direction) for job in jobs]
@@ -50,7 +50,7 @@ def summed(
     )
 
 
-def _squares(latency: Latency) -> float:
+def _squares(latency: LiveLatency) -> float:
     """fio's deviation is that of a sample: its square times N - 1 is the sum."""
     spread = latency.stddev_ns**2 * max(0, latency.count - 1)
     return spread + latency.mean_ns**2 * latency.count

@@ -1,8 +1,8 @@
 """fio's output, split into its JSON documents and what is written around them.
 
 With --status-interval fio prints one document after another, each on its own lines
-from `{` to `}`, and messages before, between and after. A document is checked for
-what is needed of it; fields that nobody needs may come and go with the version.
+from `{` to `}`, and messages before, between and after. Of the model of kept results
+it is required to have all that a run needs.
 """
 
 from __future__ import annotations
@@ -11,61 +11,54 @@ import json
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ioplan.workload import Direction
+from ioplan_fio.model import (
+    Count,
+    DirectionReport,
+    JobReport,
+    Latency,
+    Number,
+    Part,
+    Report,
+)
 
 MAX_MESSAGES = 4000
+"""So many characters of fio's messages are kept, the last ones."""
 MOST_CHARS = 32 << 20
 """Of one document and what comes before it; a thread has some 100 KiB of bins."""
-"""So many characters of fio's messages are kept, the last ones."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+class LiveLatency(Latency):
+    """A latency with the number of its I/Os."""
 
-
-Count = Annotated[int, Field(ge=0)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Latency(_Part):
-    """One of fio's latency figures; `bins` are counts by the bucket's middle."""
-
-    min_ns: Annotated[Count, Field(alias="min")]
-    max_ns: Annotated[Count, Field(alias="max")]
-    mean_ns: Annotated[Number, Field(alias="mean")]
-    stddev_ns: Annotated[Number, Field(alias="stddev")]
     count: Annotated[Count, Field(alias="N")]
-    bins: dict[Count, Count] = {}
 
 
-class DirectionReport(_Part):
+class LiveDirection(DirectionReport):
     """What one direction of one thread did so far."""
 
-    io_bytes: Count
-    total_ios: Count
-    lat: Annotated[Latency, Field(alias="lat_ns")]
-    clat: Annotated[Latency, Field(alias="clat_ns")]
+    lat: Annotated[LiveLatency, Field(alias="lat_ns")]
+    clat: Annotated[LiveLatency, Field(alias="clat_ns")]
 
 
-class Flushes(_Part):
+class Flushes(Part):
     """Flushes and their latencies."""
 
-    lat: Annotated[Latency, Field(alias="lat_ns")]
+    lat: Annotated[LiveLatency, Field(alias="lat_ns")]
 
 
-class JobReport(_Part):
+class LiveJob(JobReport):
     """One thread. `runtime_ms` starts again when the warm-up is over."""
 
-    name: Annotated[str, Field(alias="jobname")]
     error: int
     runtime_ms: Annotated[Count, Field(alias="job_runtime")]
     user_percent: Annotated[Number, Field(alias="usr_cpu")]
     system_percent: Annotated[Number, Field(alias="sys_cpu")]
-    read: DirectionReport
-    write: DirectionReport
-    trim: DirectionReport
+    read: LiveDirection
+    write: LiveDirection
+    trim: LiveDirection
     sync: Flushes
 
     @property
@@ -79,20 +72,19 @@ class JobReport(_Part):
         return any(part.lat.count for part in self.parts)
 
     @property
-    def parts(self) -> tuple[DirectionReport, ...]:
+    def parts(self) -> tuple[LiveDirection, ...]:
         """All directions."""
         return self.read, self.write, self.trim
 
-    def part(self, direction: Direction) -> DirectionReport:
+    def part(self, direction: Direction) -> LiveDirection:
         """One direction."""
         return {"read": self.read, "write": self.write, "trim": self.trim}[direction]
 
 
-class Report(_Part):
+class LiveReport(Report):
     """A document: what all threads did since the start."""
 
-    version: Annotated[str, Field(alias="fio version")]
-    jobs: tuple[JobReport, ...]
+    jobs: tuple[LiveJob, ...]
 
 
 class GarbledError(Exception):
@@ -108,7 +100,7 @@ class Splitter:
         self._lines: list[str] = []
         self._chars = 0
 
-    def feed(self, line: str) -> Report | None:
+    def feed(self, line: str) -> LiveReport | None:
         """A document that ends with this line. Raises GarbledError."""
         self._chars += len(line)
         if self._chars > MOST_CHARS:
@@ -120,7 +112,7 @@ class Splitter:
         self.messages = (self.messages + line)[-MAX_MESSAGES:]
         return None
 
-    def _whole(self) -> Report:
+    def _whole(self) -> LiveReport:
         self.last_document, self._lines = "".join(self._lines), []
         self._chars = 0
         return parse(self.last_document)
@@ -131,10 +123,10 @@ class Splitter:
         return bool(self._lines)
 
 
-def parse(text: str) -> Report:
+def parse(text: str) -> LiveReport:
     """A document as it should be. Raises GarbledError."""
     try:
-        return Report.model_validate(json.loads(text))
+        return LiveReport.model_validate(json.loads(text))
     except ValidationError as error:
         raise GarbledError("; ".join(list(_faults(error))[:3])) from error
     except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ioplan.job import Failure, Job, JobStream
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.document import DirectionReport, JobReport, Report
+from ioplan_fio.document import LiveDirection, LiveJob, LiveReport
 from ioplan_fio.jobfile import section_names
 from ioplan_fio.streams import sizes
 
@@ -47,7 +47,7 @@ REASON = re.compile(r"error|fail|fio:|cannot|denied|disallowed", re.I)
 
 
 def run_failure(
-    job: Job, report: Report | None, code: int, messages: str, stopped: bool
+    job: Job, report: LiveReport | None, code: int, messages: str, stopped: bool
 ) -> Failure | None:
     """Why a run that has ended cannot be used; None for a sound one."""
     found = report and _first_error(report, messages)
@@ -73,10 +73,10 @@ class EmptyReads:
 
     def __init__(self, job: Job) -> None:
         self._streams = _threads(job)
-        self._reports: list[Report] = []
+        self._reports: list[LiveReport] = []
         self.found = False
 
-    def add(self, report: Report) -> bool:
+    def add(self, report: LiveReport) -> bool:
         """Whether there are any, up to this report."""
         self._reports = [*self._reports[-2:], report]
         if len(self._reports) == 3:
@@ -86,7 +86,7 @@ class EmptyReads:
             self.found |= any(self._is_empty(stream, *part) for stream, part in pairs)
         return self.found
 
-    def _is_empty(self, stream: JobStream, *parts: DirectionReport) -> bool:
+    def _is_empty(self, stream: JobStream, *parts: LiveDirection) -> bool:
         grown = (new.lat.count - old.lat.count for old, new in pairwise(parts))
         moved = parts[-1].io_bytes - parts[0].io_bytes
         return not moved and all(ios > 2 * stream.qd for ios in grown)
@@ -97,7 +97,7 @@ def _threads(job: Job) -> list[JobStream]:
     return [stream for stream in job.streams for _ in range(stream.threads)]
 
 
-def thread_mismatch(job: Job, report: Report) -> str:
+def thread_mismatch(job: Job, report: LiveReport) -> str:
     """How the threads are not those of the job file, one by one and in its order."""
     pairs = zip(section_names(job), job.streams, strict=True)
     expected = [name for name, stream in pairs for _ in range(stream.threads)]
@@ -117,7 +117,7 @@ STOPPED_EMPTY = Failure(
 )
 
 
-def _first_error(report: Report, messages: str) -> Failure | None:
+def _first_error(report: LiveReport, messages: str) -> Failure | None:
     number = next((job.error for job in report.jobs if job.error), 0)
     if not number:
         return None
@@ -162,7 +162,7 @@ def unreadable_output(program: str, reason: str) -> Failure:
     )
 
 
-def _figures(job: Job, report: Report) -> Failure | None:
+def _figures(job: Job, report: LiveReport) -> Failure | None:
     warmup_ms = job.warmup_ns // 1_000_000
     for stream, one in zip(_threads(job), report.jobs, strict=True):
         for direction in DIRECTIONS:
@@ -177,7 +177,7 @@ def _figures(job: Job, report: Report) -> Failure | None:
 
 
 def _moved_too_little(
-    part: DirectionReport, stream: JobStream, direction: Direction
+    part: LiveDirection, stream: JobStream, direction: Direction
 ) -> bool:
     """With io_uring, fio 3.33 counts a read of no byte as one that went well."""
     used = [share.size_bytes for share in sizes(stream, direction)]
@@ -185,7 +185,7 @@ def _moved_too_little(
     return part.io_bytes < part.lat.count * min(used) - under_way_bytes
 
 
-def _empty(where: str, part: DirectionReport) -> Failure:
+def _empty(where: str, part: LiveDirection) -> Failure:
     return Failure(
         cause="device-error",
         message=f"{where}: {part.lat.count} I/Os moved only {part.io_bytes} B: the "
@@ -194,7 +194,7 @@ def _empty(where: str, part: DirectionReport) -> Failure:
 
 
 def _contradiction(
-    part: DirectionReport, job: JobReport, warmup_ms: int, slack_ios: int
+    part: LiveDirection, job: LiveJob, warmup_ms: int, slack_ios: int
 ) -> str:
     lat, clat = part.lat, part.clat
     if not lat.count:

@@ -12,7 +12,7 @@ from typing import Any
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import Cumulative, interval, summed
-from ioplan_fio.document import JobReport, Report
+from ioplan_fio.document import LiveJob, LiveReport
 from ioplan_fio.streams import sizes
 
 MS_NS = 1_000_000
@@ -27,7 +27,7 @@ class Timeline:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.last: Report | None = None
+        self.last: LiveReport | None = None
         self.moved_bytes = 0
         self._warming = job.warmup_ns > 0
         self._t_ns = 0
@@ -35,7 +35,7 @@ class Timeline:
         self._syncs = [0] * len(job.streams)
         self._warm_ios: dict[Key, int] = {}
 
-    def add(self, report: Report) -> Progress | None:
+    def add(self, report: LiveReport) -> Progress | None:
         """The interval that ends with a document; None where it has none yet."""
         self.last = report
         if not any(job.has_begun for job in report.jobs):
@@ -78,7 +78,7 @@ class Timeline:
             facts=facts,
         )
 
-    def _warnings(self, report: Report) -> tuple[str, ...]:
+    def _warnings(self, report: LiveReport) -> tuple[str, ...]:
         """A thread with few I/Os notices only at its next one that time is over."""
         times_ms = list(self._times_ms(report))
         by_bytes = self.job.passes is not None or self.job.limit_bytes is not None
@@ -96,7 +96,7 @@ class Timeline:
             )
         return tuple(warnings)
 
-    def _times_ms(self, report: Report) -> Iterator[int]:
+    def _times_ms(self, report: LiveReport) -> Iterator[int]:
         """How long each thread was measured, and what its stream leaves of the run."""
         run_ns = self.job.run_ns or 0
         for _, stream, jobs in self._by_stream(report):
@@ -104,15 +104,15 @@ class Timeline:
             yield from (job.runtime_ms + left_out_ms for job in jobs if job.has_begun)
 
     def _by_stream(
-        self, report: Report
-    ) -> Iterator[tuple[int, JobStream, list[JobReport]]]:
+        self, report: LiveReport
+    ) -> Iterator[tuple[int, JobStream, list[LiveJob]]]:
         """Each stream with its threads, in the order of the job file."""
         threads = iter(report.jobs)
         for index, stream in enumerate(self.job.streams):
             yield index, stream, [next(threads) for _ in range(stream.threads)]
 
     def _total(
-        self, index: int, stream: JobStream, jobs: list[JobReport]
+        self, index: int, stream: JobStream, jobs: list[LiveJob]
     ) -> StreamCounts:
         return StreamCounts(
             name=stream.name,
@@ -125,7 +125,7 @@ class Timeline:
             sync_ios=self._syncs[index],
         )
 
-    def _runtime_ns(self, report: Report) -> int:
+    def _runtime_ns(self, report: LiveReport) -> int:
         """How long the run has gone on; of its warm-up, until that is over.
 
         Before I/O has begun, fio tells any time, and each job by its own start.
@@ -140,20 +140,20 @@ class Timeline:
             times_ns += [stream.starts_ns + job.runtime_ms * MS_NS for job in begun]
         return max(times_ns)
 
-    def _is_warming(self, report: Report) -> bool:
+    def _is_warming(self, report: LiveReport) -> bool:
         """Whether a thread has no latency yet, as fio counts none in a warm-up."""
         parts = self._by_stream(report)
         threads = [job for _, one, jobs in parts if not one.starts_ns for job in jobs]
         return not all(job.has_measured for job in threads if job.has_begun)
 
-    def _interval(self, report: Report, t_ns: int) -> Progress:
+    def _interval(self, report: LiveReport, t_ns: int) -> Progress:
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
         streams = tuple(self._stream(*part) for part in self._by_stream(report))
         self.moved_bytes = sum(total.bytes for total in self._sums.values())
         return Progress(t_ns=t_ns, interval_ns=interval_ns, streams=streams)
 
     def _stream(
-        self, index: int, stream: JobStream, jobs: list[JobReport]
+        self, index: int, stream: JobStream, jobs: list[LiveJob]
     ) -> StreamCounts:
         found = {d: self._direction(index, d, stream, jobs) for d in DIRECTIONS}
         syncs = sum(job.sync.lat.count for job in jobs)
@@ -165,7 +165,7 @@ class Timeline:
         )
 
     def _direction(
-        self, index: int, direction: Direction, stream: JobStream, jobs: list[JobReport]
+        self, index: int, direction: Direction, stream: JobStream, jobs: list[LiveJob]
     ) -> Counts:
         key, shares = (index, direction), sizes(stream, direction)
         before = self._sums.get(key, Cumulative())
@@ -174,7 +174,7 @@ class Timeline:
         )
         return interval(before, after).counts()
 
-    def _warmup(self, report: Report) -> Progress | None:
+    def _warmup(self, report: LiveReport) -> Progress | None:
         t_ns = self._runtime_ns(report)
         if t_ns <= self._t_ns:
             return None
@@ -186,9 +186,7 @@ class Timeline:
             streams=tuple(self._warm(*part) for part in self._by_stream(report)),
         )
 
-    def _warm(
-        self, index: int, stream: JobStream, jobs: list[JobReport]
-    ) -> StreamCounts:
+    def _warm(self, index: int, stream: JobStream, jobs: list[LiveJob]) -> StreamCounts:
         """fio keeps no latencies of a warm-up; I/Os are all that there is to show."""
         found: dict[Direction, Counts] = {}
         for direction in DIRECTIONS:
@@ -200,11 +198,11 @@ class Timeline:
         return StreamCounts(name=stream.name, directions=found)
 
 
-def _has_measured(report: Report) -> bool:
+def _has_measured(report: LiveReport) -> bool:
     return any(job.has_measured for job in report.jobs)
 
 
-def _cpu(report: Report) -> Cpu:
+def _cpu(report: LiveReport) -> Cpu:
     """Percent of the run time of each thread; the kernel's workers are not in it."""
     user = sum(job.user_percent * job.runtime_ms for job in report.jobs)
     system = sum(job.system_percent * job.runtime_ms for job in report.jobs)

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-SLOTS = (
-    *("base", "pattern", "random share", "size", "read sizes", "write sizes", "mix"),
-    *(
-        "qd",
-        "read random",
-        "write random",
-        "threads",
-        "rate",
-        "pause",
-        "region",
-        "distribution",
-        "permuted",
-        "align",
-    ),
-    *("data", "dedup", "trim", "sync", "starts", "ends"),
-)
-"""What a stream says, in the order in which it is written; up to `mix` without commas.
-"""
-HEAD = SLOTS[: SLOTS.index("qd")]
+from ioplan.language.clause_table import HEAD_SLOTS, SLOTS
+
+BASE = "base"
+"""The slot of a workload that the others start from."""
+SIZES = dict.fromkeys(("read sizes", "write sizes"), "size")
+"""Two clauses of an outline that are about one thing in the language."""
 
 Clauses = dict[str, str]
 """By slot, the text of the clause."""
@@ -79,11 +66,20 @@ class PlanOutline(Struct, frozen=True):
 
 
 def spec(clauses: Clauses) -> str:
-    """Clauses as one workload, without a name.
+    """Clauses as one workload, without a name, in the order of the language's table.
 
-    A clause without a place in SLOTS stands last, so that none is dropped.
+    A clause that the table lacks stands last, so that none is dropped.
     """
-    head = " ".join(clauses[slot] for slot in HEAD if slot in clauses)
-    slots = [*SLOTS[len(HEAD) :], *(slot for slot in clauses if slot not in SLOTS)]
-    rest = [clauses[slot] for slot in slots if slot in clauses]
-    return ", ".join([head, *rest])
+    slots = sorted(clauses, key=_place)
+    head = " ".join(clauses[slot] for slot in slots if _is_in_head(slot))
+    return ", ".join([head, *(clauses[s] for s in slots if not _is_in_head(s))])
+
+
+def _place(slot: str) -> int:
+    order = (BASE, *SLOTS)
+    own = SIZES.get(slot, slot)
+    return order.index(own) if own in order else len(order)
+
+
+def _is_in_head(slot: str) -> bool:
+    return slot == BASE or SIZES.get(slot, slot) in HEAD_SLOTS

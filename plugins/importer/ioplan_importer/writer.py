@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ioplan.language.quantity import make
 from ioplan.language.syntax.formatter import format_text
 from ioplan_importer.outline import (
+    BASE,
     Clauses,
     PlanOutline,
     StreamOutline,
@@ -142,7 +143,7 @@ def _without(stream: StreamOutline, common: Clauses, base: str) -> Clauses:
     if not common:
         return stream.clauses
     own = {s: text for s, text in stream.clauses.items() if common.get(s) != text}
-    return {"base": base, **own}
+    return {BASE: base, **own}
 
 
 def _test(test: TestOutline, workload: str) -> str:

@@ -9,38 +9,20 @@ from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.guard.drive import FileDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
+from ioplan.language.spoken import COMMON, speaking
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
-SPEAKS = frozenset(
-    (
-        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *(
-            "rate",
-            "rate poisson",
-            "pause",
-            "pause every",
-            "starts",
-            "ends",
-            "region",
-            "hotspots",
-            "zipf",
-            "pareto",
-            "normal",
-        ),
-        *(
-            "align",
-            "data zeros",
-            "data compressible",
-            "dedup",
-            "trim",
-            "sync",
-            "verify",
-        ),
-        *("random share", "random by direction", "permuted", "burst", "ramp"),
-        *("for", "bytes", "passes", "warmup"),
-    )
+SPEAKS = speaking(
+    *COMMON,
+    "starts",
+    "ends",
+    "dedup",
+    "random share",
+    "random by direction",
+    "burst",
+    "ramp",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

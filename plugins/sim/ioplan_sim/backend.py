@@ -17,6 +17,7 @@ from ioplan.backends import (
 )
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
+from ioplan.language.spoken import COMMON, speaking
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
@@ -27,23 +28,15 @@ MIN_BYTES = 1 << 20
 DEFAULT_BYTES = 64 << 30
 
 
-SPEAKS = frozenset(
-    (
-        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "pause", "pause every", "starts", "ends", "region"),
-        *("hotspots", "zipf", "pareto", "normal"),
-        *(
-            "align",
-            "data zeros",
-            "data compressible",
-            "dedup",
-            "trim",
-            "sync",
-            "verify",
-        ),
-        *("random share", "random by direction", "permuted", "burst", "ramp"),
-        *("for", "bytes", "passes", "warmup"),
-    )
+SPEAKS = speaking(
+    *COMMON,
+    "starts",
+    "ends",
+    "dedup",
+    "random share",
+    "random by direction",
+    "burst",
+    "ramp",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

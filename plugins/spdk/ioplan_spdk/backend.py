@@ -12,6 +12,7 @@ from ioplan.backends import (
     TargetRequest,
 )
 from ioplan.job import Job
+from ioplan.language.spoken import COMMON, speaking
 from ioplan_spdk.bdevperf.script import native
 from ioplan_spdk.drive import SpdkDrive, memory_facts
 from ioplan_spdk.driver import PLUGIN, driver_of
@@ -21,16 +22,7 @@ from ioplan_spdk.options import SpdkOptions, parse_options
 from ioplan_spdk.program import no_hugepages, program_path, version
 from ioplan_spdk.target_spec import target_spec
 
-SPEAKS = frozenset(
-    (
-        *("random", "sequential", "size", "sizes", "mix", "qd", "threads", "streams"),
-        *("rate", "rate poisson", "region", "hotspots", "zipf", "pareto", "normal"),
-        *("align", "data zeros", "data compressible", "trim", "sync", "verify"),
-        *("random share", "random by direction", "permuted"),
-        *("pause", "pause every", "starts", "ends"),
-        *("for", "bytes", "passes", "warmup"),
-    )
-)
+SPEAKS = speaking(*COMMON, "starts", "ends", "random share", "random by direction")
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from rich.console import Console
 
 from ioplan.cli.bundles import results_of
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.stores import opened
+from ioplan.cli.written import Written, print_or_write
 from ioplan.compare.comparison import Comparison
 from ioplan.compare.formats import github, junit, markdown, text
 from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.compare.side import Side, side_of
-from ioplan.core.text import unknown_format
+from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.report.reader import Reader
@@ -52,7 +49,7 @@ def compare_sessions(
         base, new = to, base
     with results_of(store, [base, new or "last"]) as (found, (base, new)):
         options = Options(base=base, new=new, **others)
-        return _judged(found, options, Terminal(highlight=False))
+        return _judged(found, options)
 
 
 def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
@@ -61,16 +58,10 @@ def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
         return _compared(found, Options(base=one, new=other, threshold=threshold))
 
 
-def _judged(store: Store, options: Options, console: Console) -> int:
-    if options.format not in WRITERS:
-        raise UsageError(unknown_format(options.format, WRITERS))
+def _judged(store: Store, options: Options) -> int:
+    write = writer_of(options.format, WRITERS, options.output)
     found = _compared(store, options)
-    if options.format == "text" and options.output is None:
-        for part in text(found, options.everything):
-            console.print(part, highlight=False)
-    else:
-        with opened(options.output, options.force) as out:
-            out.write(_data(found, options))
+    print_or_write(write(found, options.everything), options.output, options.force)
     return EXPECTATION_FAILED if found.anything_worse else HELD
 
 
@@ -139,25 +130,12 @@ def _percent(text: str, option: str) -> float:
     return float(quantity.value)
 
 
-def _data(found: Comparison, options: Options) -> bytes:
-    return WRITERS[options.format](found, options.everything)
-
-
-def _text(found: Comparison, everything: bool) -> bytes:
-    """As wide as a pipe: 80 columns."""
-    kept = StringIO()
-    console = Terminal(file=kept, width=80)
-    for part in text(found, everything):
-        console.print(part, highlight=False)
-    return kept.getvalue().encode()
-
-
 def _json(found: Comparison, _: bool) -> bytes:
     return f"{found.model_dump_json(indent=2)}\n".encode()
 
 
-WRITERS: dict[str, Callable[[Comparison, bool], bytes]] = {
-    "text": _text,
+WRITERS: dict[str, Callable[[Comparison, bool], Written]] = {
+    "text": text,
     "json": _json,
     "markdown": lambda found, _: markdown(found).encode(),
     "junit": lambda found, _: junit(found),

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from rich.console import Console
 
 from ioplan import __version__
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import opened, results_at
-from ioplan.core.text import did_you_mean, unknown_format
+from ioplan.cli.stores import results_at
+from ioplan.cli.written import Written, print_or_write
+from ioplan.core.formats import writer_of
+from ioplan.core.text import did_you_mean
 from ioplan.history.conditions import BY, USUAL
-from ioplan.history.formats import FormatError, as_json, bencher, otava
+from ioplan.history.formats import as_json, bencher, otava
 from ioplan.history.history import Question, history
 from ioplan.history.model import History
 from ioplan.history.page import document
@@ -31,7 +30,6 @@ from ioplan.report.html.page import page
 from ioplan.store.store import Store
 
 NO_RATIO = ("errors", "temperature")
-Writer = Callable[[History, bool], bytes]
 
 
 class Options(Struct, frozen=True):
@@ -51,21 +49,13 @@ class Options(Struct, frozen=True):
 
 
 def show_history(*, store: str | None, **others: Any) -> None:
-    """Print it, or write it to a file. Raises UsageError, StoreError."""
+    """Print it, or write it to a file. Raises UsageError, FormatError,
+    StoreError."""
     options = Options(**others)
-    if options.format not in WRITERS:
-        raise UsageError(unknown_format(options.format, WRITERS))
+    write = writer_of(options.format, WRITERS, options.output)
     with results_at(store) as known:
         found = _found(known, options)
-    if options.format == "text" and options.output is None:
-        _print(found, options.everything, Terminal(highlight=False))
-        return
-    try:
-        data = WRITERS[options.format](found, options.everything)
-    except FormatError as error:
-        raise UsageError(str(error)) from None
-    with opened(options.output, options.force) as out:
-        out.write(data)
+    print_or_write(write(found, options.everything), options.output, options.force)
 
 
 def _found(store: Store, options: Options) -> History:
@@ -163,25 +153,13 @@ def _metric(name: str, records: Sequence[RunRecord]) -> Metric:
     return metric
 
 
-def _print(found: History, everything: bool, console: Console) -> None:
-    for part in text(found, everything):
-        console.print(part, highlight=False)
-
-
-def _text(found: History, everything: bool) -> bytes:
-    """As wide as a pipe: 80 columns."""
-    kept = StringIO()
-    _print(found, everything, Terminal(file=kept, width=80))
-    return kept.getvalue().encode()
-
-
 def _html(found: History, _: bool) -> bytes:
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
     return page(document(found, made)).encode()
 
 
-WRITERS: dict[str, Writer] = {
-    "text": _text,
+WRITERS: dict[str, Callable[[History, bool], Written]] = {
+    "text": text,
     "json": lambda found, _: as_json(found),
     "html": _html,
     "otava": lambda found, _: otava(found),

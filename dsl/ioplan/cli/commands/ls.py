@@ -14,6 +14,8 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.session_filter import Words, check_known, filter_of
 from ioplan.cli.stores import opened, results_at
+from ioplan.core.formats import writer_of
+from ioplan.export.export import WRITERS
 from ioplan.export.sessions import export_sessions
 from ioplan.report.headlines.summary import summary_text
 from ioplan.report.terminal.session_list import session_lines
@@ -37,9 +39,11 @@ def list_sessions(
 ) -> None:
     """Print sessions, the newest first, or export them.
 
-    Raises UsageError, StoreError, LabError.
+    Raises UsageError, FormatError, StoreError, LabError.
     """
     wanted = filter_of(Words(**words))
+    if format:
+        writer_of(format, WRITERS, output)
     with results_at(store) as found:
         sessions = listed(found, wanted)
         if not sessions:

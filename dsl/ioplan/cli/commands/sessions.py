@@ -17,10 +17,11 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import fits, only_tests
 from ioplan.cli.stores import STDOUT, opened
 from ioplan.compare.for_report import compared
+from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
-from ioplan.export.export import export
+from ioplan.export.export import WRITERS, export
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
@@ -58,6 +59,8 @@ def show_session(
             f"--test is of what is shown, and {'--plan' if plan else '--format'} "
             f"writes the whole session: leave one of them out"
         )
+    if format:
+        writer_of(format, WRITERS, output)
     single = bool(plan or format or test) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
@@ -95,7 +98,8 @@ def export_records(
     detail: bool,
     store: str | None,
 ) -> None:
-    """Write a session's records in a format."""
+    """Write a session's records in a format. Raises FormatError."""
+    writer_of(format, WRITERS, output)
     with (
         results_of(store, [session], single=True) as (found, (key,)),
         opened(output, force) as out,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
 from ioplan.cli.interface.declare import Command, Parameter, flag, option
+from ioplan.core.formats import COMPARISON, HISTORY, RECORDS
 
 RESULT_COMMANDS = (
     Command(
@@ -42,7 +43,7 @@ RESULT_COMMANDS = (
                 "TIME",
             ),
             option("--limit", "The maximum number.", "NUMBER", kind="integer"),
-            use.FORMAT,
+            use.format_of(RECORDS),
             use.OUTPUT,
             use.FORCE,
             use.ANY_STORE,
@@ -69,7 +70,7 @@ RESULT_COMMANDS = (
             ),
             option("--test", "Only tests with a matching title.", "GLOB"),
             flag("--plan", "Print the plan as it was run."),
-            use.FORMAT,
+            use.format_of(RECORDS),
             use.OUTPUT,
             use.FORCE,
             use.ANY_STORE,
@@ -86,13 +87,7 @@ RESULT_COMMANDS = (
         "ioplan.cli.commands.sessions:export_records",
         (
             use.SESSION,
-            option(
-                "--format",
-                use.FORMAT.help,
-                "FORMAT",
-                default="json",
-                values=use.FORMAT.values,
-            ),
+            use.format_of(RECORDS, "json"),
             use.OUTPUT,
             use.FORCE,
             flag("--series", "One row per interval of the time series."),
@@ -180,13 +175,7 @@ RESULT_COMMANDS = (
                 "Run-to-run noise to assume if it cannot be estimated.",
                 "SHARE",
             ),
-            option(
-                "--format",
-                "text, json, markdown, junit or github.",
-                "FORMAT",
-                default="text",
-                values="text|json|markdown|junit|github",
-            ),
+            use.format_of(COMPARISON, "text"),
             use.OUTPUT,
             use.FORCE,
             flag(
@@ -238,13 +227,7 @@ RESULT_COMMANDS = (
                 many=True,
             ),
             flag("--preparations", "Show the preconditions, not the runs."),
-            option(
-                "--format",
-                "text, json, html, otava or bencher.",
-                "FORMAT",
-                default="text",
-                values="text|json|html|otava|bencher",
-            ),
+            use.format_of(HISTORY, "text"),
             use.OUTPUT,
             use.FORCE,
             flag("--all", "Show all sessions of a series (text).", key="everything"),

@@ -62,12 +62,6 @@ ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
 OUTPUT = option("--output -o", "Else, and for '-', stdout.", "FILE", kind="path")
 DETACH = flag("--detach", "Targets of the lab: start in the background.")
 FORCE = flag("--force", "Replace a file that ioplan did not write.")
-FORMAT = option(
-    "--format",
-    "json, jsonl, csv or parquet.",
-    "FORMAT",
-    values="json|jsonl|csv|parquet",
-)
 QUIET = flag("--quiet -q", "No output.")
 JSON_LINES = flag("--json", "JSON lines.")
 JSON = flag("--json", "For programs.")
@@ -76,3 +70,10 @@ REQUEST = option("--request", kind="path", hidden=True)
 """A file with a request as JSON, in place of the options that it is of."""
 JOB_ID = option("--job", key="job", hidden=True)
 """The id that a job gets: who starts it twice is refused the second time."""
+
+
+def format_of(names: tuple[str, ...], default: str | None = None) -> Parameter:
+    """The option that chooses one of some formats."""
+    told = f"{', '.join(names[:-1])} or {names[-1]}."
+    values = "|".join(names)
+    return option("--format", told, "FORMAT", default=default, values=values)

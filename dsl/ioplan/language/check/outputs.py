@@ -8,6 +8,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
 from ioplan.language.metric import Metric
+from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Expectation
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
@@ -73,11 +74,8 @@ def limit_of(limit: Quantity, metric: Metric, whole: str = "") -> float:
     return float(of_kind(limit, str(metric), kind).value)
 
 
-CHARTS = (
-    *("lines", "bars", "heatmap", "scatter", "percentiles", "histogram"),
-    *("table", "cumulative", "bands"),
-)
 SCALES = ("log x", "log y", "linear and log")
+AXES = {1: "one axis", 2: "two axes"}
 
 
 def charts_of(nodes: list[tree.Chart], sweep: Sweep) -> Iterator[Chart]:
@@ -124,11 +122,12 @@ def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
         if word.text in seen:
             sweep.findings.error(f"the axis {word.text!r} is listed twice", word.span)
         seen.add(word.text)
-    if node.kind.text == "heatmap" and len(node.by) != 2:
+    kind = CHARTS.get(node.kind.text)
+    if kind and kind.needs_axes and len(node.by) != len(kind.over):
         sweep.findings.error(
-            "a heatmap is drawn over two axes",
+            f"a {kind.name} is drawn over {AXES[len(kind.over)]}",
             node.kind.span,
-            "for example chart heatmap iops by size, read",
+            f"for example {kind.example}",
         )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from ioplan.language.metric import Metric
+from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Test
 from ioplan.report.charts.defaults import charts_of
-from ioplan.report.charts.distribution import distributions
+from ioplan.report.charts.distribution import cumulative, histogram, percentiles
 from ioplan.report.charts.limits import with_limits
 from ioplan.report.charts.over_axis import over_axis, over_iops, over_rounds, over_two
 from ioplan.report.charts.over_time import bands_over_time, over_time
@@ -27,13 +28,6 @@ from ioplan.report.reader import Reader
 
 Draw = Callable[[Request], Iterable[Picture]]
 
-ACROSS_TWO = ("heatmap", "table")
-BY_KIND: dict[str, Draw] = {
-    "percentiles": distributions,
-    "cumulative": distributions,
-    "histogram": distributions,
-    "bands": bands_over_time,
-}
 OF_INTERVALS = (bands_over_time, over_time, over_rounds)
 """These draw all rounds, not the window that figures are of."""
 BY_AXIS: dict[str, Draw] = {
@@ -43,6 +37,16 @@ BY_AXIS: dict[str, Draw] = {
     "iops": over_iops,
 }
 """Lines, bars and points, by what they are drawn over."""
+RENDERERS: dict[str, Callable[[Chart], Draw]] = {
+    "axis": lambda chart: BY_AXIS.get(_first_axis(chart), over_axis),
+    "intervals": lambda chart: BY_AXIS.get(_first_axis(chart) or "time", over_axis),
+    "cells": lambda chart: over_two if len(chart.by) > 1 else listed,
+    "bands": lambda _: bands_over_time,
+    "percentiles": lambda _: percentiles,
+    "cumulative": lambda _: cumulative,
+    "histogram": lambda _: histogram,
+}
+"""What makes the rows of a chart, by the `renderer` of its kind."""
 OF_CELLS = (over_axis, over_two, listed)
 """These mark also what was not measured."""
 
@@ -55,7 +59,7 @@ def pictures(
         return
     for chart in (*charts_of(test, points), *power_charts(test, points)):
         found = meeting(points, chart, test)
-        if _draw(chart) not in OF_CELLS:
+        if renderer(chart) not in OF_CELLS:
             found = [point for point in found if point.runs]
         if found:
             yield from _drawn(Request(chart, found, reader))
@@ -63,7 +67,7 @@ def pictures(
 
 def _drawn(request: Request) -> Iterator[Picture]:
     chart = request.chart
-    draw, used = _draw(chart), set[str]()
+    draw, used = renderer(chart), set[str]()
     for picture in draw(request):
         if without_power(picture):
             continue
@@ -77,14 +81,13 @@ def _drawn(request: Request) -> Iterator[Picture]:
     yield from largest_over_sweep(request)
 
 
-def _draw(chart: Chart) -> Draw:
+def renderer(chart: Chart) -> Draw:
     """What draws a chart."""
-    over = chart.by[0] if chart.by else ""
-    if chart.kind in ACROSS_TWO:
-        return over_two if len(chart.by) > 1 else listed
-    if chart.kind == "scatter" and not over:
-        over = "time"
-    return BY_KIND.get(chart.kind) or BY_AXIS.get(over, over_axis)
+    return RENDERERS[CHARTS[chart.kind].renderer](chart)
+
+
+def _first_axis(chart: Chart) -> str:
+    return chart.by[0] if chart.by else ""
 
 
 def _metrics(chart: Chart, picture: Picture) -> list[Metric]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from math import log10
 
@@ -18,10 +18,11 @@ from ioplan.records.record import BEYOND, PERCENTILES
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed
 from ioplan.report.charts.over_axis import FAR, failed_note
 from ioplan.report.charts.request import Request, left_out
-from ioplan.report.document import Column, Kind, Picture, Scale
+from ioplan.report.document import Column, Picture, Scale
 from ioplan.report.points import Dimensions
 
 Curve = tuple[Dimensions, Histogram]
+Draw = Callable[[Request, list[Curve]], Picture]
 
 MOST_CURVES = 120
 STEPS = 20
@@ -34,20 +35,29 @@ SHARE = Column("y", "share of I/Os", "%")
 OF_IOS, OF_TIME = "of I/Os", "of time"
 
 
-def distributions(request: Request) -> Iterator[Picture]:
-    """What the kind of the chart says, of the first MOST_CURVES points."""
-    draw = {
-        "percentiles": _percentiles,
-        "cumulative": _cumulative,
-        "histogram": _histogram,
-    }
+def percentiles(request: Request) -> Iterator[Picture]:
+    """Latency over the percentile."""
+    return _drawn_of(request, _percentiles)
+
+
+def cumulative(request: Request) -> Iterator[Picture]:
+    """The share of the I/Os up to each latency."""
+    return _drawn_of(request, _cumulative)
+
+
+def histogram(request: Request) -> Iterator[Picture]:
+    """How many I/Os took how long."""
+    return _drawn_of(request, _histogram)
+
+
+def _drawn_of(request: Request, draw: Draw) -> Iterator[Picture]:
     curves = list(_histograms(request))
     if curves or any(point.failed for point in request.points):
-        yield draw[request.chart.kind](request, curves)
+        yield draw(request, curves)
 
 
 def _histograms(request: Request) -> Iterator[Curve]:
-    """A histogram for each point and each scope that the metrics name."""
+    """A histogram for each scope that the metrics name, of the first points."""
     scopes = {(m.stream, m.direction): m for m in request.chart.metrics}
     for point in request.points[:MOST_CURVES]:
         samples = [] if point.failed else request.reader.samples(point.counted)
@@ -86,7 +96,8 @@ def _percentiles(request: Request, curves: list[Curve]) -> Picture:
         Column("percent", "percentile", "percentile"),
     )
     note = f"each curve ends where fewer than {BEYOND} I/Os lie beyond"
-    return _drawn(request, "percentiles", data, columns, "nines", note)
+    title = "Latency percentiles"
+    return _drawn(request, "percentiles", title, data, columns, "nines", note)
 
 
 def _cumulative(request: Request, curves: list[Curve]) -> Picture:
@@ -103,7 +114,8 @@ def _cumulative(request: Request, curves: list[Curve]) -> Picture:
             data += [Datum({**dimensions, "metric": weight}, pair) for pair in drawn]
     columns = (Column("x", "latency", "ns"), Column("y", "share", "%"))
     note = "of time: each I/O counts as long as it took"
-    return _drawn(request, "cumulative", data, columns, "log", note)
+    title = "Cumulative latency"
+    return _drawn(request, "cumulative", title, data, columns, "log", note)
 
 
 def _thin(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -127,7 +139,8 @@ def _histogram(request: Request, curves: list[Curve]) -> Picture:
         Column("x2", "up to", "ns"),
         Column("count", "I/Os", ""),
     )
-    return _drawn(request, "histogram", data, columns, "log", "")
+    title = "Latency histogram"
+    return _drawn(request, "histogram", title, data, columns, "log", "")
 
 
 def _coarse(histogram: Histogram) -> dict[int, int]:
@@ -143,7 +156,8 @@ def _coarse(histogram: Histogram) -> dict[int, int]:
 
 def _drawn(
     request: Request,
-    kind: Kind,
+    kind: str,
+    title: str,
     data: list[Datum],
     columns: tuple[Column, ...],
     x_scale: Scale,
@@ -152,17 +166,12 @@ def _drawn(
     dashes = 0 if kind == "histogram" else MOST_DASHES  # areas have none
     per = (*request.per, *request.chart.by)
     frame, channels = framed(data, columns, per, dashes=dashes)
-    titles: dict[Kind, str] = {
-        "percentiles": "Latency percentiles",
-        "cumulative": "Cumulative latency",
-        "histogram": "Latency histogram",
-    }
     failed = failed_note(sum(point.failed for point in request.points))
     more = left_out(len(request.points), MOST_CURVES)
     far = kind == "percentiles" and _far(data)
     return Picture(
         kind=kind,
-        title=f"{titles[kind]}{request.when}",
+        title=f"{title}{request.when}",
         line=request.line,
         frame=frame,
         x="x",

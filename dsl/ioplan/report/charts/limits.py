@@ -15,7 +15,6 @@ from ioplan.report.charts.request import Request
 from ioplan.report.document import Column, Frame, Picture, Value
 from ioplan.report.points import Point
 
-KINDS = ("lines", "bars", "scatter")
 MOST_LIMITS = 8
 REACH = 3.0
 """A limit so many times beyond the figures would flatten them."""
@@ -42,7 +41,7 @@ def judged_of(point: Point, metric: Metric) -> str:
 
 def with_limits(request: Request, picture: Picture) -> Picture:
     """The picture with the limits that its figures were held against."""
-    if picture.kind not in KINDS:
+    if not picture.marks.has_limits:
         return picture
     unit, along = picture.frame.column(picture.y).unit, _along(picture)
     x_of = _x_values(request, picture)

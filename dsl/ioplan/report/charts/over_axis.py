@@ -15,7 +15,7 @@ from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
 from ioplan.report.charts.limits import judged_of
 from ioplan.report.charts.request import Request, metrics_title, y_column
-from ioplan.report.document import FAILED, Column, Kind, Picture, Scale, Value
+from ioplan.report.document import FAILED, Column, Picture, Scale, Value
 from ioplan.report.points import Dimensions, Point
 
 FAR = 40
@@ -77,7 +77,7 @@ def over_axis(request: Request) -> Iterator[Picture]:
             for metric in metrics
             for value in values_of(request, metric, point, missing)
         ]
-        kind: Kind = "bars" if request.chart.kind == "bars" or not by else "lines"
+        kind = "bars" if request.marks == "bars" or not by else "lines"
         yield _picture(request, kind, by, metrics, data, missing)
 
 
@@ -177,7 +177,7 @@ def over_two(request: Request) -> Iterator[Picture]:
         )
         by = " and ".join(axis_title(name) for name in request.chart.by)
         yield Picture(
-            kind="heatmap" if request.chart.kind == "heatmap" else "table",
+            kind="heatmap" if request.marks == "heatmap" else "table",
             title=f"{metrics_title([metric])} by {by}{request.when}",
             line=request.line,
             frame=frame,
@@ -192,7 +192,7 @@ def over_two(request: Request) -> Iterator[Picture]:
 
 def _picture(
     request: Request,
-    kind: Kind,
+    kind: str,
     by: str,
     metrics: list[Metric],
     data: list[Datum],

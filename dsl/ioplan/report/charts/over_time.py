@@ -65,7 +65,7 @@ class _Drawn(Struct):
 def over_time(request: Request) -> Iterator[Picture]:
     """Points over time or bytes, a picture for each unit."""
     lines = list(timelines(request.points, request.reader))
-    if request.chart.kind == "scatter":
+    if request.marks == "scatter":
         lines = list(joined(lines))
     for _, metrics in request.by_unit():
         yield _scatter(request, lines, metrics)
@@ -78,13 +78,13 @@ def _scatter(request: Request, lines: list[Timeline], metrics: list[Metric]) -> 
         drawn.failures += len(line.failures)
         for metric in metrics:
             _add(drawn, line, metric, x)
-    dashes = MOST_DASHES if request.chart.kind == "lines" else 0  # points have none
+    dashes = MOST_DASHES if request.marks == "lines" else 0  # points have none
     columns = (x, y_column(metrics))
     frame, channels = framed(drawn.data, columns, request.per, True, dashes)
     overlay = _overlay(drawn.windows, frame, request, dashes)
     over = "bytes written" if x is WRITTEN else "time"
     return Picture(
-        kind="lines" if request.chart.kind == "lines" else "scatter",
+        kind="lines" if request.marks == "lines" else "scatter",
         title=f"{metrics_title(metrics)} over {over}{request.when}",
         line=request.line,
         frame=frame,

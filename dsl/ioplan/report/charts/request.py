@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ioplan.language.metric import PERCENTILE, Metric
+from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.report.document import Column, Scale
@@ -59,6 +60,16 @@ class Request(Struct, frozen=True):
     reader: Reader
 
     @property
+    def marks(self) -> str:
+        """How its rows are drawn."""
+        return CHARTS[self.chart.kind].marks
+
+    @property
+    def is_over_axis(self) -> bool:
+        """Whether it has a place for each value of an axis."""
+        return CHARTS[self.chart.kind].renderer == "axis"
+
+    @property
     def line(self) -> str:
         """The plan's own words; empty where the axes decide."""
         return self.chart.text
@@ -71,7 +82,7 @@ class Request(Struct, frozen=True):
     @property
     def per(self) -> tuple[str, ...]:
         """What is drawn as a line each."""
-        further = self.chart.by[1:] if self.chart.kind in ("lines", "bars") else ()
+        further = self.chart.by[1:] if self.is_over_axis else ()
         return (*self.chart.per, *further)
 
     def by_unit(self) -> Iterator[tuple[str, list[Metric]]]:

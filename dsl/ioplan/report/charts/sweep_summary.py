@@ -55,7 +55,7 @@ def largest_notes(request: Request) -> tuple[str, ...]:
 def _largest(request: Request) -> list[Datum]:
     by = request.by
     metrics = [m for m in request.chart.metrics if m.name == "max"]
-    if by != "qd" or request.chart.kind not in ("lines", "bars"):
+    if by != "qd" or not request.is_over_axis:
         return []
     return [
         Datum(dict(place), ("", fmean(value for _, value in curve.values())))

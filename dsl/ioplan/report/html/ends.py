@@ -8,15 +8,13 @@ from __future__ import annotations
 from ioplan.report.document import Picture
 from ioplan.report.html.overlays import Spec, role
 
-KINDS = ("lines", "percentiles", "scatter")
-
 
 def ends(picture: Picture, role_of_lines: str = "") -> list[Spec]:
     """The text layer; none where lines have no end of their own."""
     channels, key = picture.channels, picture.channels.color
     has_names = bool(key or channels.dash or role_of_lines)
     is_plain = not channels.panel and picture.x_scale != "names"
-    if picture.kind not in KINDS or not is_plain or not has_names:
+    if not picture.marks.has_ends or not is_plain or not has_names:
         return []
     color: Spec = {}
     if role_of_lines:

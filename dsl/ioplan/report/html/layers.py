@@ -37,8 +37,6 @@ FEW = 400
 FEW_OVER_TIME = 100
 """The same where one point follows the other closely."""
 MOST_LABELS = 48
-OF_AREAS = ("histogram", "heatmap", "bands")
-"""The page adds no rows to those of these."""
 LIT = "lit === '' || datum.series === lit"
 FAINT = 0.12
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
@@ -53,7 +51,7 @@ def layers(picture: Picture) -> list[Spec]:
         marks.append(cursor(picture))
     if picture.channels.color:
         marks = [_lit(mark) for mark in marks]
-    if picture.kind not in OF_AREAS or picture.overlay:
+    if not picture.marks.has_areas or picture.overlay:
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
         marks = [*map(_without_failed, marks), failed(picture)]

@@ -17,9 +17,6 @@ from ioplan.report.html.spec import spec
 from ioplan.report.html.spread import spread_layers, with_median
 
 MOST_TOGETHER = 8
-KINDS = ("lines", "scatter", "bars", "percentiles", "cumulative", "hockey", "histogram")
-SPREAD = ("lines", "scatter", "bars", "percentiles")
-"""Of these all series have points over the same x."""
 PANEL_HEIGHT = 110
 
 
@@ -35,7 +32,7 @@ def modes(picture: Picture) -> dict[str, dict[str, Any]]:
         )
         found["apart"] = _mode(apart, _apart(apart))
     is_of_sessions = picture.frame.column(channels.color).title == axis_title("session")
-    if is_of_sessions and picture.kind in SPREAD:
+    if is_of_sessions and picture.marks.can_spread:
         plain = _with(picture, color="")
         found["spread"] = _mode(plain, spec(plain, spread_layers(picture)))
     return found
@@ -45,7 +42,7 @@ def has_many_series(picture: Picture) -> bool:
     """Whether there are more than can be told apart in one plot."""
     key = picture.channels.color
     many = bool(key) and len(picture.frame.column(key).order) > MOST_TOGETHER
-    return many and picture.kind in KINDS
+    return many and picture.marks.can_part
 
 
 def _with(picture: Picture, **channels: str) -> Picture:

@@ -40,8 +40,6 @@ SCRIPTS = (
         "page",
     ),
 )
-WIDE = ("scatter", "bands", "heatmap", "table", "convergence", "history", "probes")
-PIVOTED = ("heatmap", "table")
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
 PARTS = ("judged", "facts", "data", "figure", "glanced")
 """The macros of `parts.html.j2` that the page uses."""
@@ -73,7 +71,7 @@ class Chart(Struct, frozen=True):
     @property
     def pivoted(self) -> bool:
         """Whether a table of two axes stands below it."""
-        return self.picture.kind in PIVOTED
+        return self.picture.marks.is_grid
 
     @property
     def listed(self) -> bool:
@@ -151,7 +149,7 @@ def _charts(section: Section) -> list[Chart]:
 
 
 def _needs_width(picture: Picture) -> bool:
-    wide = picture.kind in WIDE or bool(picture.channels.panel)
+    wide = picture.marks.is_wide or bool(picture.channels.panel)
     return wide or has_many_series(picture)
 
 

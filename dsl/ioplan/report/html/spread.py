@@ -20,7 +20,7 @@ SPREAD, OUT, BACK = role("spread"), role("out"), role("back")
 
 def with_median(picture: Picture) -> list[Spec]:
     """The marks of each panel over the median of all panels."""
-    if picture.kind in ("hockey", "histogram", "cumulative"):
+    if not picture.marks.can_spread:
         return layers(picture)
     mark = {"type": "line", "strokeWidth": 1.5, "clip": True}
     if picture.kind == "bars":

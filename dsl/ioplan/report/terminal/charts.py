@@ -15,8 +15,6 @@ from ioplan.report.terminal.heatmap import grids_of, heading
 from ioplan.report.terminal.parts import MOST_PARTS, Part, parts
 from ioplan.report.terminal.plot import plots
 
-GRIDS = ("heatmap", "table")
-
 
 def drawn(picture: Picture, console: Console) -> Iterator[RenderableType]:
     """A picture: its title, its parts, its notes."""
@@ -38,7 +36,7 @@ def drawn(picture: Picture, console: Console) -> Iterator[RenderableType]:
 
 def _title(picture: Picture) -> str:
     """The title, with the unit that the figures of a grid leave out."""
-    if picture.kind not in GRIDS or not picture.y:
+    if not picture.marks.is_grid or not picture.y:
         return picture.title
     column = picture.frame.column("y")
     return picture.title + heading(column).removeprefix(column.title)
@@ -46,7 +44,7 @@ def _title(picture: Picture) -> str:
 
 def _drawn(picture: Picture, part: Part, console: Console) -> Iterator[RenderableType]:
     """What has one place on its axis only takes a line, not a plot."""
-    if picture.kind in GRIDS:
+    if picture.marks.is_grid:
         yield from grid_tables(grids_of(picture, part), console)
     elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
         yield bars(picture, part, console.width)

@@ -20,7 +20,6 @@ MARKERS = ascii_lowercase + ascii_uppercase
 """Each curve is drawn with its letter; more curves than letters take several plots."""
 GAP = "   "
 MOST_LABELS = 24
-POINTS = ("scatter", "probes")
 FEW_POINTS = 100
 WINDOW = {"mean": "─", "low": "╌", "high": "╌"}
 """Of the last fifth over time: its mean, and the deviation below and above."""
@@ -97,7 +96,7 @@ def _set_ticks(some: Sequence[Curve], x: Axis, y: Axis, width: int) -> None:
 def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None:
     """A line, broken where a point failed; or points."""
     for xs, ys in unbroken(curve, x, y):
-        if picture.kind in POINTS:
+        if picture.marks.has_points:
             plotext.scatter(xs, ys, marker=marker)
         elif picture.kind == "histogram":
             plotext.plot(*_steps(xs, ys, x.at(x.high)), marker=marker)
@@ -107,7 +106,7 @@ def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None
 
 def _lone(picture: Picture, curve: Curve) -> str:
     """The marker of a curve without others: fine, but points that are few are seen."""
-    few = picture.kind in POINTS and len(curve.xs) <= FEW_POINTS
+    few = picture.marks.has_points and len(curve.xs) <= FEW_POINTS
     return "•" if few else "braille"
 
 

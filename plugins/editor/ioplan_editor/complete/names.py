@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ioplan.language.check.modules import installed_plans
-from ioplan.language.check.outputs import CHARTS
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import HOST, METRICS
 from ioplan.language.output_table import (
-    CHART_MEANINGS,
+    CHARTS,
     METRIC_MEANINGS,
     PERCENTILE_MEANING,
 )
@@ -61,7 +60,7 @@ def names(sort: str, place: Place, document: Document) -> Iterator[Name]:
     elif sort == "metric":
         yield from metrics(place, document)
     elif sort == "chart":
-        yield from (Name(one, "chart", CHART_MEANINGS[one]) for one in CHARTS)
+        yield from (Name(one.name, "chart", one.meaning) for one in CHARTS.values())
     elif sort == "axis":
         yield from (
             Name(one, "field", "a field of the workload") for one in AXIS_FIELDS

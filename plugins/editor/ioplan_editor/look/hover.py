@@ -14,7 +14,7 @@ from ioplan.language.clause_table import CLAUSES, Clause
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import METRICS, MetricError, parse_metric
 from ioplan.language.output_table import (
-    CHART_MEANINGS,
+    CHARTS,
     METRIC_MEANINGS,
     PERCENTILE_MEANING,
 )
@@ -135,8 +135,8 @@ def metric_text(text: str) -> str:
 def _chart(nodes: list[tree.Node], document: Document, offset: int) -> Hover | None:
     owner, word = _last_two(nodes)
     if isinstance(owner, tree.Chart) and word is owner.kind:
-        about = CHART_MEANINGS.get(owner.kind.text, "")
-        return Hover(word.span, f"`{owner.kind.text}`: {about}") if about else None
+        kind = CHARTS.get(owner.kind.text)
+        return Hover(word.span, f"`{kind.name}`: {kind.meaning}") if kind else None
     return None
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
+from ioplan_fio.model import JobReport, Report
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio.numbers import NumberFault, time_us
-from ioplan_importer.fio_results.model import JobReport, Report
 from ioplan_importer.plan_import import ImportedPlan, import_plan
 
 NEARLY = 0.95

@@ -23,7 +23,7 @@ from ioplan.records.record import (
 )
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.bins import to_bins
-from ioplan_importer.fio_results.model import JobReport, Latency
+from ioplan_fio.model import JobReport, Latency
 
 MS_NS = 1_000_000
 

@@ -10,12 +10,12 @@ from ioplan.measure.tally import CountsBuilder
 from ioplan.planner.steps import Run
 from ioplan.records.record import Interval
 from ioplan.workload import DIRECTIONS, Direction
+from ioplan_fio.model import JobReport, Report
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.asked import Group, groups_of
 from ioplan_importer.fio_results.figures import parts_of, run_ns_of, total_of
 from ioplan_importer.fio_results.log_file import LogFile
 from ioplan_importer.fio_results.log_series import series_of_logs
-from ioplan_importer.fio_results.model import JobReport, Report
 
 
 def series_by_run(

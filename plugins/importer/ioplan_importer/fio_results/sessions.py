@@ -24,6 +24,7 @@ from ioplan.records.run_request import TAG
 from ioplan.records.session import Session, SessionStatus
 from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
+from ioplan_fio.model import JobReport, Report
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, start_form_of
 from ioplan_importer.fio_results.documents import documents
@@ -38,7 +39,7 @@ from ioplan_importer.fio_results.figures import (
     total_of,
 )
 from ioplan_importer.fio_results.log_file import LogFile
-from ioplan_importer.fio_results.model import JobReport, Report, report_of
+from ioplan_importer.fio_results.model import report_of
 from ioplan_importer.fio_results.series import series_by_run
 
 IMPORTED = "imported"

@@ -15,7 +15,7 @@ from ioplan.language.clause_table import BY_WORD, CLAUSES, Clause
 from ioplan.language.foreign_words import ANSWERS, NOT_YET, WRITTEN, answer
 from ioplan.language.metric import METRICS, PERCENTILE
 from ioplan.language.output_table import (
-    CHART_MEANINGS,
+    CHARTS,
     METRIC_MEANINGS,
     PERCENTILE_MEANING,
 )
@@ -72,9 +72,8 @@ def entries_of(word: str) -> Iterator[Entry]:
         yield Entry("a clause of a workload", tuple(_clause_lines(clause)))
     if word in METRIC_MEANINGS or PERCENTILE.fullmatch(word):
         yield Entry("a metric", tuple(_metric_lines(word)))
-    if word in CHART_MEANINGS:
-        example = f"chart {word} iops by {'size, qd' if word == 'heatmap' else 'qd'}"
-        yield Entry("a chart", (CHART_MEANINGS[word], *_example(example)))
+    if chart := CHARTS.get(word):
+        yield Entry("a chart", (chart.meaning, *_example(chart.example)))
     for kinds in KINDS:
         for kind in kinds:
             if kind == word:
@@ -176,7 +175,7 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
     yield "in a workload", [clause.word for clause in CLAUSES]
     yield "in a run", [one.word for one in TIMING]
     yield "metrics", [*METRICS, *PERCENTILES]
-    yield "charts", [*CHART_MEANINGS]
+    yield "charts", [*CHARTS]
     yield "names of errors", sorted({str(kind) for kinds in KINDS for kind in kinds})
 
 

@@ -1,0 +1,93 @@
+"""Formats of what commands write: one table, and names of files that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+
+from ioplan.cli.commands import compare, history
+from ioplan.core import formats
+from ioplan.core.formats import ENDINGS, FormatError, writer_of
+from ioplan.export import export
+
+READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
+
+
+@pytest.mark.parametrize(
+    ("named", "writers"),
+    [
+        (formats.RECORDS, export.WRITERS),
+        (formats.COMPARISON, compare.WRITERS),
+        (formats.HISTORY, history.WRITERS),
+    ],
+)
+def test_each_format_that_is_offered_has_a_writer(
+    named: tuple[str, ...], writers: Collection[str]
+) -> None:
+    assert named == (*writers,)
+
+
+def test_endings_are_of_formats_that_there_are() -> None:
+    known = {*formats.RECORDS, *formats.COMPARISON, *formats.HISTORY}
+    assert {one for some in ENDINGS.values() for one in some} <= known
+
+
+@pytest.mark.parametrize(
+    ("format", "output", "fits"),
+    [
+        ("text", "x.html", False),
+        ("json", "x.HTM", False),
+        ("html", "x.html", True),
+        ("text", "x.txt", True),
+        ("text", "x.csv", False),
+        ("otava", "x.csv", True),
+        ("bencher", "x.json", True),
+        ("html", "x.json", False),
+        ("text", "x", True),
+        ("text", "x.parquet", True),  # none of these writes it
+        ("text", "-", True),
+    ],
+)
+def test_a_name_that_is_of_another_format_is_refused(
+    format: str, output: str, fits: bool
+) -> None:
+    if fits:
+        assert writer_of(format, history.WRITERS, Path(output))
+        return
+    with pytest.raises(FormatError, match=f"the format is {format}: add --format"):
+        writer_of(format, history.WRITERS, Path(output))
+
+
+def test_commands_name_the_format_that_is_meant(
+    tmp_path: Path, store_path: Path
+) -> None:
+    for _ in range(2):
+        ioplan("run", plan_file(tmp_path, READS), "--backend", "sim", "--quiet")
+    for command, name in (
+        (("history",), "x.html"),
+        (("compare", "last", "--to", "last"), "x.md"),
+        (("export",), "x.parquet"),
+        (("show", "last", "--format", "csv"), "x.json"),
+        (("ls", "--format", "csv"), "x.jsonl"),
+    ):
+        done = ioplan(*command, "-o", tmp_path / name)
+        assert done.code == 2 and "add --format" in " ".join(done.err.split())
+        assert not (tmp_path / name).exists()
+        near = ioplan(*command, "--format", "jsn")
+        assert near.code == 2 and "'jsn', did you mean 'json" in near.err
+        assert "it is one of" in " ".join(near.err.split())
+
+
+def test_a_history_is_written_as_its_name_says(
+    tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, READS.replace("T", "<b>T & U</b>", 1))
+    assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
+    page = tmp_path / "x.html"
+    assert ioplan("history", "--format", "html", "-o", page).code == 0
+    text = page.read_text()
+    assert text.startswith("<!") and "&lt;b&gt;T &amp; U&lt;/b&gt;" in text
+    assert "<b>T" not in text
