@@ -72,7 +72,7 @@ HOW = {
 """What tells little in the short profile, which is that of the others."""
 
 
-class Picture(Struct, frozen=True):
+class ChartSpec(Struct, frozen=True):
     """Some charts of a test, or without a test the head of a report."""
 
     name: str
@@ -94,35 +94,35 @@ A_DRIVES, B_DRIVES = ("datacentre", "client"), ("crosspoint", "datacentre")
 C_DRIVES = ("client", "datacentre")
 PTS = "pts/pts_"
 PICTURES = (
-    Picture("first_screen", "quick/datasheet", TLC),
-    Picture("a3_random_read", A, A_DRIVES, "A3 random read", (IOPS, LATENCY)),
-    Picture("a6_consistency", A, A_DRIVES, "A6 IO consistency", ("IOPS over time",)),
-    Picture("b1_random_read", B, B_DRIVES, "B1 random read", (IOPS, TAILS)),
-    Picture("b5_transfer_size", B, B_DRIVES, "B5 random read over size", SIZES),
-    Picture(
+    ChartSpec("first_screen", "quick/datasheet", TLC),
+    ChartSpec("a3_random_read", A, A_DRIVES, "A3 random read", (IOPS, LATENCY)),
+    ChartSpec("a6_consistency", A, A_DRIVES, "A6 IO consistency", ("IOPS over time",)),
+    ChartSpec("b1_random_read", B, B_DRIVES, "B1 random read", (IOPS, TAILS)),
+    ChartSpec("b5_transfer_size", B, B_DRIVES, "B5 random read over size", SIZES),
+    ChartSpec(
         "c1_read_share",
         C,
         C_DRIVES,
         "C1 saturated IOPS, random 4 KiB",
         ("IOPS by read share",),
     ),
-    Picture("c8_percentiles", C, C_DRIVES, "C8 latency percentiles", SHARES),
-    Picture("d1_iops", f"{PTS}iops", TLC, "D1 IOPS", (MAP, ROUNDS, STEADY)),
-    Picture(
+    ChartSpec("c8_percentiles", C, C_DRIVES, "C8 latency percentiles", SHARES),
+    ChartSpec("d1_iops", f"{PTS}iops", TLC, "D1 IOPS", (MAP, ROUNDS, STEADY)),
+    ChartSpec(
         "d4_write_saturation",
         f"{PTS}write_saturation",
         A_DRIVES,
         "D4 write saturation",
         ("IOPS over time", "Mean latency over time", "IOPS over bytes written"),
     ),
-    Picture(
+    ChartSpec(
         "d6_cross_stimulus",
         f"{PTS}cross_stimulus",
         TLC,
         "D6 cross stimulus recovery",
         ("Throughput over time", "Mean latency over time"),
     ),
-    Picture(
+    ChartSpec(
         "d8_demand_intensity",
         f"{PTS}demand_intensity",
         TLC,
@@ -162,7 +162,7 @@ def missing() -> str:
     return "" if shutil.which("pngquant") else "LEFT OUT: no pngquant: apt install it"
 
 
-def report(picture: Picture, work: Path) -> Path:
+def report(picture: ChartSpec, work: Path) -> Path:
     """The page of a suite on its drives."""
     slug = picture.suite.replace("/", "-")
     store = work / f"{slug}.db"
@@ -186,7 +186,7 @@ def session(store: Path, suite: str, drive: str) -> str:
     return named.read_text()
 
 
-def taken(chromium: Browser, picture: Picture, page: Path) -> None:
+def taken(chromium: Browser, picture: ChartSpec, page: Path) -> None:
     """Take one picture, in as few colours as it needs."""
     chromium.open(page, WIDTH)
     chromium.run(FORGET)

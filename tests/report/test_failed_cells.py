@@ -21,7 +21,7 @@ from ioplan.report.build import document
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.defaults import chart
-from ioplan.report.document import FAILED, Picture
+from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.html.spec import spec
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> Picture:
+def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> ChartSpec:
     """The picture of one chart."""
     asked = chart(kind, metrics, by)
     test = Test(title=TEST, charts=(asked,), axes=())
@@ -51,7 +51,7 @@ def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> Pi
     return next(iter(pictures(test, found, Reader(store))))
 
 
-def printed(picture: Picture) -> str:
+def printed(picture: ChartSpec) -> str:
     """In a terminal of 80 columns, without the notes."""
     out = io.StringIO()
     console = Console(file=out, width=80)
@@ -62,7 +62,7 @@ def printed(picture: Picture) -> str:
     return text.partition(NOTE)[0]
 
 
-def layers_of(picture: Picture) -> list[dict[str, Any]]:
+def layers_of(picture: ChartSpec) -> list[dict[str, Any]]:
     made = spec(picture)
     assert made
     found: list[dict[str, Any]] = made["layer"]

@@ -15,7 +15,7 @@ from rich.console import Console
 from shown import shown
 
 from ioplan.core.units import iops_text
-from ioplan.report.document import FAILED, STATUS, Column, Frame, Picture
+from ioplan.report.document import FAILED, STATUS, ChartSpec, Column, Frame
 from ioplan.report.terminal.charts import drawn
 from ioplan.report.terminal.heatmap import CIVIDIS
 
@@ -27,7 +27,7 @@ TWO = """test "Two axes" {
 """
 
 
-def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> Picture:
+def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> ChartSpec:
     """Values by their place across and down; one without a value has failed."""
     across, down = (tuple(dict.fromkeys(place[n] for place in cells)) for n in (0, 1))
     columns = (
@@ -38,10 +38,10 @@ def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> Pi
     )
     rows = [(*p, v, "failed" if v is None else "ok") for p, v in cells.items()]
     frame = Frame(columns, rows)
-    return Picture("heatmap", "IOPS", "", frame, "x", "row")
+    return ChartSpec("heatmap", "IOPS", "", frame, "x", "row")
 
 
-def rendered(picture: Picture, terminal: bool, width: int = 80) -> str:
+def rendered(picture: ChartSpec, terminal: bool, width: int = 80) -> str:
     out = io.StringIO()
     color = "truecolor" if terminal else None
     console = Console(

@@ -10,7 +10,7 @@ from run_data import run
 
 from ioplan.records.record import Verdict
 from ioplan.report.charts.defaults import chart
-from ioplan.report.document import JUDGED, Picture
+from ioplan.report.document import JUDGED, ChartSpec
 from ioplan.report.html.modes import modes
 from ioplan.store.store import Store
 
@@ -20,7 +20,9 @@ def verdict(limit: float, outcome: Any = "held", text: str = "iops > 100") -> Ve
     return Verdict(expectation=line, outcome=outcome, actual=1, limit=limit, unit="1/s")
 
 
-def sweep(store: Store, *verdicts: tuple[Verdict, ...], kind: str = "lines") -> Picture:
+def sweep(
+    store: Store, *verdicts: tuple[Verdict, ...], kind: str = "lines"
+) -> ChartSpec:
     for seq, found in enumerate(verdicts, start=1):
         store.add(*run(seq, cell={"qd": str(seq)}, verdicts=found))
     (found,) = asked_for(store, chart(kind, ("iops",), ("qd",)))

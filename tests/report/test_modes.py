@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from ioplan.report.charts.encoding import Datum, framed
-from ioplan.report.document import Column, Picture
+from ioplan.report.document import ChartSpec, Column
 from ioplan.report.html.marks import SHAPES
 from ioplan.report.html.modes import MOST_TOGETHER, modes
 
 NUMBER = MOST_TOGETHER + 12
 
 
-def picture(sessions: int, kind: Any = "lines", per: int = 1) -> Picture:
+def picture(sessions: int, kind: Any = "lines", per: int = 1) -> ChartSpec:
     data = [
         Datum({"session": f"drive {s}", "read": f"{p}%"}, (2.0**q, 1000.0 * s))
         for s in range(sessions)
@@ -24,7 +24,7 @@ def picture(sessions: int, kind: Any = "lines", per: int = 1) -> Picture:
     ]
     columns = (Column("x", "queue depth", ""), Column("y", "IOPS", "1/s"))
     frame, channels = framed(data, columns, per=("read",))
-    return Picture(kind, "IOPS", "", frame, "x", "y", channels)
+    return ChartSpec(kind, "IOPS", "", frame, "x", "y", channels)
 
 
 def layer_with(made: Any, role: str) -> list[Any]:

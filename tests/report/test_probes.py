@@ -10,7 +10,7 @@ from command import ioplan, plan_file
 
 from ioplan.cli.commands.sessions import plan_of
 from ioplan.report.build import session_sections
-from ioplan.report.document import Picture, Section
+from ioplan.report.document import ChartSpec, Section
 from ioplan.report.html.layers import layers
 from ioplan.report.html.overlays import OVER
 from ioplan.store.store import Store
@@ -47,7 +47,7 @@ def section(folder: Path, text: str) -> tuple[Section, str]:
     return found, done.out
 
 
-def probes_of(section: Section) -> Picture:
+def probes_of(section: Section) -> ChartSpec:
     (found,) = (one for one in section.pictures if one.kind == "probes")
     return found
 

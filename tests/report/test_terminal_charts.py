@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from ioplan.report.charts.encoding import Datum, framed
-from ioplan.report.document import Channels, Column, Frame, Picture, Scale
+from ioplan.report.document import Channels, ChartSpec, Column, Frame, Scale
 from ioplan.report.picture_kinds import PICTURE_KINDS
 from ioplan.report.terminal.charts import drawn
 from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
@@ -32,7 +32,7 @@ IOPS = Column("y", "IOPS", "1/s")
 Calls = list[tuple[Sequence[float], Sequence[float], str]]
 
 
-def printed(picture: Picture, width: int = 80) -> list[str]:
+def printed(picture: ChartSpec, width: int = 80) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=width)
     for part in drawn(picture, console):
@@ -49,13 +49,13 @@ def picture(
     x: Column = QD,
     y: Column = IOPS,
     **more: Any,
-) -> Picture:
+) -> ChartSpec:
     """A picture of points by their dimensions."""
     data = [Datum(where, values) for where, values in points]
     extra = more.pop("columns", ())
     frame, channels = framed(data, (x, y, *extra), more.pop("per", ()))
     fields = {"line": "", "x": x.key, "y": y.key, "channels": channels}
-    return Picture(kind=kind, title="A title", frame=frame, **fields | more)
+    return ChartSpec(kind=kind, title="A title", frame=frame, **fields | more)
 
 
 @pytest.fixture

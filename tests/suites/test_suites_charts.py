@@ -16,7 +16,7 @@ from ioplan.records.record import RunDetail
 from ioplan.records.telemetry import Telemetry
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.defaults import chart
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.html.spec import spec
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
@@ -27,7 +27,7 @@ def suite_test(suite: str, title: str) -> Test:
     return next(one for one in plan_of(PLANS[suite]).tests if one.title == title)
 
 
-def drawn(store: Store, id: str, test: Test) -> list[Picture]:
+def drawn(store: Store, id: str, test: Test) -> list[ChartSpec]:
     return list(pictures(test, points({"A": list(store.records(id))}), Reader(store)))
 
 

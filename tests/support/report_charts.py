@@ -14,7 +14,7 @@ from ioplan.report.build import document
 from ioplan.report.charts.charts import pictures, renderer
 from ioplan.report.charts.defaults import chart
 from ioplan.report.charts.request import Request
-from ioplan.report.document import Document, Picture
+from ioplan.report.document import ChartSpec, Document
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
@@ -22,7 +22,7 @@ from ioplan.store.store import Store
 ID = session().id
 
 
-def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> Picture:
+def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> ChartSpec:
     """The first picture of a chart of all runs."""
     runs = points({"A": list(store.records(ID))})
     request = Request(
@@ -31,7 +31,7 @@ def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> Pic
     return next(iter(renderer(request.chart)(request)))
 
 
-def column(picture: Picture, key: str) -> list[Any]:
+def column(picture: ChartSpec, key: str) -> list[Any]:
     at = [c.key for c in picture.frame.columns].index(key)
     return [row[at] for row in picture.frame.rows]
 
@@ -51,7 +51,7 @@ def interval(t_s: float, ios: int, length_s: float = 1.0) -> Interval:
     )
 
 
-def asked_for(store: Store, one: Chart) -> list[Picture]:
+def asked_for(store: Store, one: Chart) -> list[ChartSpec]:
     """The pictures of one chart of all runs."""
     test = Test(title="demo", charts=(one,), axes=())
     runs = points({"A": list(store.records(ID))})

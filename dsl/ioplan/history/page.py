@@ -19,12 +19,12 @@ from ioplan.history.wording import (
 from ioplan.language.metric import METRICS
 from ioplan.report.charts.request import NAMES
 from ioplan.report.document import (
+    ChartSpec,
     Column,
     Document,
     Facts,
     Frame,
     Judged,
-    Picture,
     Section,
     Verdict,
 )
@@ -124,7 +124,7 @@ def _headline(series: Series) -> Headline:
     )
 
 
-def picture(series: Series) -> Picture:
+def picture(series: Series) -> ChartSpec:
     """Points, levels with their bands, and breaks where these change."""
     title = NAMES.get(series.metric, series.metric)
     y = Column("y", title, series.unit)
@@ -145,7 +145,7 @@ def picture(series: Series) -> Picture:
     notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
     if first:
         notes.append(f"the newest {MOST_POINTS:_} of {len(series.points):_} sessions")
-    return Picture(
+    return ChartSpec(
         kind="history",
         title=f"{series.name}: {title}",
         line="",

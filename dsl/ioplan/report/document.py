@@ -85,7 +85,7 @@ class Channels(Struct, frozen=True):
     pick: str = ""
 
 
-class Picture(Struct, frozen=True):
+class ChartSpec(Struct, frozen=True):
     """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
 
     `overlay` is a second frame with the same text columns, drawn over the first.
@@ -144,7 +144,7 @@ class Section(Struct, frozen=True):
     remarks: tuple[Judged, ...]
     preparations: tuple[str, ...]
     headers: tuple[Facts, ...]
-    pictures: tuple[Picture, ...]
+    pictures: tuple[ChartSpec, ...]
     runs: Frame
     counted: str
     figures_of: str

@@ -22,11 +22,11 @@ from ioplan.report.charts.sweep_summary import (
     saturation_notes,
 )
 from ioplan.report.charts.tables import listed
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.points import Point, figures_of, meeting
 from ioplan.report.reader import Reader
 
-Draw = Callable[[Request], Iterable[Picture]]
+Draw = Callable[[Request], Iterable[ChartSpec]]
 
 OF_INTERVALS = (bands_over_time, over_time, over_rounds)
 """These draw all rounds, not the window that figures are of."""
@@ -53,7 +53,7 @@ OF_CELLS = (over_axis, over_two, listed)
 
 def pictures(
     test: Test | None, points: list[Point], reader: Reader
-) -> Iterator[Picture]:
+) -> Iterator[ChartSpec]:
     """A picture or several for each chart that has points."""
     if not any(point.runs for point in points):
         return
@@ -65,7 +65,7 @@ def pictures(
             yield from _drawn(Request(chart, found, reader))
 
 
-def _drawn(request: Request) -> Iterator[Picture]:
+def _drawn(request: Request) -> Iterator[ChartSpec]:
     chart = request.chart
     draw, used = renderer(chart), set[str]()
     for picture in draw(request):
@@ -90,13 +90,13 @@ def _first_axis(chart: Chart) -> str:
     return chart.by[0] if chart.by else ""
 
 
-def _metrics(chart: Chart, picture: Picture) -> list[Metric]:
+def _metrics(chart: Chart, picture: ChartSpec) -> list[Metric]:
     """The metrics of a chart that are in this picture."""
     units = {column.unit for column in picture.frame.columns}
     return [metric for metric in chart.metrics if unit_of(metric) in units]
 
 
-def _notes(request: Request, picture: Picture) -> tuple[str, ...]:
+def _notes(request: Request, picture: ChartSpec) -> tuple[str, ...]:
     """What is read off a sweep, under the curve that it is read off."""
     if picture.frame.column(picture.y).unit == "ns":
         return largest_notes(request)

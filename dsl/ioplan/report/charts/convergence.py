@@ -12,7 +12,7 @@ from ioplan.records.record import RunRecord, Steady
 from ioplan.report.charts.encoding import Datum, framed, same_dimensions
 from ioplan.report.charts.over_axis import failed_note
 from ioplan.report.charts.request import metric_name
-from ioplan.report.document import Column, Picture
+from ioplan.report.document import ChartSpec, Column
 from ioplan.report.many_sessions import first_lines
 from ioplan.report.points import Dimensions, Point
 from ioplan.report.sentences import has_all_values, steady_window_line
@@ -36,7 +36,9 @@ class Curve(Struct, frozen=True):
             yield Datum(self.dimensions, (float(number), value), status)
 
 
-def convergence(runs: Sequence[Point], prepared: Sequence[Point]) -> Iterator[Picture]:
+def convergence(
+    runs: Sequence[Point], prepared: Sequence[Point]
+) -> Iterator[ChartSpec]:
     """A picture of the rounds, and one of the writes that were to become steady."""
     yield from _pictures(list(_round_curves(runs)), "round", "rounds", _metrics(runs))
     found = list(_window_curves(prepared))
@@ -57,7 +59,7 @@ def _metrics(points: Sequence[Point]) -> dict[str, Metric]:
 
 def _pictures(
     curves: list[Curve], x: str, what: str, metrics: dict[str, Metric]
-) -> Iterator[Picture]:
+) -> Iterator[ChartSpec]:
     for name in dict.fromkeys(curve.steady.metric for curve in curves):
         found = [curve for curve in curves if curve.steady.metric == name]
         yield _picture(found, x, what, metrics[name])
@@ -87,7 +89,7 @@ def _window_curves(points: Sequence[Point]) -> Iterator[Curve]:
             yield Curve(point.dimensions, values, steady, {})
 
 
-def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
+def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> ChartSpec:
     unit = metric.unit
     y = Column("y", metric_name(metric), unit)
     data = [datum for curve in curves for datum in curve.data]
@@ -100,7 +102,7 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> Picture:
     overlay, _ = framed(windows, columns, colored=False)
     unsteady_first = sorted(curves, key=lambda curve: curve.steady.reached)
     failed = failed_note(sum(len(curve.failed) for curve in curves))
-    return Picture(
+    return ChartSpec(
         kind="convergence",
         title=f"Steady state of the {what}: {metric_name(metric)}",
         line="",

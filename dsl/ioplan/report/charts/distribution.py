@@ -18,11 +18,11 @@ from ioplan.records.record import BEYOND, PERCENTILES
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed
 from ioplan.report.charts.over_axis import FAR, failed_note
 from ioplan.report.charts.request import Request, left_out
-from ioplan.report.document import Column, Picture, Scale
+from ioplan.report.document import ChartSpec, Column, Scale
 from ioplan.report.points import Dimensions
 
 Curve = tuple[Dimensions, Histogram]
-Draw = Callable[[Request, list[Curve]], Picture]
+Draw = Callable[[Request, list[Curve]], ChartSpec]
 
 MOST_CURVES = 120
 STEPS = 20
@@ -35,22 +35,22 @@ SHARE = Column("y", "share of I/Os", "%")
 OF_IOS, OF_TIME = "of I/Os", "of time"
 
 
-def percentiles(request: Request) -> Iterator[Picture]:
+def percentiles(request: Request) -> Iterator[ChartSpec]:
     """Latency over the percentile."""
     return _drawn_of(request, _percentiles)
 
 
-def cumulative(request: Request) -> Iterator[Picture]:
+def cumulative(request: Request) -> Iterator[ChartSpec]:
     """The share of the I/Os up to each latency."""
     return _drawn_of(request, _cumulative)
 
 
-def histogram(request: Request) -> Iterator[Picture]:
+def histogram(request: Request) -> Iterator[ChartSpec]:
     """How many I/Os took how long."""
     return _drawn_of(request, _histogram)
 
 
-def _drawn_of(request: Request, draw: Draw) -> Iterator[Picture]:
+def _drawn_of(request: Request, draw: Draw) -> Iterator[ChartSpec]:
     curves = list(_histograms(request))
     if curves or any(point.failed for point in request.points):
         yield draw(request, curves)
@@ -81,7 +81,7 @@ def percents(total: int) -> list[float]:
     return sorted({round(p, 9) for p in (*even, *known)})
 
 
-def _percentiles(request: Request, curves: list[Curve]) -> Picture:
+def _percentiles(request: Request, curves: list[Curve]) -> ChartSpec:
     data = []
     for dimensions, histogram in curves:
         asked = percents(histogram.total)
@@ -100,7 +100,7 @@ def _percentiles(request: Request, curves: list[Curve]) -> Picture:
     return _drawn(request, "percentiles", title, data, columns, "nines", note)
 
 
-def _cumulative(request: Request, curves: list[Curve]) -> Picture:
+def _cumulative(request: Request, curves: list[Curve]) -> ChartSpec:
     """The share of the I/Os, and the share of the time that all of them took."""
     data = []
     for dimensions, histogram in curves:
@@ -124,7 +124,7 @@ def _thin(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return pairs if step <= 1 else [*pairs[:-1:step], pairs[-1]]
 
 
-def _histogram(request: Request, curves: list[Curve]) -> Picture:
+def _histogram(request: Request, curves: list[Curve]) -> ChartSpec:
     data = []
     for dimensions, histogram in curves:
         coarse = _coarse(histogram)
@@ -162,14 +162,14 @@ def _drawn(
     columns: tuple[Column, ...],
     x_scale: Scale,
     note: str,
-) -> Picture:
+) -> ChartSpec:
     dashes = 0 if kind == "histogram" else MOST_DASHES  # areas have none
     per = (*request.per, *request.chart.by)
     frame, channels = framed(data, columns, per, dashes=dashes)
     failed = failed_note(sum(point.failed for point in request.points))
     more = left_out(len(request.points), MOST_CURVES)
     far = kind == "percentiles" and _far(data)
-    return Picture(
+    return ChartSpec(
         kind=kind,
         title=f"{title}{request.when}",
         line=request.line,

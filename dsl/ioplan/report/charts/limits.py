@@ -12,7 +12,7 @@ from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord, Verdict
 from ioplan.report.charts.axis import axis_title, numbers
 from ioplan.report.charts.request import Request
-from ioplan.report.document import Column, Frame, Picture, Value
+from ioplan.report.document import ChartSpec, Column, Frame, Value
 from ioplan.report.points import Point
 
 MOST_LIMITS = 8
@@ -39,7 +39,7 @@ def judged_of(point: Point, metric: Metric) -> str:
     return "; ".join(found)
 
 
-def with_limits(request: Request, picture: Picture) -> Picture:
+def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
     """The picture with the limits that its figures were held against."""
     if not picture.marks.has_limits:
         return picture
@@ -71,14 +71,14 @@ def with_limits(request: Request, picture: Picture) -> Picture:
     return replace(picture, limits=Frame(columns, rows))
 
 
-def _along(picture: Picture) -> set[Value]:
+def _along(picture: ChartSpec) -> set[Value]:
     """The values of the x axis; over time there are no cells along it."""
     if picture.frame.column(picture.x).unit in ("s", "B"):
         return {None}
     return {row[picture.x] for row in picture.frame.records()}
 
 
-def _x_values(request: Request, picture: Picture) -> dict[str, Value]:
+def _x_values(request: Request, picture: ChartSpec) -> dict[str, Value]:
     """Where the cells of each value of the axis stand."""
     points = request.points
     texts = [p.dimensions[request.by] for p in points if request.by in p.dimensions]
@@ -110,7 +110,7 @@ def _metric_of(verdict: Verdict, run: RunRecord) -> Metric | None:
         return None  # a store that was passed on may say anything
 
 
-def _is_near(value: float, picture: Picture) -> bool:
+def _is_near(value: float, picture: ChartSpec) -> bool:
     """Whether the figures can still be told apart with the limit in the chart."""
     rows: Iterable[Value] = (row[picture.y] for row in picture.frame.records())
     found = [one for one in rows if isinstance(one, (int, float))]

@@ -15,7 +15,7 @@ from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
 from ioplan.report.charts.limits import judged_of
 from ioplan.report.charts.request import Request, metrics_title, y_column
-from ioplan.report.document import FAILED, Column, Picture, Scale, Value
+from ioplan.report.document import FAILED, ChartSpec, Column, Scale, Value
 from ioplan.report.points import Dimensions, Point
 
 FAR = 40
@@ -65,7 +65,7 @@ def not_measured_note(count: int) -> tuple[str, ...]:
     return (f"{FAILED} {NOT_MEASURED}: {counted(count, 'cell')}",) if count else ()
 
 
-def over_axis(request: Request) -> Iterator[Picture]:
+def over_axis(request: Request) -> Iterator[ChartSpec]:
     """Lines or bars over the values of an axis, a picture for each unit."""
     by = request.by
     points = _along(by, [p for p in request.points if not by or by in p.dimensions])
@@ -94,7 +94,7 @@ def _along(by: str, points: list[Point]) -> list[Point]:
     ]
 
 
-def over_rounds(request: Request) -> Iterator[Picture]:
+def over_rounds(request: Request) -> Iterator[ChartSpec]:
     """A point a round."""
     for _, metrics in request.by_unit():
         missing = Missing()
@@ -109,7 +109,7 @@ def over_rounds(request: Request) -> Iterator[Picture]:
         yield _picture(request, "lines", "round", metrics, data, missing)
 
 
-def over_iops(request: Request) -> Iterator[Picture]:
+def over_iops(request: Request) -> Iterator[ChartSpec]:
     """A figure against the IOPS that it was measured at; the swept axis links."""
     swept = _swept(request)
     for _, metrics in request.by_unit():
@@ -132,7 +132,7 @@ def over_iops(request: Request) -> Iterator[Picture]:
             Column("number", "", "hidden"),
         )
         frame, channels = framed(data, columns, request.per)
-        yield Picture(
+        yield ChartSpec(
             kind="hockey",
             title=f"{metrics_title(metrics)} against IOPS{request.when}",
             line=request.line,
@@ -146,7 +146,7 @@ def over_iops(request: Request) -> Iterator[Picture]:
         )
 
 
-def over_two(request: Request) -> Iterator[Picture]:
+def over_two(request: Request) -> Iterator[ChartSpec]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
     across, down = (*request.chart.by, "", "")[:2]
     points = [p for p in request.points if across in p.dimensions]
@@ -176,7 +176,7 @@ def over_two(request: Request) -> Iterator[Picture]:
             colored=False,
         )
         by = " and ".join(axis_title(name) for name in request.chart.by)
-        yield Picture(
+        yield ChartSpec(
             kind="heatmap" if request.marks == "heatmap" else "table",
             title=f"{metrics_title([metric])} by {by}{request.when}",
             line=request.line,
@@ -197,12 +197,12 @@ def _picture(
     metrics: list[Metric],
     data: list[Datum],
     missing: Missing,
-) -> Picture:
+) -> ChartSpec:
     x, data, scale = _x_axis(kind, by, data)
     dashes = 0 if kind == "bars" else MOST_DASHES
     frame, channels = framed(data, (x, y_column(metrics)), request.per, dashes=dashes)
     over = f" by {axis_title(by)}" if by else ""
-    return Picture(
+    return ChartSpec(
         kind=kind,
         title=f"{metrics_title(metrics)}{over}{request.when}",
         line=request.line,

@@ -31,7 +31,7 @@ from ioplan.report.charts.timeline import (
     metric_at,
     timelines,
 )
-from ioplan.report.document import FAILED, Column, Frame, Picture, Scale, Value
+from ioplan.report.document import FAILED, ChartSpec, Column, Frame, Scale, Value
 from ioplan.report.points import Dimensions
 
 MOST_POINTS = 3000
@@ -62,7 +62,7 @@ class _Drawn(Struct):
     failures: int = 0
 
 
-def over_time(request: Request) -> Iterator[Picture]:
+def over_time(request: Request) -> Iterator[ChartSpec]:
     """Points over time or bytes, a picture for each unit."""
     lines = list(timelines(request.points, request.reader))
     if request.marks == "scatter":
@@ -71,7 +71,9 @@ def over_time(request: Request) -> Iterator[Picture]:
         yield _scatter(request, lines, metrics)
 
 
-def _scatter(request: Request, lines: list[Timeline], metrics: list[Metric]) -> Picture:
+def _scatter(
+    request: Request, lines: list[Timeline], metrics: list[Metric]
+) -> ChartSpec:
     x = WRITTEN if request.by == "bytes" else ELAPSED
     drawn = _Drawn(_most(len(lines) * len(metrics)))
     for line in lines:
@@ -83,7 +85,7 @@ def _scatter(request: Request, lines: list[Timeline], metrics: list[Metric]) -> 
     frame, channels = framed(drawn.data, columns, request.per, True, dashes)
     overlay = _overlay(drawn.windows, frame, request, dashes)
     over = "bytes written" if x is WRITTEN else "time"
-    return Picture(
+    return ChartSpec(
         kind="lines" if request.marks == "lines" else "scatter",
         title=f"{metrics_title(metrics)} over {over}{request.when}",
         line=request.line,
@@ -220,7 +222,7 @@ def _spread(window: Datum, request: Request) -> str:
     )
 
 
-def bands_over_time(request: Request) -> Iterator[Picture]:
+def bands_over_time(request: Request) -> Iterator[ChartSpec]:
     """Percentiles of each interval, one above the other."""
     metrics = [Metric(name=name) for name in BANDS]
     lines = list(timelines(request.points, request.reader))
@@ -240,7 +242,7 @@ def bands_over_time(request: Request) -> Iterator[Picture]:
         drawn.data += _failures(line, line.point.dimensions, ELAPSED, len(metrics))
     named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
     frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
-    yield Picture(
+    yield ChartSpec(
         kind="bands",
         title=f"Latency percentiles over time{request.when}",
         line=request.line,

@@ -9,7 +9,7 @@ from ioplan.language.plan import Chart, Test
 from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.report.charts.defaults import chart, suggested
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.points import Point
 
 ABSENT = {
@@ -34,7 +34,7 @@ def power_charts(test: Test | None, points: Sequence[Point]) -> Iterable[Chart]:
                 yield chart(kind, (name,), like.by, like.per)
 
 
-def without_power(picture: Picture) -> bool:
+def without_power(picture: ChartSpec) -> bool:
     """Whether nothing measured what the picture is of, which is said elsewhere."""
     units = {Metric(name=name).unit for name in METRICS}
     keys = [column.key for column in picture.frame.columns if column.unit in units]

@@ -11,7 +11,7 @@ from ioplan.records.record import RunRecord
 from ioplan.report.charts.axis import axis_title, scale_of
 from ioplan.report.charts.encoding import Datum, framed
 from ioplan.report.charts.request import capital, metric_name, y_column
-from ioplan.report.document import Column, Picture
+from ioplan.report.document import ChartSpec, Column
 from ioplan.report.found import found_line
 from ioplan.report.many_sessions import first_lines
 from ioplan.report.points import Dimensions
@@ -38,7 +38,7 @@ def probe_pictures(
     tried: Mapping[str, Sequence[RunRecord]],
     found: Mapping[str, Sequence[RunRecord]],
     reader: Reader,
-) -> Iterator[Picture]:
+) -> Iterator[ChartSpec]:
     """A picture for each part of the condition, by the labels of sessions."""
     if test is None or test.seek is None:
         return
@@ -85,7 +85,7 @@ def _picture(
     probes: list[_Probe],
     reader: Reader,
     notes: tuple[str, ...],
-) -> Picture:
+) -> ChartSpec:
     """The limit goes from end to end."""
     ordered = sorted(probes, key=lambda p: (LEGEND.index(p.answer), p.value))
     data = [
@@ -108,7 +108,7 @@ def _picture(
         overlay, _ = framed(limits, limited, (ANSWER,), dashes=0)
     limit = f", {demand.text}" if demand.text else ""
     name = capital(metric_name(demand.metric))
-    return Picture(
+    return ChartSpec(
         kind="probes",
         title=f"Probes: {name} by {axis_title(seek.axis)}{limit}",
         line="",

@@ -9,7 +9,7 @@ from ioplan.core.units import latency_text
 from ioplan.report.charts.axis import numbers
 from ioplan.report.charts.encoding import Datum, framed, together
 from ioplan.report.charts.request import Request
-from ioplan.report.document import Column, Picture
+from ioplan.report.document import ChartSpec, Column
 
 ENOUGH = 0.95
 """Throughput is saturated where it first reaches this share of its largest."""
@@ -20,7 +20,7 @@ LEAST = 3
 Curves = dict[tuple[tuple[str, str], ...], dict[float, tuple[str, float]]]
 
 
-def largest_over_sweep(request: Request) -> Iterator[Picture]:
+def largest_over_sweep(request: Request) -> Iterator[ChartSpec]:
     """Bars of the largest latency, averaged over the sweep of the queue depth."""
     data = _largest(request)
     if len(data) < 2:
@@ -30,7 +30,7 @@ def largest_over_sweep(request: Request) -> Iterator[Picture]:
         Column("y", "largest latency, averaged", "ns"),
     )
     frame, channels = framed(data, columns, request.per, dashes=0)
-    yield Picture(
+    yield ChartSpec(
         kind="bars",
         title=f"Largest latency, averaged over the queue depths{request.when}",
         line=request.line,

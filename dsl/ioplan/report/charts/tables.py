@@ -20,7 +20,7 @@ from ioplan.report.charts.request import (
     metrics_title,
     unit_of,
 )
-from ioplan.report.document import STATUS, Column, Frame, Picture, Value
+from ioplan.report.document import STATUS, ChartSpec, Column, Frame, Value
 from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 from ioplan.workload import Direction
@@ -193,7 +193,7 @@ def _without_usual(frame: Frame) -> Frame:
     return Frame(columns, [tuple(row[at] for at in kept) for row in frame.rows])
 
 
-def listed(request: Request) -> Iterator[Picture]:
+def listed(request: Request) -> Iterator[ChartSpec]:
     """All figures in one table, each in its own unit; those without any left out."""
     by = request.by
     points = [p for p in request.points if not by or by in p.dimensions]
@@ -207,7 +207,7 @@ def listed(request: Request) -> Iterator[Picture]:
         for point, values in zip(shown, figures, strict=True)
     ]
     frame = Frame((*dimension_columns(points, axes), *heads), rows)
-    yield Picture(
+    yield ChartSpec(
         kind="table",
         title=f"{_title(list(found) or request.chart.metrics, by)}{request.when}",
         line=request.line,

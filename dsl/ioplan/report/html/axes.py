@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ioplan.report.charts.axis import LONG_S, time_ticks
-from ioplan.report.document import Column, Frame, Picture, Scale
+from ioplan.report.document import ChartSpec, Column, Frame, Scale
 
 Spec = dict[str, Any]
 
@@ -36,7 +36,7 @@ def title(column: Column) -> str:
     return f"{column.title} ({unit})" if unit else column.title
 
 
-def x_choices(picture: Picture) -> dict[str, Spec]:
+def x_choices(picture: ChartSpec) -> dict[str, Spec]:
     """The x axis for each position of its switch, the first one first."""
     column = picture.frame.column(picture.x)
     if picture.x_scale == "names":
@@ -52,7 +52,7 @@ def x_choices(picture: Picture) -> dict[str, Spec]:
     return found
 
 
-def _largest(picture: Picture) -> float:
+def _largest(picture: ChartSpec) -> float:
     at = [column.key for column in picture.frame.columns].index(picture.x)
     found = (row[at] for row in picture.frame.rows)
     return max((x for x in found if isinstance(x, (int, float))), default=0.0)
@@ -63,7 +63,7 @@ def _times(end_s: float) -> Spec:
     return {"values": time_ticks(end_s), "labelExpr": label}
 
 
-def y_choices(picture: Picture) -> dict[str, Spec]:
+def y_choices(picture: ChartSpec) -> dict[str, Spec]:
     """The y axis for each position of its switch."""
     column = picture.frame.column(picture.y)
     if picture.y_scale == "names":

@@ -5,11 +5,11 @@ The page adds a row with the role `end` for each line, and moves names apart.
 
 from __future__ import annotations
 
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.html.overlays import Spec, role
 
 
-def ends(picture: Picture, role_of_lines: str = "") -> list[Spec]:
+def ends(picture: ChartSpec, role_of_lines: str = "") -> list[Spec]:
     """The text layer; none where lines have no end of their own."""
     channels, key = picture.channels, picture.channels.color
     has_names = bool(key or channels.dash or role_of_lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ioplan.report.document import JUDGED, Picture
+from ioplan.report.document import JUDGED, ChartSpec
 from ioplan.report.html.marks import (
     cursor,
     dots,
@@ -44,7 +44,7 @@ PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
 OK: Spec = {"filter": "!datum.status || datum.status === 'ok'"}
 
 
-def layers(picture: Picture) -> list[Spec]:
+def layers(picture: ChartSpec) -> list[Spec]:
     """The marks of a picture, of what failed, and the ring that the keyboard moves."""
     marks = MARKS[picture.kind](picture)
     if picture.kind != "heatmap":
@@ -58,7 +58,7 @@ def layers(picture: Picture) -> list[Spec]:
     return [*marks, *told(picture)]
 
 
-def told(picture: Picture, **size: int) -> list[Spec]:
+def told(picture: ChartSpec, **size: int) -> list[Spec]:
     """Limits, and what did not keep to them."""
     has_missed = JUDGED in picture.frame.columns
     return [*limits(picture), *([missed(picture, **size)] if has_missed else [])]
@@ -87,20 +87,20 @@ def _without_failed(mark: Spec) -> Spec:
     return mark if is_kept else _filtered(mark, OK)
 
 
-def _few(picture: Picture) -> bool:
+def _few(picture: ChartSpec) -> bool:
     over_time = picture.frame.column(picture.x).unit in ("s", "B")
     most = FEW_OVER_TIME if over_time and picture.kind == "lines" else FEW
     return _shown(picture) <= most
 
 
-def _shown(picture: Picture) -> float:
+def _shown(picture: ChartSpec) -> float:
     """How many rows are drawn at once: of a choice, about one part."""
     key = picture.channels.pick
     parts = len(picture.frame.column(key).order) if key else 1
     return len(picture.frame.rows) / max(1, parts)
 
 
-def _lines(picture: Picture) -> list[Spec]:
+def _lines(picture: ChartSpec) -> list[Spec]:
     if not _few(picture):
         return [
             line(picture),
@@ -116,7 +116,7 @@ def _lines(picture: Picture) -> list[Spec]:
     return [line(picture), points, hits()]
 
 
-def _hockey(picture: Picture) -> list[Spec]:
+def _hockey(picture: ChartSpec) -> list[Spec]:
     """Linked in the order of the swept axis, which is not that of the IOPS."""
     order = {"field": "number", "type": "quantitative"}
     linked = line(picture)
@@ -128,7 +128,7 @@ def _hockey(picture: Picture) -> list[Spec]:
     return [linked, *_lines(picture)[1:], *labels]
 
 
-def _bars(picture: Picture) -> list[Spec]:
+def _bars(picture: ChartSpec) -> list[Spec]:
     bar = {
         "mark": {"type": "bar"},
         "encoding": {"y": PLAIN, "tooltip": TIP, **offset(picture)},
@@ -148,7 +148,7 @@ def _bars(picture: Picture) -> list[Spec]:
     return [bar, text]
 
 
-def _heatmap(picture: Picture) -> list[Spec]:
+def _heatmap(picture: ChartSpec) -> list[Spec]:
     """The text is white on dark cells and black on light ones."""
     unit = picture.frame.column("y").unit
     dark = "luminance(scale('color', datum.y)) < 0.35"
@@ -163,17 +163,17 @@ def _heatmap(picture: Picture) -> list[Spec]:
     return [{"mark": {"type": "rect"}, "encoding": {"tooltip": TIP}}, text]
 
 
-def _scatter(picture: Picture) -> list[Spec]:
+def _scatter(picture: ChartSpec) -> list[Spec]:
     """Points, and over them mean and spread of the last part."""
     points = dots(26, 0.8) if _few(picture) else dots(9, 0.45)
     return [points, *last_part(picture)]
 
 
-def _time_lines(picture: Picture) -> list[Spec]:
+def _time_lines(picture: ChartSpec) -> list[Spec]:
     return [*_lines(picture), *last_part(picture)]
 
 
-def _curves(picture: Picture) -> list[Spec]:
+def _curves(picture: ChartSpec) -> list[Spec]:
     """Distributions: smooth lines, every point of which can be pointed at."""
     return [
         line(picture),
@@ -181,7 +181,7 @@ def _curves(picture: Picture) -> list[Spec]:
     ]
 
 
-def _histogram(picture: Picture) -> list[Spec]:
+def _histogram(picture: ChartSpec) -> list[Spec]:
     area = {
         "type": "area",
         "interpolate": "step-after",
@@ -191,7 +191,7 @@ def _histogram(picture: Picture) -> list[Spec]:
     return [{"mark": area, "encoding": {"y": PLAIN}}, hits()]
 
 
-def _convergence(picture: Picture) -> list[Spec]:
+def _convergence(picture: ChartSpec) -> list[Spec]:
     """The rounds over their window; the colours tell them apart."""
     if picture.overlay is None:
         return _lines(picture)
@@ -202,7 +202,7 @@ def _convergence(picture: Picture) -> list[Spec]:
     return [*steady_window(picture), *measured, hits()]
 
 
-def _probes(picture: Picture) -> list[Spec]:
+def _probes(picture: ChartSpec) -> list[Spec]:
     """One curve through all, whatever the answers, and the limit."""
     plain = {"color": {"value": "#888888"}}
     curve = {
@@ -212,7 +212,7 @@ def _probes(picture: Picture) -> list[Spec]:
     return [*limit(picture), curve, *_lines(picture)[1:]]
 
 
-MARKS: dict[str, Callable[[Picture], list[Spec]]] = {
+MARKS: dict[str, Callable[[ChartSpec], list[Spec]]] = {
     "lines": _time_lines,
     "bars": _bars,
     "heatmap": _heatmap,

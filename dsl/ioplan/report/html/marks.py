@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.report.document import FAILED, Picture
+from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.html.overlays import TIP, Spec, role
 
 SHAPES = (
@@ -20,7 +20,7 @@ MISSED = "datum.judged && !datum.role"
 WARNING: Spec = {"value": {"expr": "alarm"}}
 
 
-def failed(picture: Picture) -> Spec:
+def failed(picture: ChartSpec) -> Spec:
     """A mark in its cell of a heatmap; else on the axis, where no value is read."""
     down = {} if picture.kind == "heatmap" else {"y": {"value": "height"}}
     baseline = "middle" if picture.kind == "heatmap" else "bottom"
@@ -37,7 +37,7 @@ def failed(picture: Picture) -> Spec:
     }
 
 
-def cursor(picture: Picture) -> Spec:
+def cursor(picture: ChartSpec) -> Spec:
     return {
         "transform": [{"filter": "datum.i === cursor"}],
         "mark": {"type": "point", "size": 160, "strokeWidth": 2.5, "filled": False},
@@ -45,7 +45,7 @@ def cursor(picture: Picture) -> Spec:
     }
 
 
-def dash(picture: Picture) -> Spec:
+def dash(picture: ChartSpec) -> Spec:
     key = picture.channels.dash
     if not key:
         return {}
@@ -61,7 +61,7 @@ def dash(picture: Picture) -> Spec:
     }
 
 
-def shape(picture: Picture) -> Spec:
+def shape(picture: ChartSpec) -> Spec:
     """Colour alone must not carry the meaning."""
     key = picture.channels.color
     if not key:
@@ -88,19 +88,19 @@ def hits(size: int = 380) -> Spec:
     return dots(size, 0.001)
 
 
-def line(picture: Picture, **more: Any) -> Spec:
+def line(picture: ChartSpec, **more: Any) -> Spec:
     mark = {"type": "line", "strokeWidth": 2, "clip": True, **more}
     return {"mark": mark, "encoding": dash(picture)}
 
 
-def offset(picture: Picture) -> Spec:
+def offset(picture: ChartSpec) -> Spec:
     if picture.kind != "bars" or not picture.channels.color:
         return {}
     order = list(picture.frame.column(picture.channels.color).order)
     return {"xOffset": {"field": picture.channels.color, "scale": {"domain": order}}}
 
 
-def missed(picture: Picture, size: int = 190) -> Spec:
+def missed(picture: ChartSpec, size: int = 190) -> Spec:
     """A ring around what an expectation was not met by; the frame of a cell."""
     mark: Spec = {"type": "point", "size": size, "filled": False, "shape": "diamond"}
     if picture.kind == "heatmap":
@@ -120,7 +120,7 @@ ACROSS = {"filter": "datum.across"}
 SPOT = {"filter": "!datum.across"}
 
 
-def limits(picture: Picture) -> list[Spec]:
+def limits(picture: ChartSpec) -> list[Spec]:
     """Limits from side to side with their words, or short ones at their places."""
     if picture.limits is None:
         return []

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ioplan.report.charts.axis import axis_title
-from ioplan.report.document import Channels, Picture
+from ioplan.report.document import Channels, ChartSpec
 from ioplan.report.html.axes import Spec
 from ioplan.report.html.spec import spec
 from ioplan.report.html.spread import spread_layers, with_median
@@ -20,7 +20,7 @@ MOST_TOGETHER = 8
 PANEL_HEIGHT = 110
 
 
-def modes(picture: Picture) -> dict[str, dict[str, Any]]:
+def modes(picture: ChartSpec) -> dict[str, dict[str, Any]]:
     """For each way its specification and its channels, the usual way first."""
     found = {"together": _mode(picture, spec(picture))}
     if not has_many_series(picture):
@@ -38,23 +38,23 @@ def modes(picture: Picture) -> dict[str, dict[str, Any]]:
     return found
 
 
-def has_many_series(picture: Picture) -> bool:
+def has_many_series(picture: ChartSpec) -> bool:
     """Whether there are more than can be told apart in one plot."""
     key = picture.channels.color
     many = bool(key) and len(picture.frame.column(key).order) > MOST_TOGETHER
     return many and picture.marks.can_part
 
 
-def _with(picture: Picture, **channels: str) -> Picture:
+def _with(picture: ChartSpec, **channels: str) -> ChartSpec:
     changed: Channels = replace(picture.channels, **channels)
     return replace(picture, channels=changed)
 
 
-def _mode(picture: Picture, made: Spec | None) -> dict[str, Any]:
+def _mode(picture: ChartSpec, made: Spec | None) -> dict[str, Any]:
     return {"spec": made, "channels": asdict(picture.channels)}
 
 
-def _apart(picture: Picture) -> Spec | None:
+def _apart(picture: ChartSpec) -> Spec | None:
     """Small panels, each with the median of all behind it."""
     made = spec(picture, with_median(picture))
     if made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 
 Spec = dict[str, Any]
 
@@ -47,7 +47,7 @@ def _color(name: str, colors: dict[str, str]) -> Spec:
     return {"color": {"datum": name, "scale": scale, "legend": SOLID}}
 
 
-def last_part(picture: Picture) -> list[Spec]:
+def last_part(picture: ChartSpec) -> list[Spec]:
     """Mean and spread of the last part of a run over time."""
     if picture.overlay is None:
         return []
@@ -65,7 +65,7 @@ def last_part(picture: Picture) -> list[Spec]:
     return [band, mean]
 
 
-def limit(picture: Picture) -> list[Spec]:
+def limit(picture: ChartSpec) -> list[Spec]:
     """What a seek asks for."""
     if picture.overlay is None:
         return []
@@ -75,7 +75,7 @@ def limit(picture: Picture) -> list[Spec]:
     return [{"transform": [OVER], "mark": mark, "encoding": {**ends, **color}}]
 
 
-def steady_window(picture: Picture) -> list[Spec]:
+def steady_window(picture: ChartSpec) -> list[Spec]:
     """The range as a band, mean and limits as lines, the fit across."""
     if picture.overlay is None:
         return []
@@ -108,7 +108,7 @@ def _rule(low: str, high: str, dash: list[int], color: str) -> Spec:
     }
 
 
-def bands(_: Picture) -> list[Spec]:
+def bands(_: ChartSpec) -> list[Spec]:
     """Areas between percentiles, a line at the median, a point at each maximum."""
     return [
         _area("y0", "y1", "p50 to p99"),

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.report.document import Document, Facts, Picture, Section
+from ioplan.report.document import ChartSpec, Document, Facts, Section
 from ioplan.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, picture_json, runs_json
@@ -54,7 +54,7 @@ class Chart(Struct, frozen=True):
     """A picture with its place in the page."""
 
     id: str
-    picture: Picture
+    picture: ChartSpec
     json: Markup
     wide: bool
 
@@ -148,7 +148,7 @@ def _charts(section: Section) -> list[Chart]:
     return charts
 
 
-def _needs_width(picture: Picture) -> bool:
+def _needs_width(picture: ChartSpec) -> bool:
     wide = picture.marks.is_wide or bool(picture.channels.panel)
     return wide or has_many_series(picture)
 

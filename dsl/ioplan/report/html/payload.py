@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ioplan.report.document import Column, Document, Frame, Picture, Value
+from ioplan.report.document import ChartSpec, Column, Document, Frame, Value
 from ioplan.report.html.modes import modes
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """What could end a script element, or begin a comment in it."""
 
 
-def picture_json(picture: Picture) -> str:
+def picture_json(picture: ChartSpec) -> str:
     """One chart with its rows, and the ways to draw them."""
     found: dict[str, Any] = {
         "kind": picture.kind,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.report.charts.axis import axis_title, numbers
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
 from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers
@@ -28,7 +28,7 @@ PLAIN = ("", axis_title("session"), axis_title("metric"))
 """Names of these need no heading."""
 
 
-def spec(picture: Picture, marks: list[Spec] | None = None) -> Spec | None:
+def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
     """The specification, with the marks of its kind or others; None for a table."""
     if picture.kind == "table" or not picture.frame.rows:
         return None
@@ -49,14 +49,14 @@ def spec(picture: Picture, marks: list[Spec] | None = None) -> Spec | None:
     }
 
 
-def _choices(picture: Picture) -> dict[str, dict[str, Spec]]:
+def _choices(picture: ChartSpec) -> dict[str, dict[str, Spec]]:
     found = {"x": x_choices(picture), "y": y_choices(picture)}
     if picture.kind == "heatmap":
         found["color"] = _ramp(picture)
     return found
 
 
-def _ramp(picture: Picture) -> dict[str, Spec]:
+def _ramp(picture: ChartSpec) -> dict[str, Spec]:
     """Colours of a heatmap: even, or by powers of ten."""
     column = picture.frame.column("y")
     legend = {
@@ -75,13 +75,13 @@ def _ramp(picture: Picture) -> dict[str, Spec]:
     }
 
 
-def _height(picture: Picture) -> int:
+def _height(picture: ChartSpec) -> int:
     if picture.kind == "heatmap":
         return ROW_HEIGHT * max(2, len(picture.frame.column("row").order))
     return PANEL_HEIGHT if picture.channels.panel else HEIGHT
 
 
-def _color(picture: Picture) -> dict[str, Any]:
+def _color(picture: ChartSpec) -> dict[str, Any]:
     """Numbers that are many take a range of colours in their order."""
     key = picture.channels.color
     if not key:
@@ -99,14 +99,14 @@ def _color(picture: Picture) -> dict[str, Any]:
     }
 
 
-def _symbol(picture: Picture) -> Spec:
+def _symbol(picture: ChartSpec) -> Spec:
     """A stroke for what is a line without points."""
     if picture.kind in ("percentiles", "cumulative"):
         return {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 3}
     return {"symbolOpacity": 1}
 
 
-def _panels(picture: Picture, view: Spec) -> Spec:
+def _panels(picture: ChartSpec, view: Spec) -> Spec:
     """Panels are numbered: a sort by texts would put these into an expression."""
     header = {
         "title": None,
@@ -121,7 +121,7 @@ def _panels(picture: Picture, view: Spec) -> Spec:
     return {"facet": facet, "columns": 1, "spec": view, "resolve": resolve}
 
 
-def _parameters(picture: Picture) -> list[Spec]:
+def _parameters(picture: ChartSpec) -> list[Spec]:
     """The point that the keyboard has reached, the series that is looked at, how far
     names at ends are moved, and the names of the panels."""
     found: list[Spec] = [

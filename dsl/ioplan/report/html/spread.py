@@ -5,7 +5,7 @@ The page computes them of the sessions that it shows: rows with a `role`.
 
 from __future__ import annotations
 
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers, told
 from ioplan.report.html.marks import cursor, dash, dots, failed, hits, line
@@ -18,7 +18,7 @@ SMALL = 50
 SPREAD, OUT, BACK = role("spread"), role("out"), role("back")
 
 
-def with_median(picture: Picture) -> list[Spec]:
+def with_median(picture: ChartSpec) -> list[Spec]:
     """The marks of each panel over the median of all panels."""
     if not picture.marks.can_spread:
         return layers(picture)
@@ -29,7 +29,7 @@ def with_median(picture: Picture) -> list[Spec]:
     return [*layers(picture), {"transform": [BACK], "mark": mark, "encoding": encoding}]
 
 
-def spread_layers(picture: Picture) -> list[Spec]:
+def spread_layers(picture: ChartSpec) -> list[Spec]:
     """Band, median, outliers, and what failed."""
     ranges = _ranges if picture.x_scale == "names" else _areas
     marks = [*ranges(picture), *_outliers(picture), *ends(picture, "out")]
@@ -37,7 +37,7 @@ def spread_layers(picture: Picture) -> list[Spec]:
     return [*marks, failed(picture)] if picture.frame.marks_failures else marks
 
 
-def _areas(picture: Picture) -> list[Spec]:
+def _areas(picture: ChartSpec) -> list[Spec]:
     key = picture.channels.dash
     detail = {"detail": {"field": key}} if key else {}
     ends = {"y": {"field": "low"}, "y2": {"field": "high"}}
@@ -50,7 +50,7 @@ def _areas(picture: Picture) -> list[Spec]:
     ]
 
 
-def _ranges(_: Picture) -> list[Spec]:
+def _ranges(_: ChartSpec) -> list[Spec]:
     """Over names: a bar from the low to the high end, a tick at the median."""
     ends = {"y": {"field": "low"}, "y2": {"field": "high"}}
     return [
@@ -67,7 +67,7 @@ def _ranges(_: Picture) -> list[Spec]:
     ]
 
 
-def _outliers(picture: Picture) -> list[Spec]:
+def _outliers(picture: ChartSpec) -> list[Spec]:
     color = {
         "color": {
             "field": "series",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.report.document import Picture, Value
+from ioplan.report.document import ChartSpec, Value
 from ioplan.report.many_sessions import MOST_CARDS
 
 SHOWN_IN = {"ns": (1e3, "us"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
@@ -24,7 +24,7 @@ class Window(Struct, frozen=True):
     limits: str
 
 
-def windows(picture: Picture) -> list[Window]:
+def windows(picture: ChartSpec) -> list[Window]:
     """The windows of a picture of a steady state, as many as have room."""
     if picture.kind != "convergence" or picture.overlay is None:
         return []
@@ -32,7 +32,7 @@ def windows(picture: Picture) -> list[Window]:
     return [_window(picture, one) for one in limits]
 
 
-def _window(picture: Picture, of: dict[str, Value]) -> Window:
+def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
     column, number = picture.frame.column(picture.y), picture.frame.column(picture.x)
     factor, unit = SHOWN_IN.get(column.unit, (1.0, column.unit))
     first, last, mean, low, high, fit, fit2 = (
@@ -66,7 +66,7 @@ def _head(title: str, unit: str) -> str:
     return title if title.endswith(unit) else f"{title} ({unit})"
 
 
-def _values(picture: Picture, of: dict[str, Value]) -> Iterator[tuple[float, float]]:
+def _values(picture: ChartSpec, of: dict[str, Value]) -> Iterator[tuple[float, float]]:
     """The rounds of one curve."""
     keys = [key for key in of if key[:1] == "d"]
     for row in picture.frame.records():

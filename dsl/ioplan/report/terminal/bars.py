@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from ioplan.report.document import FAILED, Picture
+from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.terminal.parts import Curve, Part, curves
 from ioplan.report.terminal.ticks import axis, value_text
 
@@ -25,7 +25,7 @@ class Bar(NamedTuple):
     value: float | None
 
 
-def bars(picture: Picture, part: Part, width: int) -> Text:
+def bars(picture: ChartSpec, part: Part, width: int) -> Text:
     """A bar a row; several at one place of the axis have their names beside them."""
     found = list(_bars(picture, curves(picture, part)))
     unit = picture.frame.column(picture.y).unit
@@ -43,7 +43,7 @@ def bars(picture: Picture, part: Part, width: int) -> Text:
     return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
-def _bars(picture: Picture, some: Sequence[Curve]) -> Iterator[Bar]:
+def _bars(picture: ChartSpec, some: Sequence[Curve]) -> Iterator[Bar]:
     """Place, name and value, by their place on the axis."""
     column = picture.frame.column(picture.x)
     x = axis(column, "linear", [x for one in some for x in one.xs] or [0.0], False)

@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from ioplan.core.text import counted, line
-from ioplan.report.document import Picture
+from ioplan.report.document import ChartSpec
 from ioplan.report.terminal.bars import bars
 from ioplan.report.terminal.grid import grid_tables
 from ioplan.report.terminal.heatmap import grids_of, heading
@@ -16,7 +16,7 @@ from ioplan.report.terminal.parts import MOST_PARTS, Part, parts
 from ioplan.report.terminal.plot import plots
 
 
-def drawn(picture: Picture, console: Console) -> Iterator[RenderableType]:
+def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
     """A picture: its title, its parts, its notes."""
     yield Text()
     yield line(_title(picture), style="bold")
@@ -34,7 +34,7 @@ def drawn(picture: Picture, console: Console) -> Iterator[RenderableType]:
         yield line(note, style="dim")
 
 
-def _title(picture: Picture) -> str:
+def _title(picture: ChartSpec) -> str:
     """The title, with the unit that the figures of a grid leave out."""
     if not picture.marks.is_grid or not picture.y:
         return picture.title
@@ -42,7 +42,9 @@ def _title(picture: Picture) -> str:
     return picture.title + heading(column).removeprefix(column.title)
 
 
-def _drawn(picture: Picture, part: Part, console: Console) -> Iterator[RenderableType]:
+def _drawn(
+    picture: ChartSpec, part: Part, console: Console
+) -> Iterator[RenderableType]:
     """What has one place on its axis only takes a line, not a plot."""
     if picture.marks.is_grid:
         yield from grid_tables(grids_of(picture, part), console)

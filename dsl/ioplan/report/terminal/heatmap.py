@@ -11,7 +11,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.core.units import metric_text
 from ioplan.report.charts.axis import scale_of
-from ioplan.report.document import FAILED, STATUS, Column, Picture, Value
+from ioplan.report.document import FAILED, STATUS, ChartSpec, Column, Value
 from ioplan.report.terminal.grid import Grid
 from ioplan.report.terminal.parts import Part, Row
 
@@ -29,7 +29,7 @@ BRIGHT = 0.179
 4.5 at least, as WCAG 2 asks."""
 
 
-def grids_of(picture: Picture, part: Part) -> tuple[Grid, Grid]:
+def grids_of(picture: ChartSpec, part: Part) -> tuple[Grid, Grid]:
     """A part of a heatmap or table, and the same turned."""
     if picture.y:
         return _across_two(picture, part, "x", "row"), _across_two(
@@ -39,7 +39,7 @@ def grids_of(picture: Picture, part: Part) -> tuple[Grid, Grid]:
     return listed, listed.turned()
 
 
-def _across_two(picture: Picture, part: Part, across: str, down: str) -> Grid:
+def _across_two(picture: ChartSpec, part: Part, across: str, down: str) -> Grid:
     """The axis down begins at the bottom, as in the page; what was not run is empty."""
     columns, rows = picture.frame.column(across), picture.frame.column(down)
     found = {(str(one[across]), str(one[down])): one for one in part.rows}
@@ -65,7 +65,7 @@ def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
     return Text(f" {text} ", style=colors.of(value) if colors else "")
 
 
-def _listed(picture: Picture, part: Part) -> Grid:
+def _listed(picture: ChartSpec, part: Part) -> Grid:
     """A row a point, a column a figure."""
     columns = [c for c in picture.frame.columns if c.key.startswith("m")]
     names = [c for c in picture.frame.columns if c.key.startswith("d")]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ioplan.core.text import printable
 from ioplan.report.charts.axis import axis_title
-from ioplan.report.document import Column, Frame, Picture, Value
+from ioplan.report.document import ChartSpec, Column, Frame, Value
 
 Row = dict[str, Value]
 
@@ -34,7 +34,7 @@ class Curve(Struct, frozen=True):
     ys: list[float | None]
 
 
-def parts(picture: Picture) -> list[Part]:
+def parts(picture: ChartSpec) -> list[Part]:
     """The picture's rows, split by what the page has panels or a choice for."""
     keys = [key for key in (picture.channels.pick, picture.channels.panel) if key]
     rows = _split(picture.frame, keys)
@@ -66,7 +66,7 @@ def _named(column: Column, text: str) -> str:
     return printable(f"{title} {text}".strip())
 
 
-def series_of(picture: Picture, rows: Sequence[Row]) -> dict[str, list[Row]]:
+def series_of(picture: ChartSpec, rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows of each curve by its name: a colour, a dash, or both."""
     keys = [key for key in (picture.channels.color, picture.channels.dash) if key]
     frame = Frame(picture.frame.columns, [tuple(row.values()) for row in rows])
@@ -79,7 +79,7 @@ def series_of(picture: Picture, rows: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
-def curves(picture: Picture, part: Part) -> list[Curve]:
+def curves(picture: ChartSpec, part: Part) -> list[Curve]:
     """The curves of a part; of bands, one for each percentile."""
     if picture.kind == "bands":
         named = [c for c in picture.frame.columns if c.key.startswith("y")]
@@ -90,13 +90,13 @@ def curves(picture: Picture, part: Part) -> list[Curve]:
     ]
 
 
-def _curve(picture: Picture, name: str, rows: Sequence[Row], y: str) -> Curve:
+def _curve(picture: ChartSpec, name: str, rows: Sequence[Row], y: str) -> Curve:
     points = sorted(_points(picture, rows, y), key=lambda point: point[0])
     return Curve(name, [x for _, x, _ in points], [y for _, _, y in points])
 
 
 def _points(
-    picture: Picture, rows: Sequence[Row], y: str
+    picture: ChartSpec, rows: Sequence[Row], y: str
 ) -> Iterator[tuple[float, float, float | None]]:
     """What they are in order of, x, y."""
     order = picture.frame.column(picture.x).order

@@ -10,7 +10,7 @@ import plotext
 from rich.text import Text
 
 from ioplan.core.text import printable
-from ioplan.report.document import FAILED, Picture
+from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.terminal.parts import Curve, Part, curves
 from ioplan.report.terminal.ticks import Axis, axis, x_ticks, y_ticks
 
@@ -34,7 +34,7 @@ LIMIT = {"limit": "─"}
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
 
 
-def plots(picture: Picture, part: Part, width: int) -> Iterator[Text]:
+def plots(picture: ChartSpec, part: Part, width: int) -> Iterator[Text]:
     """The curves of a part, in as many plots as they need letters for."""
     found = curves(picture, part)
     for start in range(0, len(found), len(MARKERS)):
@@ -42,7 +42,7 @@ def plots(picture: Picture, part: Part, width: int) -> Iterator[Text]:
         yield _plot(picture, part, some, min(width, WIDEST))
 
 
-def _plot(picture: Picture, part: Part, some: list[Curve], width: int) -> Text:
+def _plot(picture: ChartSpec, part: Part, some: list[Curve], width: int) -> Text:
     """One plot, and the legend below it, where it hides nothing."""
     x, y = _axes(picture, part, some)
     _begin(width, x, y)
@@ -61,7 +61,7 @@ def _plot(picture: Picture, part: Part, some: list[Curve], width: int) -> Text:
     return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
-def _axes(picture: Picture, part: Part, some: Sequence[Curve]) -> tuple[Axis, Axis]:
+def _axes(picture: ChartSpec, part: Part, some: Sequence[Curve]) -> tuple[Axis, Axis]:
     frame = picture.frame
     xs = [x for curve in some for x in curve.xs]
     ys = [y for curve in some for y in curve.ys if y is not None]
@@ -93,7 +93,7 @@ def _set_ticks(some: Sequence[Curve], x: Axis, y: Axis, width: int) -> None:
     plotext.xticks([at for at, _ in ticks], [text for _, text in ticks])
 
 
-def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None:
+def _draw(picture: ChartSpec, curve: Curve, x: Axis, y: Axis, marker: str) -> None:
     """A line, broken where a point failed; or points."""
     for xs, ys in unbroken(curve, x, y):
         if picture.marks.has_points:
@@ -104,7 +104,7 @@ def _draw(picture: Picture, curve: Curve, x: Axis, y: Axis, marker: str) -> None
             plotext.plot(xs, ys, marker=marker)
 
 
-def _lone(picture: Picture, curve: Curve) -> str:
+def _lone(picture: ChartSpec, curve: Curve) -> str:
     """The marker of a curve without others: fine, but points that are few are seen."""
     few = picture.marks.has_points and len(curve.xs) <= FEW_POINTS
     return "•" if few else "braille"
@@ -136,7 +136,7 @@ def _steps(
 
 
 def _overlays(
-    picture: Picture, part: Part
+    picture: ChartSpec, part: Part
 ) -> Iterator[tuple[float, float, float, float, str]]:
     """From x and y, to x and y, and the sign of the line."""
     for row in part.overlay:
@@ -173,7 +173,7 @@ def _mark_failed(curve: Curve, x: Axis, y: Axis) -> None:
             plotext.scatter([x.at(at)], [y.at(y.low)], marker=FAILED)
 
 
-def legend(picture: Picture, some: Sequence[Curve], width: int) -> Iterator[str]:
+def legend(picture: ChartSpec, some: Sequence[Curve], width: int) -> Iterator[str]:
     """Letters with the names of their curves, in lines that fit."""
     entries = []
     if len(some) > 1:
