@@ -37,9 +37,11 @@ class Browser:
 
     def __init__(self, driver: webdriver.Chrome, downloads: Path) -> None:
         self.driver, self.downloads = driver, downloads
+        self.unchanged: Path | None = None
 
     def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
         """Open a file in a window of this size."""
+        self.unchanged = None
         self.size(width, height)
         self.driver.get(page.as_uri())
 
@@ -104,6 +106,13 @@ def drawn(chromium: Browser, page: Path, width: int = 1280) -> list[str]:
     found = "figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
     ids: list[str] = chromium.run(f"return {found}")
     return ids
+
+
+def looked_at(chromium: Browser, page: Path) -> None:
+    """Draw a page for tests that only read it: once for those in a row."""
+    if chromium.unchanged != page:
+        drawn(chromium, page)
+    chromium.unchanged = page
 
 
 def figure(chromium: Browser, title: str) -> str:

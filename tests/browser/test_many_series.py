@@ -26,6 +26,7 @@ select.dispatchEvent(new Event("change"));
 """
 SHOW_ONLY = """
 document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) => {
+  if (input.checked === i < arguments[0]) return;
   input.checked = i < arguments[0];
   input.dispatchEvent(new Event("change", { bubbles: true }));
 });

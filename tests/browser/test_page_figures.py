@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree as ET
 
 import pytest
-from chromium import Browser, Report, click, drawn, figure
+from chromium import Browser, Report, click, drawn, figure, looked_at
 from failed_cells import QDS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -60,7 +60,7 @@ def downloaded(chromium: Browser, name: str) -> bytes:
 )
 def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> None:
     """A picture tells what it shows, of which drive and session, when, by what."""
-    drawn(chromium, single.page)
+    looked_at(chromium, single.page)
     id = figure(chromium, title)
     (session,) = single.sessions
     name = f"every-chart-{test}-{title}".lower().replace(" ", "-") + f"-{session}"

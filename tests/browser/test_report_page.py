@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from chromium import Browser, Report, click, drawn, figure
+from chromium import Browser, Report, click, drawn, figure, looked_at
 from command import ioplan
 from made_history import fill
 
@@ -127,7 +127,7 @@ def test_bars_stand_side_by_side(chromium: Browser, simulated: Report) -> None:
       const lefts = bars.map((bar) => Math.round(bar.getBoundingClientRect().left));
       return [bars.length, new Set(lefts).size];
     });"""
-    drawn(chromium, simulated.page)
+    looked_at(chromium, simulated.page)
     found = chromium.run(script)
     assert [2, 2] in found  # the largest latency of either session, averaged
     assert all(bars == places for bars, places in found)
@@ -136,7 +136,7 @@ def test_bars_stand_side_by_side(chromium: Browser, simulated: Report) -> None:
 def test_panels_stand_in_the_order_of_the_sessions(
     chromium: Browser, simulated: Report
 ) -> None:
-    drawn(chromium, simulated.page)
+    looked_at(chromium, simulated.page)
     names = chromium.run(
         "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
     )
@@ -153,7 +153,7 @@ def test_names_of_panels_stand_in_one_line(
     chromium: Browser, simulated: Report, kind: str
 ) -> None:
     """However far the marks below reach up."""
-    drawn(chromium, simulated.page)
+    looked_at(chromium, simulated.page)
     script = """
     return [...document.querySelectorAll(`figure[data-kind="${arguments[0]}"]`)]
       .map((figure) => [...figure.querySelectorAll(".cell .role-title text")]
@@ -161,6 +161,24 @@ def test_names_of_panels_stand_in_one_line(
       .filter((tops) => tops.length > 1);"""
     rows = chromium.run(script, kind)
     assert all(len(set(tops)) == 1 for tops in rows), rows
+
+
+def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
+    """What a screen reader says: of figures, buttons, choices, plots."""
+    looked_at(chromium, simulated.page)
+    script = """
+    const named = (e) => e.getAttribute("aria-label")
+      || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
+      || e.closest("label")?.textContent || e.textContent.trim();
+    const all = "button, select, input, figure[data-kind], .plot, nav, aside, summary";
+    return [...document.querySelectorAll(all)].filter((e) => !named(e))
+      .map((e) => e.outerHTML.slice(0, 80));"""
+    assert chromium.run(script) == []
+    levels = chromium.run(
+        "return [...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
+    )
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280, 1700])
@@ -204,24 +222,6 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
     chromium.tell("Page.printToPDF", printBackground=True)
     count = "return figures.filter((f) => f.dataset.drawn !== undefined || !f.querySelector('.plot')).length"
     assert before < chromium.run(count) == chromium.run("return figures.length")
-
-
-def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
-    """What a screen reader says: of figures, buttons, choices, plots."""
-    drawn(chromium, simulated.page)
-    script = """
-    const named = (e) => e.getAttribute("aria-label")
-      || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
-      || e.closest("label")?.textContent || e.textContent.trim();
-    const all = "button, select, input, figure[data-kind], .plot, nav, aside, summary";
-    return [...document.querySelectorAll(all)].filter((e) => !named(e))
-      .map((e) => e.outerHTML.slice(0, 80));"""
-    assert chromium.run(script) == []
-    levels = chromium.run(
-        "return [...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
-    )
-    assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
 def test_a_pdf_has_sheets_of_all_tests(

@@ -31,6 +31,8 @@ NONSENSE = {
     **{"SOURCE_DATE_EPOCH": "1", "PYTHONHASHSEED": "7", "PYTHONUTF8": "0"},
 }
 QUICK = ("-x", "-m", "not slow and not machine", "-p", "no:cacheprovider")
+NO_OTHERS = ("-p", "no:pytest_lsp", "-p", "no:asyncio", "-p", "no:anyio")
+"""Plug-ins that the sample has no use for."""
 SAMPLE = (
     *("cli/test_author.py", "cluster/test_lab.py", "language/test_search_path.py"),
     *("report/test_show.py", "share/test_bundle.py", "suites/test_suites_git.py"),
@@ -44,7 +46,7 @@ def test_nothing_of_the_user_reaches_a_test(tmp_path: Path) -> None:
     sample = [paths.TESTS / name for name in SAMPLE]
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "TMPDIR")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", *sample, *QUICK],
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", *sample, *QUICK, *NO_OTHERS],
         cwd=paths.TESTS.parent,
         env=kept | NONSENSE | {"HOME": str(tmp_path)},
         capture_output=True,
