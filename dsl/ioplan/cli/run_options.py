@@ -9,6 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import checked_plan
+from ioplan.cli.selection import only_tests
+from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RequestError, RunRequest, request_of
 
 
@@ -24,6 +27,16 @@ class RunCall(Struct, frozen=True):
     json: bool = False
     lane: Path | None = None
     job: str | None = None
+
+
+def requested_plan(
+    file: Path, request: RunRequest, started: bool = False
+) -> CheckedPlan:
+    """The checked plan with the tests that are asked for; a session that has begun
+    keeps its settings. Raises PlanError, UsageError."""
+    asked = request.settings, request.scale_time, request.profile
+    plan = checked_plan(file, *asked, started=started, lab=request.lab)
+    return only_tests(plan, request.tests)
 
 
 def requested(values: Mapping[str, Any]) -> RunRequest:

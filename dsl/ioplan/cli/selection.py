@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan
 from ioplan.core.text import counted, did_you_mean
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.references import needed_by
 from ioplan.language.check.run_steps import flat
 from ioplan.language.plan import CheckedPlan, RunTemplate
-from ioplan.records.run_request import RunRequest
 
 WILD = frozenset("*?[")
-
-
-def requested_plan(
-    file: Path, request: RunRequest, started: bool = False
-) -> CheckedPlan:
-    """The checked plan with the tests that are asked for; a session that has begun
-    keeps its settings. Raises PlanError, UsageError."""
-    asked = request.settings, request.scale_time, request.profile
-    plan = checked_plan(file, *asked, started=started, lab=request.lab)
-    return only_tests(plan, request.tests)
 
 
 def only_tests(plan: CheckedPlan, globs: Sequence[str]) -> CheckedPlan:

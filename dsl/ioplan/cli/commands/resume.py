@@ -16,8 +16,8 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.lab_plugin import lab_plugin
-from ioplan.cli.run_options import RunCall
-from ioplan.cli.selection import only_tests, print_tests, requested_plan
+from ioplan.cli.run_options import RunCall, requested_plan
+from ioplan.cli.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord

@@ -26,8 +26,8 @@ from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
 from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
-from ioplan.cli.run_options import RunCall, read_request, requested
-from ioplan.cli.selection import print_tests, requested_plan
+from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
+from ioplan.cli.selection import print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote

@@ -15,8 +15,7 @@ from rich.table import Table
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.run_options import requested
-from ioplan.cli.selection import requested_plan
+from ioplan.cli.run_options import requested, requested_plan
 from ioplan.core.text import line
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
-from ioplan.cli.run_options import RunCall
-from ioplan.cli.selection import requested_plan
+from ioplan.cli.run_options import RunCall, requested_plan
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.run_request import RunRequest
