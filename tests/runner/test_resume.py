@@ -14,7 +14,7 @@ from labs import lab_of_file, loop_device, needs_root, tell
 
 from ioplan.devices import write_evidence
 from ioplan.records.record import RunRecord
-from ioplan.runner import seal
+from ioplan.runner import signature
 from ioplan.store import session_folder
 from ioplan.store.store import Store
 
@@ -327,7 +327,7 @@ def test_a_session_of_another_host_is_not_believed(
     """The store and the key may lie on a file system that both have."""
     other = tmp_path / "machine-id"
     other.write_text("another machine")
-    monkeypatch.setattr(seal, "MACHINE_ID", other)
+    monkeypatch.setattr(signature, "MACHINE_ID", other)
     done = ioplan("resume")
     assert done.code == 2
     assert "was not started by you on this host" in done.err
