@@ -24,6 +24,7 @@ class Part(BaseModel):
 Count = Annotated[int, Field(ge=0, le=1 << 62)]
 Number = Annotated[float, Field(ge=0, le=2.0**62, allow_inf_nan=False)]
 MOST_IOS = 1 << 53
+LAYOUT = "FIO_IO_U_PLAT_"
 MOST_S = 253_402_300_799
 """The last second that has a date, of the year 9999."""
 
@@ -45,7 +46,7 @@ class Latency(Part):
         """Before 3.6 the layout's constants stood among the buckets."""
         if not isinstance(bins, dict):
             return bins
-        return {key: count for key, count in bins.items() if str(key).isdigit()}
+        return {n: count for n, count in bins.items() if not str(n).startswith(LAYOUT)}
 
     @field_validator("bins")
     @classmethod
