@@ -75,13 +75,17 @@ class TargetRequest(Model):
 
 
 class TargetFacts(Model):
-    """What a target is. `identity` is what names it beyond its path."""
+    """What a target is. `identity` is what names it beyond its path.
+
+    `evidence` is why it was free to write; empty where it is only read.
+    """
 
     path: str
     kind: str
     capacity_bytes: int
     block_bytes: int
     identity: dict[str, str] = {}
+    evidence: str = ""
 
 
 class Gap(Model):

@@ -138,9 +138,9 @@ def test_a_mark_of_another_user_is_not_believed(
     path.write_bytes(bytes(MIB))
     fd = os.open(path, os.O_RDWR)
     scratch_file._write_sidecar(fd, path, scratch_file.OPEN)
-    assert scratch_file.foreign_content(fd, path) == ""
+    assert scratch_file.foreign_mark(fd, path) == ""
     os.chown(scratch_file._sidecar(path), NOBODY, NOBODY)
-    assert "did not create" in scratch_file.foreign_content(fd, path)
+    assert "did not create" in scratch_file.foreign_mark(fd, path)
     os.close(fd)
 
 

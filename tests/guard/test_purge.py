@@ -22,12 +22,13 @@ from labs import MIB, asked, lab_file, loop_device, needs_root, tell
 from started import ends, is_running, started
 
 from ioplan.backends import BackendError, TargetRequest
+from ioplan.devices import sanitize_log
 from ioplan.devices.nvme import COMMAND, Controller, Layout, nsids
-from ioplan.guard.purge import kernel, sanitize_log
+from ioplan.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
+from ioplan.guard.purge import kernel
 from ioplan.guard.purge.marks import MARKS, Marks, numbers
 from ioplan.guard.purge.nvme import action_of
 from ioplan.guard.purge.purge import purge
-from ioplan.guard.purge.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
 from ioplan.guard.target import Target, make_scratch, open_target
 from ioplan.target_entry import PurgeMethod
 
@@ -55,7 +56,8 @@ def device(folder: Path, way: PurgeMethod | list[str]) -> Iterator[Target]:
     said = {"purge" if isinstance(way, str) else "purge.command": way}
     lab = lab_file(folder, backing_file=str(backing), writable=True, **said)
     with loop_device(backing) as node:
-        target = open_target(asked(lab, node, backing))
+        given_up = {"overwrite_data": (str(backing),)}
+        target = open_target(asked(lab, node).model_copy(update=given_up))
         try:
             yield target
         finally:
@@ -188,7 +190,7 @@ def test_the_lab_chooses_for_a_plan(tmp_path: Path, store_path: Path) -> None:
     )
     words = ("run", plan, "--lab", lab, "--target", "fast", "--json")
     with loop_device(backing):
-        done = ioplan(*words, "--overwrite", backing)
+        done = ioplan(*words, "--overwrite-data", backing)
     assert done.code == 0, done.err
     notes = [line["text"] for line in done.of("note")]
     expected = "purge: overwritten with zeros; 128 marks read back as zeros"
@@ -371,7 +373,7 @@ def test_nothing_is_erased_for_who_is_gone(
         tmp_path,
         'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
     )
-    words = (plan, "--lab", lab, "--target", "fast", "--overwrite", backing)
+    words = (plan, "--lab", lab, "--target", "fast", "--overwrite-data", backing)
     with loop_device(backing), started(*words) as call:
         while not told.exists():
             assert is_running(call.process.pid), call.process.communicate()

@@ -126,7 +126,7 @@ def test_where_no_birth_is_told_a_mark_beside_is_not_believed(
     make_scratch(path, MIB, lambda _: None)
     open_target(TargetRequest(path=str(path), writes=True)).close()
     monkeypatch.setattr("ioplan.guard.scratch_file.birth", lambda _: "")
-    with refused(TargetFault.NO_CONSENT, "did not create"):
+    with refused(TargetFault.DATA, "did not create"):
         open_target(TargetRequest(path=str(path), writes=True))
 
 
@@ -142,7 +142,7 @@ def test_a_birth_does_not_change(tmp_path: Path) -> None:
 
 
 def without_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> bytes:
+    def refuse(*_: object, **__: object) -> bytes:
         raise OSError(95, "Operation not supported")
 
     for name in ("setxattr", "getxattr", "removexattr"):

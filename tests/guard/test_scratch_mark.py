@@ -39,13 +39,14 @@ def precious(tmp_path: Path) -> Path:
     return path
 
 
-def opened(path: Path, *overwrite: Path, writes: bool = True) -> Target:
-    return open_target(request(path, writes, *overwrite))
+def opened(path: Path, *given_up: Path, writes: bool = True) -> Target:
+    words = {"overwrite_data": tuple(map(str, given_up))}
+    return open_target(request(path, writes).model_copy(update=words))
 
 
-def session(path: Path, *overwrite: Path) -> None:
+def session(path: Path, *given_up: Path) -> None:
     """One that writes, and ends in order."""
-    target = opened(path, *overwrite)
+    target = opened(path, *given_up)
     os.pwrite(target.fd, os.urandom(4096), 8192)
     target.close()
 
@@ -64,17 +65,17 @@ def test_reading_it_changes_no_mark(scratch: Path) -> None:
 def test_content_of_another_program_is_kept(scratch: Path, precious: Path) -> None:
     session(scratch)
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to"):
+    with refused(TargetFault.DATA, "another program has written to"):
         opened(scratch)
     opened(scratch, writes=False).close()
-    with refused(TargetFault.NO_CONSENT, f"add --overwrite {scratch}"):
+    with refused(TargetFault.DATA, f"add --overwrite-data {scratch}"):
         opened(scratch)
     assert scratch.read_bytes() == precious.read_bytes()
 
 
 def test_before_the_first_session_too(scratch: Path, precious: Path) -> None:
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to"):
+    with refused(TargetFault.DATA, "another program has written to"):
         opened(scratch)
 
 
@@ -126,7 +127,9 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")
     session_killed(scratch)
     tell("mkfs.ext4", "-q", "-L", "photos", scratch)
-    with refused(TargetFault.DATA, r"now contains data \(ext4 'photos'\)"):
+    with refused(
+        TargetFault.DATA, r"now contains data; .*ext4 at byte 0 \(label photos"
+    ):
         opened(scratch)
 
 
@@ -137,7 +140,7 @@ def test_an_archive_is_kept_even_after_a_kill(scratch: Path, precious: Path) -> 
     with precious.open("ab") as file:
         file.write(os.urandom(999))
     shutil.copyfile(precious, scratch)
-    with refused(TargetFault.NO_CONSENT, "another program has written to"):
+    with refused(TargetFault.DATA, "another program has written to"):
         opened(scratch)
 
 

@@ -79,25 +79,34 @@ def test_a_scratch_file_may_be_written(scratch: Path) -> None:
 
 
 def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
+    with refused(TargetFault.DATA, f"add --overwrite-data {foreign}"):
+        open_target(request(foreign))
+    for name in ("other", foreign.name):  # the name alone does not give up its data
+        with refused(TargetFault.DATA, "did not create"):
+            open_target(request(foreign, True, foreign.with_name(name)))
+    given_up = {"overwrite_data": (str(foreign),)}
+    target = open_target(request(foreign).model_copy(update=given_up))
+    assert target.facts.evidence == "--overwrite-data was given for it"
+    target.close()
     with refused(TargetFault.NO_CONSENT, f"add --overwrite {foreign}"):
         open_target(request(foreign))
-    with refused(TargetFault.NO_CONSENT, "did not create"):
-        open_target(request(foreign, True, foreign.with_name("other")))
-    open_target(request(foreign, True, foreign)).close()
+    target = open_target(request(foreign, True, foreign))
+    assert target.facts.evidence == "its content is what ioplan left there"
+    target.close()
     open_target(request(foreign, False)).close()
 
 
 def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())
-    with refused(TargetFault.NO_CONSENT, "did not create"):
+    with refused(TargetFault.DATA, "did not create"):
         open_target(request(copy))
 
 
 def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
     link = scratch.with_name("link")
     link.symlink_to(foreign)
-    with refused(TargetFault.NO_CONSENT, r"thesis\.img"):
+    with refused(TargetFault.DATA, r"thesis\.img"):
         open_target(request(link))
 
 
@@ -150,12 +159,11 @@ def test_a_reading_plan_cannot_change_a_foreign_file(
     assert done.code == 0, done.err
     denied = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign, "--json")
     assert denied.code == 2 and "did not create" in denied.err
-    assert [line["kind"] for line in denied.of("error")] == ["no-consent"]
+    assert [line["kind"] for line in denied.of("error")] == ["data"]
     assert foreign.read_bytes() == before
-    told = ioplan(
-        "run", plan_file(tmp_path, WRITES), "--target", foreign, "--overwrite", foreign
-    )
-    assert told.code == 0 and foreign.read_bytes() != before
+    words = ("--target", foreign, "--overwrite-data", foreign)
+    consented = ioplan("run", plan_file(tmp_path, WRITES), *words)
+    assert consented.code == 0 and foreign.read_bytes() != before
 
 
 @needs_root
@@ -165,7 +173,7 @@ class TestLoopDevice:
     @pytest.fixture
     def backing(self, tmp_path: Path) -> Path:
         path = tmp_path / "backing"
-        path.write_bytes(os.urandom(16 * MIB))
+        path.write_bytes(bytes(16 * MIB))
         return path
 
     @pytest.fixture
@@ -265,7 +273,9 @@ def test_a_person_may_type_the_word(
     before = foreign.read_bytes()
     assert at_terminal([*command, "--target", str(foreign)], "yes") == 2
     assert foreign.read_bytes() == before
-    assert at_terminal([*command, "--target", str(foreign)], str(foreign)) == 0
+    words = f"destroy the data on {foreign}"
+    assert at_terminal([*command, "--target", str(foreign)], str(foreign)) == 2
+    assert at_terminal([*command, "--target", str(foreign)], words) == 0
     assert foreign.read_bytes() != before
     with Store.open(store_path) as store:
         assert store.session("last").request.overwrite == (str(foreign),)

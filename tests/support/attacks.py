@@ -46,8 +46,8 @@ ATTACKS = (
     ),
     Attack(
         "ext4, XFS and btrfs without their first 4 MiB",
-        "structured blocks are seen",
-        GUARD + "content.py::test_somebodys_data_is_seen",
+        "their blocks are seen",
+        GUARD + "foreign_blocks.py::test_somebodys_data_is_seen",
     ),
     Attack(
         "a database is put on a target after a session on it was killed; then `resume`",

@@ -16,15 +16,19 @@ from ioplan.backends import (
     Backend,
     BackendError,
     Drive,
+    ProgressCallback,
     TargetRequest,
     find,
     names,
 )
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plain import LineOutput
+from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.core.units import bytes_text
+from ioplan.guard.errors import ConsentError, TargetError, UnreadError
+from ioplan.guard.full_read import data_error, read_whole
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.target import make_scratch
 from ioplan.lab.lab import Lab
@@ -173,12 +177,55 @@ def with_consent(
     """The same for whatever opens a target."""
     try:
         return open(request), request
+    except UnreadError as error:
+        _read_whole(error)
+        return with_consent(open, request)
     except ConsentError as error:
         if not confirmed(error):
             raise
         words = (*getattr(request, error.request_field), error.id)
         consented = request.model_copy(update={error.request_field: words})
         return open(consented), consented
+
+
+def _read_whole(error: UnreadError) -> None:
+    """Show how far it is; it goes on there after Ctrl-C. Raises TargetError."""
+    facts = error.facts
+    if error.data_at is not None:
+        raise data_error(facts, error.data_at)
+    print_message(
+        f"{facts.path} looks empty; reading all {bytes_text(facts.capacity_bytes)} of "
+        "it to be sure (--overwrite-data skips this)"
+    )
+    with _reading_bar() as on_progress:
+        found = read_whole(facts, on_progress)
+    if found is not None:
+        raise data_error(facts, found)
+
+
+@contextmanager
+def _reading_bar() -> Iterator[ProgressCallback]:
+    """With the time left at a terminal; a line for each tenth otherwise."""
+    if not sys.stderr.isatty():
+        yield _tenths()
+        return
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
+        task = progress.add_task("reading", total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+def _tenths() -> ProgressCallback:
+    said = 0
+
+    def say(share: float) -> None:
+        nonlocal said
+        if int(share * 10) > said:
+            said = int(share * 10)
+            print_message(f"read {said * 10} %")
+
+    return say
 
 
 def confirmed(error: ConsentError) -> bool:

@@ -6,13 +6,16 @@ this need not be the beginning of such a file; it is data either way.
 
 from __future__ import annotations
 
+JPEG = (b"\xdb", b"\xe0", b"\xe1", b"\xe2", b"\xee")
+"""The segments that a picture begins with; three bytes alone are found in noise."""
 KINDS: tuple[tuple[str, int, bytes], ...] = (
     ("tar archive", 257, b"ustar"),
     ("zip archive", 0, b"PK\x03\x04"),
-    ("gzip data", 0, b"\x1f\x8b\x08"),
+    ("gzip data", 0, b"\x1f\x8b\x08\0"),
+    ("gzip data", 0, b"\x1f\x8b\x08\x08"),
     ("zstd data", 0, b"\x28\xb5\x2f\xfd"),
     ("xz data", 0, b"\xfd7zXZ\0"),
-    ("bzip2 data", 0, b"BZh"),
+    *(("bzip2 data", 0, b"BZh%d1AY&SY" % level) for level in range(1, 10)),
     ("lz4 data", 0, b"\x04\x22\x4d\x18"),
     ("7z archive", 0, b"7z\xbc\xaf\x27\x1c"),
     ("rar archive", 0, b"Rar!\x1a\x07"),
@@ -20,7 +23,7 @@ KINDS: tuple[tuple[str, int, bytes], ...] = (
     ("mp4 video", 4, b"ftyp"),
     ("Matroska video", 0, b"\x1a\x45\xdf\xa3"),
     ("RIFF (avi, wav)", 0, b"RIFF"),
-    ("jpeg picture", 0, b"\xff\xd8\xff"),
+    *(("jpeg picture", 0, b"\xff\xd8\xff" + kind) for kind in JPEG),
     ("png picture", 0, b"\x89PNG\r\n\x1a\n"),
     ("tiff picture", 0, b"II*\0"),
     ("pdf document", 0, b"%PDF-"),

@@ -42,6 +42,12 @@ class Scan(Struct, frozen=True):
     drawn_data: int = 0
     unreadable: tuple[int, ...] = ()
 
+    @property
+    def ends_unreadable(self) -> bool:
+        """Whether a part of the first or the last MiB cannot be read."""
+        last = self.capacity_bytes - MIB
+        return any(at < MIB or at >= last for at in self.unreadable)
+
     def share(self) -> float:
         """How much of the drive holds data, from the blocks drawn; 0 to 1."""
         return self.drawn_data / self.drawn if self.drawn else 0.0
@@ -49,7 +55,7 @@ class Scan(Struct, frozen=True):
 
 def scan(fd: int, capacity_bytes: int, seed: int, starts: Iterable[int] = ()) -> Scan:
     """Read fixed and drawn places, past the page cache where that is possible."""
-    again, size = _direct(fd)
+    again, size = opened_past_cache(fd)
     try:
         fixed = sorted(set(reads(capacity_bytes, starts)))
         chance = [(at, BLOCK) for at in drawn(capacity_bytes, seed)]
@@ -86,15 +92,27 @@ def _share(
 ) -> Iterator[tuple[int, int, dict[int, str]]]:
     """Offset, length and data of each read; one that fails has the length 0."""
     with closing(mmap.mmap(-1, MIB)) as buffer:
-        for at, wanted in places:
-            try:
-                length = os.preadv(
-                    fd, [memoryview(buffer)[: -(-wanted // size) * size]], at
-                )
-            except OSError:
-                yield at, 0, {}
-            else:
+        for place in places:
+            for at, length in _read(fd, buffer, place, size):
                 yield at, length, dict(_data(buffer, at, length))
+
+
+def _read(
+    fd: int, buffer: mmap.mmap, place: tuple[int, int], size: int
+) -> Iterator[tuple[int, int]]:
+    """Offset and length of what is in the buffer: block by block where a longer read
+    fails."""
+    at, wanted = place
+    try:
+        part = memoryview(buffer)[: -(-wanted // size) * size]
+        yield at, os.preadv(fd, [part], at)
+    except OSError:
+        if wanted <= BLOCK:
+            yield at, 0
+            return
+        for one in range(at, at + wanted, BLOCK):
+            length = min(BLOCK, at + wanted - one)
+            yield from _read(fd, buffer, (one, length), size)
 
 
 def _data(buffer: mmap.mmap, at: int, length: int) -> Iterator[tuple[int, str]]:
@@ -108,12 +126,27 @@ def _data(buffer: mmap.mmap, at: int, length: int) -> Iterator[tuple[int, str]]:
             yield at + start, digest
 
 
+def blocks_at(fd: int, offsets: Iterable[int], length: int) -> Iterator[bytes]:
+    """Their content now, past the page cache; `length` bytes of text where there is
+    an error, as what cannot be read may be anything."""
+    again, size = opened_past_cache(fd)
+    try:
+        with closing(mmap.mmap(-1, -(-length // size) * size)) as buffer:
+            for at in offsets:
+                try:
+                    yield buffer[: os.preadv(again, [buffer], at)]
+                except OSError:
+                    yield b"unreadable".ljust(length, b"?")
+    finally:
+        os.close(again)
+
+
 def is_constant(block: bytes) -> bool:
     """Whether all bytes are equal, as after a discard or a format."""
     return block.count(block[:1]) == len(block)
 
 
-def _direct(fd: int) -> tuple[int, int]:
+def opened_past_cache(fd: int) -> tuple[int, int]:
     """The target once more, and the unit in bytes of what may be read of it."""
     path = f"/proc/self/fd/{fd}"
     try:

@@ -75,6 +75,11 @@ def ext_details(block: bytes) -> str | None:
     )
 
 
+def _ext(block: bytes) -> str | None:
+    """Not of a copy, which has the number of its group."""
+    return None if any(block[90:92]) else ext_details(block)
+
+
 def _xfs(start: bytes) -> str | None:
     count = int.from_bytes(start[128:136], "big")
     return _together(_text(start[108:120]), f"{count:,} inodes allocated")
@@ -115,7 +120,7 @@ BCACHE = bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81")
 BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
 
 SUPERBLOCKS = (
-    Superblock("ext4", ((1080, b"\x53\xef"),), lambda at: ext_details(at[1024:])),
+    Superblock("ext4", ((1080, b"\x53\xef"),), lambda at: _ext(at[1024:])),
     Superblock("xfs", ((0, b"XFSB"),), _xfs),
     Superblock("btrfs", ((64 * KIB + 64, b"_BHRfS_M"),), _label(64 * KIB + 299, 256)),
     Superblock("zfs_member", ZFS),

@@ -38,6 +38,12 @@ def write_counters(facts: TargetFacts) -> WriteCounters:
     return {}
 
 
+def sectors_written(counters: WriteCounters) -> int:
+    """Sectors of 512 B written and discarded on all disks; 0 without counters."""
+    disks = counters.get("written", "").split(", ")
+    return sum(int(word) for disk in disks for word in disk.split(" ")[1:3])
+
+
 def _boot() -> str:
     return BOOT_ID.read_text().strip()
 

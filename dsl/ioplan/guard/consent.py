@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from ioplan.backends import TargetRequest
@@ -15,7 +16,6 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device
 from ioplan.devices.identity import Identity, same_wwid
 from ioplan.devices.inventory import Inventory
-from ioplan.guard.content import NOTHING, Content
 from ioplan.guard.errors import ConsentError, TargetError, consent_option
 
 
@@ -23,14 +23,13 @@ def check_device_consent(
     device: Device,
     inventory: Inventory,
     request: TargetRequest,
-    data: Content = NOTHING,
+    data: str = "",
     what: str = "",
 ) -> None:
     """One of the words must name this device and no other. Raises TargetError."""
     identity, id = inventory.identity(device), inventory.id(device)
     words = _words(request, data)
-    wwid = "" if _is_shared(device, inventory) else identity.wwid
-    if any(word == id or _names(word, id, wwid) for word in words):
+    if _is_named(device, inventory, words):
         return
     shared = next((word for word in words if _may_name(word, identity)), None)
     if shared:
@@ -41,15 +40,34 @@ def check_device_consent(
     raise consent_error(what, id, data)
 
 
+def gives_up_device(
+    device: Device, inventory: Inventory, request: TargetRequest
+) -> bool:
+    """Whether the data on it may go, whatever it is."""
+    return _is_named(device, inventory, request.overwrite_data)
+
+
+def gives_up_file(path: Path, request: TargetRequest) -> bool:
+    """Whether the data in it may go, whatever it is."""
+    return any(_is_path(word, path) for word in request.overwrite_data)
+
+
+def _is_named(device: Device, inventory: Inventory, words: Iterable[str]) -> bool:
+    id = inventory.id(device)
+    shared = _is_shared(device, inventory)
+    wwid = "" if shared else inventory.identity(device).wwid
+    return any(word == id or _names(word, id, wwid) for word in words)
+
+
 def check_file_consent(
-    path: Path, what: str, request: TargetRequest, data: Content = NOTHING
+    path: Path, what: str, request: TargetRequest, data: str = ""
 ) -> None:
     """One of the words must be the file's path. Raises ConsentError."""
     if not any(_is_path(word, path) for word in _words(request, data)):
         raise consent_error(f"{path} is {what}", str(path), data)
 
 
-def consent_error(what: str, id: str, data: Content = NOTHING) -> ConsentError:
+def consent_error(what: str, id: str, data: str = "") -> ConsentError:
     """What would be overwritten, and how the user can consent."""
     option = consent_option(bool(data))
     seen = f"; {data}" if data else ""
@@ -60,7 +78,7 @@ def consent_error(what: str, id: str, data: Content = NOTHING) -> ConsentError:
     return ConsentError(text, id, data=bool(data))
 
 
-def _words(request: TargetRequest, data: Content) -> tuple[str, ...]:
+def _words(request: TargetRequest, data: str) -> tuple[str, ...]:
     """Who gives up the data on a target has named the target."""
     if data:
         return request.overwrite_data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import CommandFault, ExplainedError, TargetFault
 
 
@@ -24,6 +25,22 @@ class ConsentError(TargetError):
         self.id, self.data = id, data
         self.option = consent_option(data)
         self.request_field = self.option.removeprefix("--").replace("-", "_")
+
+
+class UnreadError(TargetError):
+    """Nothing is seen on a target, and most of it was not read yet.
+
+    `data_at` is where the reading has found data.
+    """
+
+    def __init__(self, facts: TargetFacts, data_at: int | None = None) -> None:
+        found = (
+            "a full read takes long and needs to show its progress"
+            if data_at is None
+            else f"a full read found data at byte {data_at:,}"
+        )
+        super().__init__(f"{facts.path}: {found}", TargetFault.CONTENT_UNKNOWN)
+        self.facts, self.data_at = facts, data_at
 
 
 def consent_option(data: bool) -> str:

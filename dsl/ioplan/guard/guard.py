@@ -54,15 +54,19 @@ def refusals(device: Device, host: Host) -> Iterator[Obstacle]:
 
 
 def open_refusals(
-    device: Device, fd: int, participants: Participants = NO_PARTICIPANTS
+    device: Device,
+    fd: int,
+    participants: Participants = NO_PARTICIPANTS,
+    is_own: bool = False,
 ) -> Iterator[Obstacle]:
     """Obstacles that only show once the device is open.
 
-    `participants` are those of a session of several hosts.
+    `participants` are those of a session of several hosts. Noise that is ioplan's own
+    may look like a signature of two bytes.
     """
     for one in _lasting_writers(_related(device), participants):
         yield _open_by(one)
-    yield from _content_refusals(device, fd)
+    yield from _partitions(device) if is_own else _content_refusals(device, fd)
 
 
 def _open_by(one: Opener) -> Obstacle:
@@ -104,7 +108,12 @@ def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
         yield Obstacle(
             TargetFault.SIGNATURE, f"has data on it: {', '.join(found)}", erase
         )
-    elif device.partitions:
+    else:
+        yield from _partitions(device)
+
+
+def _partitions(device: Device) -> Iterator[Obstacle]:
+    if device.partitions:
         names = ", ".join(one.name for one in device.partitions)
         forget = f"if they are stale: partx --delete {device.node}"
         yield Obstacle(TargetFault.PARTITIONS, f"has partitions: {names}", forget)

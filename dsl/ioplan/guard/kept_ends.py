@@ -15,11 +15,11 @@ from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.devices.signatures import SignatureError, signatures
-from ioplan.guard.content import ENDS_BYTES
 from ioplan.guard.errors import TargetError, os_reason
 from ioplan.guard.output import OutputError, output_file
 
 NAME = "before"
+ENDS_BYTES = 1 << 20
 
 
 class Header(Model):

@@ -18,7 +18,6 @@ from pathlib import Path
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.system import fcntl
 from ioplan.devices.file_id import birth
-from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.guard.errors import TargetError, missing, os_reason
 from ioplan.language.quantity import size_text
 
@@ -37,20 +36,14 @@ def is_unchanged_scratch(fd: int, path: Path) -> bool:
     return _read_mark(fd, path) == _closed_mark(fd)
 
 
-def foreign_content(fd: int, path: Path) -> str:
-    """What is in the file that ioplan must not overwrite; empty if nothing."""
+def foreign_mark(fd: int, path: Path) -> str:
+    """Why a file is somebody's, by its mark; empty for a session's that was killed."""
     mark = _read_mark(fd, path)
     if mark is None:
         return "a file that ioplan did not create"
     if not _is_valid(mark, fd):
         return "a scratch file that another program has written to"
-    try:
-        found = signatures(fd)
-    except SignatureError as error:
-        return f"a scratch file that may now contain data ({error})"
-    return (
-        f"a scratch file that now contains data ({', '.join(found)})" if found else ""
-    )
+    return ""
 
 
 def mark_open(fd: int, path: Path) -> None:

@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
@@ -22,7 +21,8 @@ from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
 from ioplan.devices.usage import Host, Obstacle
-from ioplan.guard.data_check import check_device_data, check_file_data
+from ioplan.guard.consent import check_device_consent
+from ioplan.guard.data_check import Free, check_device_data, check_file_data
 from ioplan.guard.errors import ConsentError, TargetError, missing, os_reason
 from ioplan.guard.guard import (
     IN_USE,
@@ -33,6 +33,7 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
+from ioplan.guard.known_content import KnownContent, known_content
 from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
     make_scratch,
@@ -48,9 +49,6 @@ from ioplan.guard.shared_lock import (
 from ioplan.guard.size import check_size
 from ioplan.target_entry import LabTarget
 
-if TYPE_CHECKING:
-    from ioplan.guard.known_content import KnownContent
-
 __all__ = [
     "ConsentError",
     "Target",
@@ -65,6 +63,8 @@ FILE_KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
+READ = Free("")
+"""Of a target that is not written, or that another host of the session has opened."""
 KERNEL_FILES = ("/proc/", "/sys/")
 
 
@@ -149,12 +149,12 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
     try:
         lock(path, fd, request)
         facts = file_facts(path, fd)
-        known = _check_file(path, fd, facts, request) if request.writes else None
+        free = _check_file(path, fd, facts, request) if request.writes else READ
         check_size(facts, request)
         share_lock(path, fd, request)
         if request.writes:
             mark_open(fd, path)
-        return Target(facts, fd, request.entry, known)
+        return _free(facts, fd, request, free)
     except BaseException:
         os.close(fd)
         raise
@@ -162,13 +162,13 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
 
 def _check_file(
     path: Path, fd: int, facts: TargetFacts, request: TargetRequest
-) -> KnownContent | None:
+) -> Free:
     """Check all that must hold before a file is written to."""
     for obstacle in file_refusals(path, os.fstat(fd), Host(), participants_of(request)):
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
-    return check_file_data(path, fd, facts, request)
+    return check_file_data(path, fd, facts, request) if request.leads else READ
 
 
 def _open_device(
@@ -180,18 +180,29 @@ def _open_device(
             raise _refused(path, obstacle)
     fd = _open_fd(path, pin, request)
     try:
-        _check_device(path, fd, device, request, inventory)
+        lock(path, fd, request)
         identity = inventory.identity(device)
         facts = device_facts(path, fd, identity, firmware_of(device))
-        known = None
-        if request.writes:
-            known = check_device_data(device, fd, facts, inventory, request)
+        known = known_content(facts)
+        why = known.proof(fd) if request.writes and request.leads else ""
+        _check_device(path, fd, device, request, inventory, is_own=bool(why))
+        free = READ
+        if request.writes and not request.leads:
+            check_device_consent(device, inventory, request)
+        elif request.writes:
+            free = check_device_data(device, fd, known, why, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)
-        return Target(facts, fd, request.entry, known)
+        return _free(facts, fd, request, free)
     except BaseException:
         os.close(fd)
         raise
+
+
+def _free(facts: TargetFacts, fd: int, request: TargetRequest, free: Free) -> Target:
+    """The record says why it was free to write."""
+    facts = facts.model_copy(update={"evidence": free.why})
+    return Target(facts, fd, request.entry, free.known)
 
 
 def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
@@ -212,17 +223,22 @@ def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
 
 
 def _check_device(
-    path: Path, fd: int, device: Device, request: TargetRequest, inventory: Inventory
+    path: Path,
+    fd: int,
+    device: Device,
+    request: TargetRequest,
+    inventory: Inventory,
+    *,
+    is_own: bool,
 ) -> None:
     """Check all that must hold before a device is used; in this order."""
-    lock(path, fd, request)
     identity = inventory.identity(device)
     if not request.writes:
         for wrong in differences(identity, request.entry) if request.entry else ():
             text = f"{path} is not the device that the lab names: {wrong}"
             raise TargetError(text, TargetFault.IDENTITY_MISMATCH)
         return
-    for obstacle in open_refusals(device, fd, participants_of(request)):
+    for obstacle in open_refusals(device, fd, participants_of(request), is_own):
         raise _refused(path, obstacle)
     if request.entry is None:
         text = no_entry_text(path, identity, inventory.id(device), request.lab)

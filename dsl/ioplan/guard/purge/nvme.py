@@ -10,7 +10,7 @@ from ioplan.backends import BackendError, ProgressCallback
 from ioplan.core.system import fcntl
 from ioplan.devices.device import Device
 from ioplan.devices.nvme import Controller, Nvme
-from ioplan.guard.purge.sanitize_log import (
+from ioplan.devices.sanitize_log import (
     LOG_BYTES,
     LOG_PAGE,
     SanitizeLog,

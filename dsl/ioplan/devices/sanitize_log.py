@@ -13,22 +13,28 @@ from ioplan.backends import ProgressCallback
 LOG_PAGE, LOG_BYTES = 0x81, 512
 DONE, UNDER_WAY, FAILED, DONE_DEALLOCATED = 1, 2, 3, 4
 WHOLE = 1 << 16
+GLOBAL_DATA_ERASED = 1 << 8
 POLL_S = 1.0
 STALL_S = 3600.0
 """No longer wait for a sanitize without progress: one was seen to stall for a week."""
 
 
 class SanitizeLog(Struct, frozen=True):
-    """`progress` is in parts of 65536, and only valid while it is under way."""
+    """`progress` is in parts of 65536, and only valid while it is under way.
+
+    `is_erased` is its bit Global Data Erased: no user data was written, on any
+    namespace, since the last sanitize that succeeded.
+    """
 
     progress: int
     state: int
+    is_erased: bool = False
 
     @classmethod
     def of(cls, page: bytes) -> SanitizeLog:
         """SPROG is at byte 0, SSTAT at byte 2; its lowest three bits are the state."""
         progress, status = struct.unpack_from("<HH", page)
-        return cls(progress, status & 7)
+        return cls(progress, status & 7, bool(status & GLOBAL_DATA_ERASED))
 
     @property
     def under_way(self) -> bool:

@@ -1,0 +1,253 @@
+"""Why a target is free to write: each kind of evidence, and what must break it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kinds_of_data import put
+from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
+from refused import refused
+
+from ioplan.backends import TargetRequest
+from ioplan.content.scan import scan
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard import data_check, full_read, heartbeat
+from ioplan.guard.errors import UnreadError
+from ioplan.guard.full_read import CONSTANT, parts_to_read, read_whole
+from ioplan.guard.known_content import KILLED, LEFT, known_content, state_path
+from ioplan.guard.target import Target, open_target
+
+SIZE = 64 * MIB
+MBR_ENTRY = struct.pack("<8B2I", 0, 0, 2, 0, 0x83, 0, 0, 0, 2048, 120_000_000)
+NOISE = random.Random(1).randbytes(MIB)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+    return path
+
+
+def request(path: Path, *, data: bool = False) -> TargetRequest:
+    words = (str(path),)
+    return TargetRequest(
+        path=str(path),
+        writes=True,
+        overwrite=words,
+        overwrite_data=words if data else (),
+    )
+
+
+def opened(path: Path, *, data: bool = False) -> Target:
+    return open_target(request(path, data=data))
+
+
+def evidence(path: Path, *, data: bool = False) -> str:
+    target = opened(path, data=data)
+    target.close()
+    return target.facts.evidence
+
+
+def test_noise_is_not_emptiness(image: Path) -> None:
+    put(image, 40 * MIB, NOISE)
+    with refused(TargetFault.DATA, "data of an unknown kind from 40 MiB on"):
+        opened(image)
+
+
+def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image: Path) -> None:
+    with image.open("ab") as file:
+        file.truncate(2 << 30)
+    at = (1 << 30) + 12345 * 4096
+    put(image, at, NOISE[:4096])
+    with image.open("rb") as file:
+        assert not scan(file.fileno(), 2 << 30, seed=1).data
+    with pytest.raises(UnreadError, match=f"found data at byte {at:,}"):
+        opened(image)
+
+
+def test_an_empty_file_is_free_because_all_of_it_was_read(image: Path) -> None:
+    assert evidence(image) == CONSTANT
+    assert evidence(image) == LEFT
+
+
+def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
+    target = opened(image)
+    os.pwrite(target.fd, NOISE, 8 * MIB)
+    target.close()
+    assert evidence(image) == LEFT
+
+
+@pytest.mark.parametrize("at", [0, 5 * MIB, 33 * MIB + 4096, SIZE - 4096])
+def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
+    target = opened(image)
+    os.pwrite(target.fd, NOISE * 2, 0)
+    target.close()
+    put(image, at, b"\x01" + NOISE[1:4096])
+    with refused(TargetFault.DATA, "hold data"):
+        opened(image)
+
+
+def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
+    """Written, and put back as it was: somebody uses it."""
+    evidence(image)
+    put(image, 50 * MIB, bytes(4096))
+    assert evidence(image) == CONSTANT, "read again, not remembered"
+
+
+def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
+    put(image, 0, NOISE)
+    assert evidence(image, data=True).startswith("--overwrite-data")
+    assert evidence(image) == LEFT
+    put(image, 60 * MIB, NOISE)
+    with refused(TargetFault.DATA, "data of an unknown kind"):
+        opened(image)
+
+
+def test_the_reading_goes_on_where_it_was(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image.write_bytes(bytes(SIZE))
+    facts = opened(image).facts
+    state_path(facts).unlink()
+    monkeypatch.setattr(full_read, "SAVE_S", 0.0)
+    seen = list[float]()
+
+    def interrupted(share: float) -> None:
+        seen.append(share)
+        if share > 0.4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read_whole(facts, interrupted)
+    shares = list[float]()
+    assert read_whole(facts, shares.append) is None
+    left = 1 - seen[-1]
+    assert len(shares) < len(seen) / 0.4 * (left + 0.1)
+    assert known_content(facts).kept and not state_path(facts, "read").exists()
+
+
+def test_a_large_target_is_read_with_its_progress(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image.write_bytes(bytes(SIZE))
+    monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
+    with pytest.raises(UnreadError) as unread:
+        opened(image)
+    shares = list[float]()
+    assert read_whole(unread.value.facts, shares.append) is None
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert evidence(image) == CONSTANT
+
+
+def test_holes_are_not_read(image: Path) -> None:
+    put(image, 16 * MIB, bytes(MIB))
+    with image.open("rb") as file:
+        assert parts_to_read(file.fileno(), SIZE) == [(16 * MIB, 17 * MIB)]
+
+
+KILLED_AT_WORK = """
+import os, signal, sys, time
+from ioplan.backends import TargetRequest
+from ioplan.guard.target import open_target
+target = open_target(TargetRequest.model_validate_json(sys.argv[1]))
+os.pwrite(target.fd, os.urandom(4 << 20), 10 << 20)
+os.fsync(target.fd)
+time.sleep(0.2)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_session(request: TargetRequest) -> None:
+    words = [sys.executable, "-c", KILLED_AT_WORK, request.model_dump_json()]
+    done = subprocess.run(words, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_what_a_killed_session_wrote_is_its_own(image: Path) -> None:
+    killed_session(request(image))
+    assert evidence(image) == KILLED
+    assert evidence(image) == LEFT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "foreign",
+    [b"PK\x03\x04" + NOISE[:4092], b"age-encryption.org/v1\n" + NOISE[:4074]],
+    ids=["zip", "age"],
+)
+def test_a_file_that_came_after_the_kill_is_not(image: Path, foreign: bytes) -> None:
+    killed_session(request(image))
+    put(image, 20 * MIB, foreign)
+    with refused(TargetFault.DATA, "hold data"):
+        opened(image)
+
+
+@needs_root
+@pytest.mark.slow
+class TestDevice:
+    """A loop device on a sparse file of 64 GB."""
+
+    CAPACITY = 64 * 10**9
+
+    @pytest.fixture
+    def device(self, image: Path) -> Iterator[Path]:
+        os.truncate(image, self.CAPACITY // 4096 * 4096)
+        with loop_device(image) as device:
+            yield device
+
+    @pytest.fixture
+    def lab(self, image: Path, tmp_path: Path, device: Path) -> Path:
+        return lab_of_file(tmp_path, image)
+
+    def test_it_is_free_when_all_was_read(self, lab: Path, image: Path) -> None:
+        target = open_target(asked(lab, "fast", image))
+        assert target.facts.evidence == CONSTANT
+        os.pwrite(target.fd, NOISE, 30 << 30)
+        target.close()
+        target = open_target(asked(lab, "fast", image))
+        target.close()
+        assert target.facts.evidence == LEFT
+
+    def test_after_a_kill_it_is_its_own(self, lab: Path, image: Path) -> None:
+        killed_session(asked(lab, "fast", image))
+        target = open_target(asked(lab, "fast", image))
+        target.close()
+        assert target.facts.evidence == KILLED
+
+    def test_much_noise_after_a_kill_is_somebodys(
+        self,
+        lab: Path,
+        image: Path,
+        device: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """An encrypted volume without its header: by its structure it could be ours."""
+        monkeypatch.setattr(heartbeat, "LEAST_SECTORS", 2048)
+        killed_session(asked(lab, "fast", image))
+        tell("dd", "if=/dev/urandom", f"of={device}", "bs=4M", "count=30", "seek=99")
+        with refused(TargetFault.DATA, "data of an unknown kind"):
+            open_target(asked(lab, "fast", image))
+
+    def test_a_file_system_behind_a_lost_table_is_found(
+        self, lab: Path, image: Path, device: Path
+    ) -> None:
+        """An ext4 in a partition at 1 MiB, its table zeroed: the map names it."""
+        with device.open("r+b") as file:  # a table of one partition
+            file.write(bytes(446) + MBR_ENTRY.ljust(64, b"\0") + b"\x55\xaa")
+        offset = f"offset={MIB}"
+        tell("mkfs.ext4", "-q", "-L", "photos", "-E", offset, device, "60000000")
+        put(device, 0, bytes(512))
+        for _ in range(10):
+            with refused(TargetFault.DATA, "ext4 at 1 MiB .label photos"):
+                open_target(asked(lab, "fast", image))
