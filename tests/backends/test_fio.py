@@ -509,7 +509,10 @@ def test_a_fio_that_ignores_every_signal_is_killed(
     from ioplan.backends import TargetRequest
 
     request = TargetRequest(
-        path=str(data), writes=True, overwrite=(str(data),), options={"path": program}
+        path=str(data),
+        writes=True,
+        overwrite_data=(str(data),),
+        options={"path": program},
     )
     drive = FioBackend().open(request)
     began = time.monotonic()

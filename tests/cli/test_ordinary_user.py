@@ -126,7 +126,7 @@ def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])
 def test_the_group_is_enough(home: Home, backend: str) -> None:
-    words = ("--backend", backend, "--overwrite", home.backing)
+    words = ("--backend", backend, "--overwrite-data", home.backing)
     done = home.run(PLAN, *words)
     made = records(done)
     assert [one["status"] for one in made] == ["ok", "ok"]
@@ -146,7 +146,7 @@ def test_other_devices_are_not_touched(home: Home) -> None:
     """The group opens one device; that it is the lab's one is still checked."""
     home.lab.write_text('[targets.fast]\nbacking_file = "/other"\nwritable = true\n')
     plan = plan_file(home.folder, 'test "W" { run random 4KiB 0/100 for 50ms }')
-    words = ("run", plan, "--target", home.node, "--overwrite", home.backing)
+    words = ("run", plan, "--target", home.node, "--overwrite-data", home.backing)
     before = home.backing.read_bytes()
     done = home.ioplan(*words)
     assert done.returncode == 2, done.stdout

@@ -86,7 +86,7 @@ def test_a_write_of_another_program_ends_it(
         opened.write(b"x")
     why = "filled is repeated: the target was changed since"
     assert why in ioplan("plan", plan, "--target", file).out.replace("\n", " ")
-    assert why in run(plan, file, "--overwrite", str(file)).out
+    assert why in run(plan, file, "--overwrite-data", str(file)).out
     assert prepared(store_path) == 1
 
 
@@ -128,7 +128,16 @@ def test_the_write_counter_of_a_device_proves_it(
     plan = plan_file(tmp_path, reads("1"))
     with loop_device(file) as device:
         lab = lab_of_file(tmp_path, file)
-        words = ("run", plan, "--target", device, "--lab", lab, "--overwrite", file)
+        words = (
+            "run",
+            plan,
+            "--target",
+            device,
+            "--lab",
+            lab,
+            "--overwrite-data",
+            file,
+        )
         first = ioplan(*words)
         assert first.code == 0, first.err
         assert "filled is not repeated" in ioplan(*words).out
@@ -304,7 +313,7 @@ def test_an_interrupted_preparation_is_done_again(
 ) -> None:
     """What wrote to the target meanwhile has ended the state that runs rely on."""
     os.utime(file)
-    done = ioplan("resume", "--overwrite", str(file))
+    done = ioplan("resume", "--overwrite-data", str(file))
     assert done.code == 0, done.err
     assert "filled is repeated" in done.out
     kinds = [one.asked.kind for one in records(store_path)]

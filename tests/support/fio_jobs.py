@@ -90,7 +90,7 @@ def events(
     drive = FioBackend().open(
         TargetRequest(
             path=str(target),
-            overwrite=(str(backing or target),),
+            overwrite_data=(str(backing or target),),
             writes=True,
             options=named | options,
             entry=entry,

@@ -176,16 +176,24 @@ def with_consent(
 ) -> tuple[Opened, TargetRequest]:
     """The same for whatever opens a target."""
     try:
-        return open(request), request
-    except UnreadError as error:
-        _read_whole(error)
-        return with_consent(open, request)
+        return after_reading(open, request), request
     except ConsentError as error:
         if not confirmed(error):
             raise
         words = (*getattr(request, error.request_field), error.id)
         consented = request.model_copy(update={error.request_field: words})
-        return open(consented), consented
+        return after_reading(open, consented), consented
+
+
+def after_reading(
+    open: Callable[[TargetRequest], Opened], request: TargetRequest
+) -> Opened:
+    """Open it; where only a full read can tell whether it is empty, read it first."""
+    try:
+        return open(request)
+    except UnreadError as error:
+        _read_whole(error)
+        return open(request)
 
 
 def _read_whole(error: UnreadError) -> None:

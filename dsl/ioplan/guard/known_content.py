@@ -119,14 +119,21 @@ class KnownContent:
             self.look(fd)
             self._keep(why)
 
+    def withdraw(self) -> None:
+        """Nothing was written after all: what was known before holds on."""
+        if self.heartbeat:
+            self.heartbeat.stop()
+        if self.kept:
+            self._write(self.kept)
+        else:
+            self.forget()
+
     def forget(self) -> None:
         """What is there is the user's again."""
         with suppress(OSError):
             state_path(self.facts).unlink(missing_ok=True)
 
     def _keep(self, why: str, *, writing: bool = False) -> None:
-        """Who cannot keep it is asked again."""
-        path = state_path(self.facts)
         kept = Kept(
             capacity_bytes=self.facts.capacity_bytes,
             seed=self.seed,
@@ -135,6 +142,13 @@ class KnownContent:
             why=why,
             writing=writing,
         )
+        if not writing:
+            self.kept = kept
+        self._write(kept)
+
+    def _write(self, kept: Kept) -> None:
+        """Who cannot keep it is asked again."""
+        path = state_path(self.facts)
         with suppress(OSError, OutputError):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             rewrite(path, kept.model_dump_json().encode())

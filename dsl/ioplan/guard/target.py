@@ -106,6 +106,16 @@ class Target:
             self.fd = -1
 
 
+def check_evidence(request: TargetRequest) -> str:
+    """Why it is free to write, which nothing does yet. Raises TargetError."""
+    target = open_target(request)
+    if target.known:
+        target.known.withdraw()
+        target.known = None
+    target.close()
+    return target.facts.evidence
+
+
 def open_target(request: TargetRequest) -> Target:
     """Open what the user named; it has to exist. Raises TargetError."""
     if request.path is None:

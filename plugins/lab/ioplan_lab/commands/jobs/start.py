@@ -15,6 +15,7 @@ from ioplan.records.run_request import RunRequest
 from ioplan.runner.person import login_name
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job
 from ioplan_lab.cluster.jobs.job import Job, Jobs
+from ioplan_lab.commands.jobs.evidence import check_group
 from ioplan_lab.commands.jobs.executor import (
     executor_of,
     lane_errors,
@@ -46,6 +47,7 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
         job = new_job(plan, lab_file, asked.target, told, call.store, call.job or "")
     jobs = Jobs(call.store)
     with executor_of(job) as executor, lane_errors():
+        check_group(plan, job, lab)
         unready = some_ready(executor, job)
         if skip_missing:
             job.skip({host: str(error) for host, error in unready.items()})
