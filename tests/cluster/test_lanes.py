@@ -192,22 +192,29 @@ def test_a_path_must_hold_from_every_folder(tmp_path: Path) -> None:
     assert (done.code, done.err.count("write the absolute path")) == (2, 1)
 
 
-def test_a_file_is_overwritten_only_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("data", [False, True], ids=["unnamed", "with data"])
+def test_no_file_is_written_before_each_may_be(
+    data: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lanes have the guard of a single run; the name may be a path from here."""
+    """The guard of a single run asks for all first; a name may be a path from here."""
     monkeypatch.chdir(tmp_path)
     lab = lab_file(tmp_path, "a", "b")
     for name in "ab":
         (tmp_path / name).write_bytes(bytes(16 << 20))
+    if data:
+        (tmp_path / "b").write_bytes(os.urandom(16 << 20))
+    before = [(tmp_path / name).read_bytes() for name in "ab"]
     plan = plan_file(tmp_path, SIM.replace("100/0", "0/100").replace("1, 2, 4", "1"))
-    done = run_all(lab, plan, "--overwrite", "./a")
-    assert done.code == 2
-    assert "a: ok" in done.out
-    assert "b: refused" in done.out
-    assert f"--overwrite {tmp_path / 'b'}" in done.err
-    assert (tmp_path / "b").read_bytes() == bytes(16 << 20)
-    assert (tmp_path / "a").read_bytes() != bytes(16 << 20)
+    words = ("--overwrite", "./a", *(("--overwrite", "./b") if data else ()))
+    done = run_all(lab, plan, *words)
+    option = "--overwrite-data" if data else "--overwrite"
+    assert done.code == 2 and f"add {option} {tmp_path / 'b'}" in done.err
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == before
+    done = run_all(lab, plan, *words, option, "./b")
+    assert done.code == 0, done.err
+    assert "a: ok" in done.out and "b: ok" in done.out
+    after = [(tmp_path / name).read_bytes() for name in "ab"]
+    assert after[0] != before[0] and after[1] != before[1]
 
 
 def test_ctrl_c_ends_all_lanes(tmp_path: Path, store_path: Path) -> None:

@@ -19,10 +19,12 @@ from refused import refused
 from ioplan.backends import TargetRequest
 from ioplan.content.scan import scan
 from ioplan.core.error_kinds import TargetFault
+from ioplan.devices.device import Device
 from ioplan.guard import data_check, full_read, heartbeat
 from ioplan.guard.errors import UnreadError
 from ioplan.guard.full_read import CONSTANT, parts_to_read, read_whole
 from ioplan.guard.known_content import KILLED, LEFT, known_content, state_path
+from ioplan.guard.sanitized import sanitized
 from ioplan.guard.target import Target, open_target
 
 SIZE = 64 * MIB
@@ -153,6 +155,43 @@ def test_holes_are_not_read(image: Path) -> None:
     put(image, 16 * MIB, bytes(MIB))
     with image.open("rb") as file:
         assert parts_to_read(file.fileno(), SIZE) == [(16 * MIB, 17 * MIB)]
+
+
+class FakeNvme:
+    """Answers with a page of a log; no drive here has one."""
+
+    def __init__(self, status: int) -> None:
+        self.page = struct.pack("<HH", 0xFFFF, status).ljust(512, b"\0")
+
+    def __call__(self, _: int) -> FakeNvme:
+        return self
+
+    def log(self, *_: int) -> bytes:
+        return self.page
+
+
+@pytest.mark.parametrize(
+    ("status", "free"),
+    [
+        (0x101, True),  # completed, and Global Data Erased
+        (0x104, True),  # completed with deallocation
+        (0x001, False),  # completed, and written to since
+        (0x103, False),  # failed
+        (0x102, False),  # under way
+        (0x100, False),  # never sanitized: as it left the factory
+    ],
+)
+def test_the_sanitize_log_says_whether_it_is_erased(
+    status: int, free: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Sanitize Status of the NVM Express base specification 2.0, figure 291."""
+    monkeypatch.setattr("ioplan.guard.sanitized.Nvme", FakeNvme(status))
+    disk = tmp_path / "nvme0n1"
+    disk.mkdir()
+    (disk / "nsid").write_text("1\n")
+    assert bool(sanitized(Device(disk), 0)) is free
+    (disk / "partition").write_text("1\n")
+    assert not sanitized(Device(disk), 0), "the log is of the whole drive"
 
 
 KILLED_AT_WORK = """
