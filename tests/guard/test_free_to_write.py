@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import ioplan, plan_file
 from kinds_of_data import put
 from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
 from refused import refused
@@ -26,6 +27,7 @@ from ioplan.guard.full_read import CONSTANT, parts_to_read, read_whole
 from ioplan.guard.known_content import KILLED, LEFT, known_content, state_path
 from ioplan.guard.sanitized import sanitized
 from ioplan.guard.target import Target, open_target
+from ioplan.store.store import Store
 
 SIZE = 64 * MIB
 MBR_ENTRY = struct.pack("<8B2I", 0, 0, 2, 0, 0x83, 0, 0, 0, 2048, 120_000_000)
@@ -149,6 +151,34 @@ def test_a_large_target_is_read_with_its_progress(
     assert read_whole(unread.value.facts, shares.append) is None
     assert shares == sorted(shares) and shares[-1] == 1
     assert evidence(image) == CONSTANT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [None, 48 * MIB])
+def test_a_run_reads_it_and_says_how_far_it_is(
+    at: int | None,
+    image: Path,
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image.write_bytes(bytes(4 * SIZE))
+    if at:
+        put(image, at * 3 + 12288, NOISE[:4096])
+    monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
+    monkeypatch.setattr("ioplan.content.places.draws", lambda _: 1)
+    plan = plan_file(tmp_path, 'test "W" { run random 4KiB 0/100 for 50ms }')
+    done = ioplan("run", plan, "--target", image, "--overwrite", image)
+    assert "looks empty; reading all 268 MB of it" in done.err
+    assert done.code == (2 if at else 0)
+    if at:
+        assert f"found data at byte {at * 3 + 12288:,}" in done.err
+        assert f"add --overwrite-data {image}" in done.err
+        return
+    assert "read 90 %" in done.err and "read 100 %" in done.err
+    with Store.open(store_path) as store:
+        (record,) = store.records(store.session("last").id)
+    assert record.target["evidence"] == CONSTANT
 
 
 def test_holes_are_not_read(image: Path) -> None:

@@ -82,7 +82,7 @@ ATTACKS = (
     ),
     Attack(
         "an archive is copied over a scratch file after a session on it was killed",
-        "refused until `--overwrite` names it",
+        "refused until `--overwrite-data` names it",
         GUARD + "scratch_mark.py::test_an_archive_is_kept_even_after_a_kill",
     ),
     Attack(

@@ -171,7 +171,9 @@ def find_data(
         text = f"{facts.path} was written to by another program while it was read"
         raise TargetError(text, TargetFault.OPEN_ELSEWHERE)
     saver.path.unlink(missing_ok=True)
-    known.learn(fd, CONSTANT)
+    if known.seen is None:
+        known.look(fd)
+    known.keep(CONSTANT)
     return None
 
 

@@ -108,7 +108,7 @@ class KnownContent:
         """What is there may be overwritten, and a session is about to do it."""
         if self.seen is None:
             self.look(fd)
-        self._keep(LEFT, writing=True)
+        self.keep(LEFT, writing=True)
         self.heartbeat = Heartbeat(self.facts, state_path(self.facts, "beat"))
 
     def learn(self, fd: int, why: str = LEFT) -> None:
@@ -117,7 +117,7 @@ class KnownContent:
             self.heartbeat.stop()
         with suppress(TargetError):  # who cannot read it is asked again
             self.look(fd)
-            self._keep(why)
+            self.keep(why)
 
     def withdraw(self) -> None:
         """Nothing was written after all: what was known before holds on."""
@@ -133,7 +133,8 @@ class KnownContent:
         with suppress(OSError):
             state_path(self.facts).unlink(missing_ok=True)
 
-    def _keep(self, why: str, *, writing: bool = False) -> None:
+    def keep(self, why: str, *, writing: bool = False) -> None:
+        """What was seen is known from now on."""
         kept = Kept(
             capacity_bytes=self.facts.capacity_bytes,
             seed=self.seed,
