@@ -317,6 +317,6 @@ class TestDevice:
         offset = f"offset={MIB}"
         tell("mkfs.ext4", "-q", "-L", "photos", "-E", offset, device, "60000000")
         put(device, 0, bytes(512))
-        for _ in range(10):
+        for _ in range(3):
             with refused(TargetFault.DATA, "ext4 at 1 MiB .label photos"):
                 open_target(asked(lab, "fast", image))
