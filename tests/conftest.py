@@ -11,6 +11,8 @@ import pytest
 pytest_plugins = [
     "again",
     "drawn",
+    "few_samples",
+    "frozen_heap",
     "left_out",
     "closing",  # imports the one before
     "markers",

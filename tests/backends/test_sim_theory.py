@@ -198,7 +198,7 @@ def story(capacity_bytes: int, most_pages: int) -> dict[str, float]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_scaled_drive_is_like_a_whole_one() -> None:
     """The bounds that docs/sim.md states: 4 % in what it costs, 2 % of a drive write."""
     whole, scaled = story(2 * GIB, 1 << 24), story(2 * GIB, 1 << 16)

@@ -21,7 +21,10 @@ PLAN = Path(__file__).parent / "every_chart.ioplan"
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def chromium(
+    simulated: Report, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Browser]:
+    """It begins after the runs, each of which looks at all processes of this one."""
     if why := left_out():
         pytest.skip(why)
     with browser(tmp_path_factory.mktemp("downloads")) as found:

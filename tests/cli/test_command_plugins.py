@@ -102,8 +102,9 @@ def test_a_bad_one_is_left_out_and_stops_nothing(
     assert done.returncode == 0, done.stderr
     assert "commands of the plug-in 'twin' are left out: " in done.stderr
     assert why in " ".join(done.stderr.split())
-    done = call("run", "p.ioplan", "--backend", "sim", "--create", "64MiB")
-    assert done.returncode == 0 and "Reads" in done.stdout
+    if text == TWIN:  # and `run` is ours
+        done = call("run", "p.ioplan", "--backend", "sim", "--create", "64MiB")
+        assert done.returncode == 0 and "Reads" in done.stdout
 
 
 def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
@@ -123,13 +124,10 @@ def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "p.ioplan").write_text(PLAN)
     call = caller(tmp_path, tmp_path, program="without")
     for words in (
-        ("check", "p.ioplan"),
-        ("plan", "p.ioplan", "--capacity", "1GiB"),
         ("run", "p.ioplan", "--target", "scratch.bin", "--create", "64MiB"),
         ("run", "p.ioplan", "--backend", "sim", "--create", "64MiB"),
         ("resume", "last"),
         ("show", "last"),
-        ("history", "--metric", "iops"),
         ("report", "last", "-o", "report.html"),
         ("doctor", "--json"),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def of_the_parser() -> set[str]:
     return set(subprocess.check_output(bare, text=True).split())
 
 
+@cache
 def tables_are_made() -> None:
     """As a package has them; a checkout makes them on the first use."""
     imported("check", DEMO)

@@ -13,8 +13,8 @@ import signal
 import sqlite3
 import sys
 import zlib
-from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -269,10 +269,10 @@ def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
 # no shell, and one door to the terminal: told by the text of the program
 
 
-def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+@cache
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
+    found = ast.walk(ast.parse(path.read_text()))
+    return [(ast.unparse(c.func), c) for c in found if isinstance(c, ast.Call)]
 
 
 FORBIDDEN = re.compile(

@@ -42,7 +42,7 @@ SIM = """test "T" {
 FAR_OFF = HostClock(
     offset_ns=-3_200_000_000, uncertainty_ns=400_000, measured_at="2026-11-22T10:00:00Z"
 )
-SLOW = SIM.replace("200ms", "1s")
+SLOW = SIM.replace("for 200ms", ", rate 2_000 iops for 1s")
 
 
 @pytest.fixture(autouse=True)

@@ -141,11 +141,18 @@ MOST_FALSE = 13
 """Of 120 at 5 %, 6 are expected; 14 and more come once in 260 times."""
 
 
-@pytest.mark.parametrize("kind", ["independent", "drifting", "heavy-tailed"])
 @pytest.mark.parametrize(
-    "design", [Design("AB", 5), Design("ABABAB"), Design("AAABBB")]
+    ("kind", "design", "shared"),
+    [
+        ("independent", Design("AB", 5), 0.0),
+        ("independent", Design("AAABBB"), 0.5),
+        ("drifting", Design("AB", 5), 0.5),
+        ("drifting", Design("ABABAB"), 0.0),
+        ("drifting", Design("AAABBB"), 0.0),
+        ("heavy-tailed", Design("AB", 5), 0.0),
+        ("heavy-tailed", Design("ABABAB"), 0.5),
+    ],
 )
-@pytest.mark.parametrize("shared", [0.0, 0.5])
 def test_no_difference_is_called_on_noise(
     kind: str, design: Design, shared: float
 ) -> None:

@@ -21,7 +21,7 @@ from ioplan.content.superblocks import REACH_BYTES, SUPERBLOCKS
 from ioplan.content.target_map import TargetMap, map_of
 
 GB = 10**9
-SEEDS = range(5)
+SEEDS = range(2)
 MAKERS = {
     "ext4": ("mkfs.ext4", "-q", "-L", "photos"),
     "xfs": ("mkfs.xfs", "-q", "-K", "-L", "photos"),
@@ -60,8 +60,13 @@ def made(image: Path, kind: str, at: int) -> Path:
 
 @needs_root
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("at", [0, 63 * 512, MIB, 7 * MIB, 20 * MIB])
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        *(("ext4", 0), ("xfs", 0), ("btrfs", 0), ("ext4", 63 * 512), ("xfs", 63 * 512)),
+        *(("btrfs", MIB), ("xfs", 7 * MIB), ("ext4", 20 * MIB)),
+    ],
+)
 def test_a_file_system_is_found_where_it_begins(
     kind: str, at: int, tmp_path: Path
 ) -> None:
@@ -116,7 +121,7 @@ def noise_on(share: float) -> Callable[[Path], None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.4])
+@pytest.mark.parametrize("share", [0.01, 0.4])
 def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) -> None:
     image = sparse(tmp_path / "disk.img", 3 * GB)
     noise_on(share)(image)

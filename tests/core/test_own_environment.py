@@ -35,7 +35,7 @@ NO_OTHERS = ("-p", "no:pytest_lsp", "-p", "no:asyncio", "-p", "no:anyio")
 """Plug-ins that the sample has no use for."""
 SAMPLE = (
     *("cli/test_author.py", "cluster/test_lab.py", "language/test_search_path.py"),
-    *("report/test_show.py", "share/test_bundle.py", "suites/test_suites_git.py"),
+    *("report/test_show.py", "suites/test_suites_git.py"),
 )
 
 

@@ -15,7 +15,7 @@ from ioplan.devices.open_files import writers
 from ioplan.devices.proc import PROC, listed, threads
 from ioplan.runner.execute.processes import descendants
 
-LOOKS_S = 3.0
+LOOKS_S = 1.0
 MANY_SHORT = """
 import os
 while True:

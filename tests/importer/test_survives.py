@@ -67,7 +67,7 @@ def survives(text: str, kind: str) -> None:
 
 
 @given(st.lists(SECTIONS, max_size=4), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_job_files(sections: list[Any], bare: bool) -> None:
     lines = []
     for name, options in sections:
@@ -109,13 +109,13 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(st.lists(WORDS, max_size=6), max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_parameter_files(lines: list[list[str]]) -> None:
     survives("\n".join(",".join(words) for words in lines), "vdbench")
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_results(data: st.DataObject) -> None:
     found = json.loads(json.dumps(document()))
     at: Any = found

@@ -95,7 +95,7 @@ def test_every_place() -> None:
         assert not taken_apart(before, f"{word}s", " 1"), (before, word)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 @given(
     st.deferred(lambda: st.sampled_from(places())),
     st.from_regex(r"\.?[A-Za-z0-9_é]{1,3}", fullmatch=True),

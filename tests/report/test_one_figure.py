@@ -28,7 +28,20 @@ SEPARATE = ("time", "written", "round")
 """Charts over these are of intervals or rounds, not of the figures of cells."""
 
 
-@pytest.fixture(scope="module", params=list(PLANS))
+ALIKE = {
+    *("pts/pts_throughput", "pts/pts_latency", "pts/pts_enterprise_composite"),
+    *("pts/pts_cross_stimulus", "quick/health", "quick/laptop", "reviews/p4800x"),
+}
+"""What they have, others have too: `make test-long` looks at these as well."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
+        for name in PLANS
+    ],
+)
 def shown(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Shown:

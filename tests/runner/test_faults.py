@@ -37,8 +37,8 @@ from ioplan_io_uring.engine import engine_path
 
 pytestmark = pytest.mark.slow
 
-READS = 'test "T" { run random 4KiB 100/0, qd 4 for 20s }'
-WRITES = 'test "T" { run random 4KiB 0/100, qd 4 for 20s }'
+READS = 'test "T" { run random 4KiB 100/0, qd 4, pause 2ms every 8 for 20s }'
+WRITES = 'test "T" { run random 4KiB 0/100, qd 4, pause 2ms every 8 for 20s }'
 QUICK = Limits(silence_s=3.0, overdue_s=5.0, stop_s=4.5, kill_s=1.0)
 HASTY = Limits(silence_s=3.0, overdue_s=5.0, stop_s=0.5, kill_s=0.5)
 NEEDS_FIO = pytest.mark.skipif(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
-RUNS = 'test "W" { run random 4KiB 0/100 for 300ms vary qd in 1, 2, 3, 4, 5, 6 }'
+RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1, 2, 3, 4 }'
 
 
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])

@@ -311,10 +311,10 @@ def records_of(done: Done, store: Path) -> list[RunRecord]:
 
 
 SMOKED = [
-    "pts/pts_iops",
+    pytest.param("pts/pts_iops", marks=pytest.mark.long),
     "pts/pts_write_saturation",
     "pts/pts_demand_intensity",
-    "pts/pts_enterprise_composite",
+    pytest.param("pts/pts_enterprise_composite", marks=pytest.mark.long),
     "quick/laptop",
 ]
 """What a test has time for; benchmarks/suites.py runs them all."""
