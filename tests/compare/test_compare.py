@@ -168,6 +168,34 @@ def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sum(map(bool, codes)) <= 1
 
 
+@pytest.mark.slow
+def test_the_simulated_drive_tells_nothing_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sessions of a file are undecided, before and after three simulated ones."""
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
+    text = 'test "R" { run random 4KiB 100/0 for 200ms\n vary qd in 1, 4 }'
+    file = plan_file(tmp_path, text)
+    options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--quiet")
+
+    def run(backend: str) -> str:
+        ioplan("run", file, "--backend", backend, *options)
+        return newest()
+
+    base, new = run("io_uring"), run("io_uring")
+    before = compared(base, new)
+    for _ in range(3):
+        simulated = run("sim")
+    after = compared(base, new)
+    assert before.code == after.code == 0 and words(after) == {"undecided"}
+    assert json.loads(after.out) == json.loads(before.out)
+    assert json.loads(after.out)["learned_from"] == []
+    assert words(compared(base, simulated)) == {"ratio"}
+    detected = ioplan("plan", file, "--detect", "5%", "--json")
+    for one in json.loads(detected.out)["metrics"]:
+        assert "assumed" in one["source"] or one["source"].endswith("by io_uring")
+
+
 # what nothing can tell
 
 
@@ -193,7 +221,8 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
         earlier = [store_session(store, number) for number in range(1, 7)]
         new = store_session(store, 8, {qd: -0.12 for qd in DEPTHS})
     found = json.loads(compared(earlier[-1], new).out)
-    source = "5 others that did the same runs"
+    source = "5 others that did the same runs on :/dev/sim0 by sim"
+    assert found["learned_from"] == earlier[:-1]
     assert {one["source"] for one in found["noise"]} == {source}
     assert {one["verdict"] for one in found["all_cells"]} == {"worse"}
     text = ioplan("compare", earlier[-1], new).out

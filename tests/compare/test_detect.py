@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
 from synthetic_sessions import World, alternating, judged
 
-from ioplan.compare.detect import detection
+from ioplan.compare.detect import On, detection
 from ioplan.store.store import Store
 
 PLAN = """test "Reads" {
@@ -36,16 +37,21 @@ def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> N
 
 
 def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
-    """The simulated drive is far quieter than what is assumed."""
+    """The simulated drive is far quieter than what is assumed; it tells of itself."""
     path = plan_file(tmp_path, PLAN)
     options = ("--backend", "sim", "--create", "256MiB", "--quiet")
     for shift in ("100ms", "200ms", "300ms"):
         text = f'test "Before" {{ run random 16KiB 100/0 for {shift} }}\n{PLAN}'
         assert ioplan("run", plan_file(tmp_path, text), *options).code == 0
     path.write_text(PLAN)
-    found = json.loads(asked(tmp_path, "5%", "--json").out)
+    for words in ((), ("--backend", "io_uring"), ("--target", "/dev/never")):
+        found = json.loads(asked(tmp_path, "5%", "--json", *words).out)
+        assert all("assumed are 2 %" in one["source"] for one in found["metrics"])
+    found = json.loads(asked(tmp_path, "5%", "--json", "--backend", "sim").out)
     for one in found["metrics"]:
-        assert one["source"] == "3 others that did the same runs"
+        assert re.fullmatch(
+            r"3 others that did the same runs on ioplan sim \w+ by sim", one["source"]
+        )
         assert one["session_percent"] < 1 and one["all_cells"] == one["one_cell"] == 3
 
 
@@ -58,7 +64,7 @@ def test_what_is_no_change_to_find(tmp_path: Path, change: str) -> None:
 def test_so_many_sessions_do_find_it() -> None:
     """Of the noise that is assumed: a loss of 5 % in all of ten cells."""
     cells = 10
-    needs = detection(None, [f"run-{at}" for at in range(cells)], 5.0).metrics[0]
+    needs = detection(None, [f"run-{at}" for at in range(cells)], 5.0, On()).metrics[0]
     assert needs.all_cells
     loss = dict.fromkeys(range(cells), -0.05)
     world = World(cells=cells)
@@ -71,5 +77,5 @@ def test_so_many_sessions_do_find_it() -> None:
 
 def test_a_database_without_these_runs_tells_nothing(store_path: Path) -> None:
     with Store.open(store_path) as store:
-        (one, *_) = detection(store, ["never"], 10.0).metrics
+        (one, *_) = detection(store, ["never"], 10.0, On()).metrics
     assert "assumed" in one.source and one.all_cells is None

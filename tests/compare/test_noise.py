@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, log1p, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from run_data import HOST, measurement, record, session
 
-from ioplan.compare.earlier import RunFigures, noise_of, others
+from ioplan.compare.earlier import Peers, RunFigures, noise_of, others
+from ioplan.compare.learn import learned_from, peers_of
 from ioplan.compare.noise import Group, MetricNoise, added, learned, percent
+from ioplan.compare.setup import setup_of
+from ioplan.compare.side import side_of
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
+from ioplan.records.record import BackendFacts
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
@@ -139,6 +144,17 @@ def drive(serial: str, firmware: str = "1") -> dict[str, object]:
     return {"identity": {"model": "m", "serial": serial, "firmware": firmware}}
 
 
+def id_of(number: int) -> str:
+    return f"202601{number:02}-000000-aaaa"
+
+
+def like(store: Store, number: int = 1, *, but: int | None = None) -> list[Peers]:
+    """What is learned from for a session of this number."""
+    (first, *_) = store.records(id_of(number))
+    left_out = {id_of(but)} if but else set()
+    return others(store, ["run-1"], {setup_of(first)}, left_out)
+
+
 def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
     add(store, 1, target=drive("x"))
     add(store, 2, target=drive("x"))
@@ -146,23 +162,22 @@ def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
     add(store, 4, target=drive("y"))
     add(store, 5, target=drive("x"), host={**HOST, "kernel": "6.2"})
     add(store, 6, target=drive("x"), status="interrupted")
-    found = others(store, ["run-1"], but={"20260102-000000-aaaa"})
-    assert [len(one.sessions) for one in found] == [1, 1, 1, 1]
-    found = others(store, ["run-1"])
+    assert [len(one.sessions) for one in like(store, but=2)] == [1, 1, 1, 1]
+    found = like(store)
     assert sorted(len(one.sessions) for one in found) == [1, 1, 1, 2]
-    assert {one.drive for one in found} == {"m x", "m y"}
-    assert others(store, ["never"]) == []
+    assert {(one.drive, one.speaks) for one in found} == {("m x", True), ("m y", False)}
+    assert others(store, ["never"], {one.setup for one in found if one.setup}) == []
 
 
 def test_noise_of_a_store(store: Store) -> None:
     for number in range(1, 5):
         add(store, number)
     reader = Reader(store)
-    noise = noise_of(RunFigures(reader, Metric(name="mean")), others(store, ["run-1"]))
-    assert noise.source == "4 others that did the same runs"
+    noise = noise_of(RunFigures(reader, Metric(name="mean")), like(store))
+    assert noise.source == "4 others that did the same runs on :/dev/sim0 by sim"
     found = noise.session(("run-1", 0))
     assert found and found.degrees == 3
-    p95 = noise_of(RunFigures(reader, Metric(name="p95")), others(store, ["run-1"]))
+    p95 = noise_of(RunFigures(reader, Metric(name="p95")), like(store))
     coarse = p95.session(("run-1", 0))
     assert coarse and coarse.value >= (1 / 128) ** 2 / 12
 
@@ -172,8 +187,88 @@ def test_of_large_plans_few_sessions_are_read(
 ) -> None:
     for number in range(1, 8):
         add(store, number)
-    assert [len(one.sessions) for one in others(store, ["run-1"])] == [7]
+    assert [len(one.sessions) for one in like(store)] == [7]
     monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 9)
-    assert [len(one.sessions) for one in others(store, ["run-1"])] == [4]
+    assert [len(one.sessions) for one in like(store)] == [4]
     monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 1)
-    assert [len(one.sessions) for one in others(store, ["run-1"])] == [3]
+    assert [len(one.sessions) for one in like(store)] == [3]
+
+
+FILE = {"path": "/srv/a", "kind": "file", "capacity_bytes": 1 << 30, "block_bytes": 512}
+REAL = {
+    "target": FILE,
+    "backend": BackendFacts(name="io_uring", version="1", mode="io_uring"),
+    "host": {"hostname": "a", "target": {"scheduler": "none"}},
+}
+ELSEWHERE: dict[str, dict[str, Any]] = {
+    "path": {"target": {**FILE, "path": "/srv/b"}},
+    "size": {"target": {**FILE, "capacity_bytes": 1 << 20}},
+    "sectors": {"target": {**FILE, "block_bytes": 4096}},
+    "backend": {"backend": BackendFacts(name="fio", version="1", mode="io_uring")},
+    "mode": {"backend": BackendFacts(name="io_uring", version="1", mode="psync")},
+    "host": {"host": {"hostname": "b", "target": {"scheduler": "none"}}},
+    "scheduler": {"host": {"hostname": "a", "target": {"scheduler": "bfq"}}},
+    "simulated": {"target": {**FILE, "kind": "simulated"}},
+}
+NOISE = Metric(name="mean")
+
+
+def learned_by(store: Store, base: int, new: int) -> tuple[MetricNoise, set[str]]:
+    sides = [side_of(store, [store.session(id_of(at))]) for at in (base, new)]
+    peers = peers_of(store, sides[0], sides[1], parts=False)
+    return noise_of(RunFigures(Reader(store), NOISE), peers), {*learned_from(peers)}
+
+
+@pytest.mark.parametrize("other", ELSEWHERE)
+def test_another_setup_tells_nothing(store: Store, other: str) -> None:
+    """Not even where there is nothing else, and however many newer ones there are."""
+    for number in (1, 2):
+        add(store, number, **REAL)
+    for number in range(5, 31):
+        add(store, number, **{**REAL, **ELSEWHERE[other]})
+    noise, sessions = learned_by(store, 1, 2)
+    assert noise.session(("run-1", 0)) is None and not noise.source and not sessions
+    for number in (3, 4):
+        add(store, number, **REAL)
+    noise, sessions = learned_by(store, 1, 2)
+    assert sessions == {id_of(3), id_of(4)}
+    assert noise.source == "2 others that did the same runs on a:/srv/a by io_uring"
+
+
+def test_of_two_setups_both_have_to_be_known(store: Store) -> None:
+    """Earlier sessions of one drive do not tell how much another scatters."""
+    one, other = ({**REAL, "target": {**FILE, "path": path}} for path in "ab")
+    for number in range(1, 5):
+        add(store, number, **one)
+    add(store, 5, **other)
+    assert learned_by(store, 4, 5)[0].session(("run-1", 0)) is None
+    for number in (6, 7):
+        add(store, number, **other)
+    noise, sessions = learned_by(store, 4, 5)
+    assert noise.session(("run-1", 0))
+    assert sessions == {id_of(at) for at in (1, 2, 3, 6, 7)}
+
+
+def test_a_simulated_side_does_not_speak_for_a_real_one(store: Store) -> None:
+    """Beside real sessions that differ, a side of simulated ones is silent."""
+    for number in (1, 2, 3):
+        add(store, number, **REAL)
+    for number in (4, 5, 6):
+        add(store, number, **{**REAL, **ELSEWHERE["simulated"]})
+    noise, sessions = learned_by(store, 1, 4)
+    assert sessions == {id_of(2), id_of(3)} and noise.source.endswith("by io_uring")
+    sides = [[store.session(id_of(at)) for at in some] for some in ((1,), (4, 5, 6))]
+    base, new = (side_of(store, some) for some in sides)
+    peers = peers_of(store, base, new, parts=False)
+    assert {*learned_from(peers)} == {id_of(2), id_of(3)}
+    assert {*learned_from(peers_of(store, new, new, parts=False))} >= {id_of(4)}
+
+
+def test_figures_that_never_differ_add_no_degrees() -> None:
+    """Beside sessions that do, copies of one session leave the noise as it was."""
+    rng = np.random.default_rng(8)
+    known = group(rng, 4, own=0.01)
+    copies = Group("b", "m", (known.sessions[0],) * 5)
+    assert not learned([copies], CELLS).own and not learned([copies], CELLS).source
+    alone, both = (learned(some, CELLS) for some in ([known], [known, copies]))
+    assert both.session(3) == alone.session(3)

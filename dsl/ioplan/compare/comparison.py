@@ -113,6 +113,9 @@ class Comparison(Model):
     all_cells: tuple[AllCells, ...] = ()
     rows: tuple[Row, ...]
     noise: tuple[NoiseSummary, ...] = ()
+    learned_from: tuple[str, ...] = Field(
+        description="the sessions that noise was learned from", default=()
+    )
     only_base: tuple[str, ...] = Field(description="cells that NEW has not")
     only_new: tuple[str, ...] = Field(description="cells that BASE has not")
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import log1p
 from statistics import median
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import Field
 
 from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
-from ioplan.compare.earlier import RunFigures, noise_of, others
+from ioplan.compare.earlier import Peers, RunFigures, noise_of, others, setups_of
 from ioplan.compare.judge import DEFAULT_METRICS, Question
 from ioplan.compare.needed import (
     ASSUMED,
@@ -21,9 +22,11 @@ from ioplan.compare.needed import (
 )
 from ioplan.compare.noise import FEWEST_CELLS, MetricNoise, percent
 from ioplan.compare.order import alternating
+from ioplan.compare.setup import Setup
 from ioplan.core.model import Model
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
+from ioplan.records.session import Session
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
@@ -64,15 +67,30 @@ class Detection(Model):
         return alternating(max(counts, default=3))
 
 
+class On(Struct, frozen=True):
+    """Which sessions a plan's own will be like; what is None is not said."""
+
+    backend: str | None = None
+    target: str | None = None
+
+    def fits(self, session: Session, setup: Setup) -> bool:
+        """Whether it is one; a simulated session only where its backend is named."""
+        if self.backend is None and setup.simulated:
+            return False
+        return self.backend in (None, setup.backend[0]) and (
+            self.target is None or session.is_on(self.target)
+        )
+
+
 def detection(
-    store: Store | None, run_ids: Sequence[str], change_percent: float
+    store: Store | None, run_ids: Sequence[str], change_percent: float, on: On
 ) -> Detection:
     """Of a loss of so much, by what the store knows of these runs.
 
-    Without a store, or where it has nothing to learn from, noise is assumed. Raises
-    StoreError.
+    It learns from the setup of the newest session that fits. Without a store, or where
+    it has nothing to learn from, noise is assumed. Raises StoreError.
     """
-    peers = others(store, run_ids) if store else []
+    peers = _peers(store, run_ids, on) if store else []
     needs = []
     for metric in DEFAULT_METRICS:
         noise = (
@@ -88,6 +106,13 @@ def detection(
         cells=len(run_ids),
         metrics=tuple(needs),
     )
+
+
+def _peers(store: Store, run_ids: Sequence[str], on: On) -> list[Peers]:
+    known = setups_of(store, set(run_ids))
+    fitting = (setup for session, setup in known if on.fits(session, setup))
+    newest = next(fitting, None)
+    return others(store, run_ids, {newest}) if newest else []
 
 
 def _needs(

@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import log
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.compare.noise import Group, Key, MetricNoise, learned
+from ioplan.compare.outline import outlined
+from ioplan.compare.setup import Setup, identity_of, setup_of
 from ioplan.compare.side import CellRuns, Side, side_of
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import BITS
@@ -17,22 +20,33 @@ from ioplan.records.session import Session
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
+MOST_SEEN = 1000
+"""Of so many sessions, the newest, it is looked up of what setup they are."""
 MOST_SESSIONS, MOST_RUNS, FEWEST_SESSIONS = 24, 3000, 3
 """So many other sessions are read, the newest: more make it slower and hardly surer.
 Of large plans they are fewer, and still as many as tell anything."""
 BUCKET = 2.0**-BITS
 """A percentile is known to a bucket of the histogram, and not better."""
 
-Conditions = tuple[str, ...]
+Conditions = tuple[Setup, str, str, str]
 
 
 class Peers(Struct, frozen=True):
-    """Sessions of one drive and one set of conditions, by session its cells."""
+    """Sessions of one setup and one set of conditions, by session its cells.
 
-    drive: str
+    `speaks` is whether what differs within them is noise of what is compared.
+    """
+
+    setup: Setup | None
     model: str
     sessions: tuple[tuple[CellRuns, ...], ...]
     compared: bool = False
+    speaks: bool = True
+
+    @property
+    def drive(self) -> str:
+        """Empty where the sessions are of several setups."""
+        return self.setup.drive if self.setup else ""
 
 
 def key_of(cell: CellRuns) -> Key:
@@ -43,20 +57,41 @@ def key_of(cell: CellRuns) -> Key:
 def others(
     store: Store,
     run_ids: Iterable[str],
+    setups: Collection[Setup],
     but: Collection[str] = (),
     parts: bool = False,
 ) -> list[Peers]:
     """The finished sessions that did any of these runs, but for those named.
 
-    Sessions are peers if drive, firmware, host, kernel and backend are the same: what
-    differs within them is noise. Raises StoreError.
+    Those of the setups speak for them; of other drives of their models there are as
+    many, for what drives differ by. Raises StoreError.
     """
     wanted = set(run_ids)
-    found = [s for s in store.that_did(wanted) if s.status == "ok" and s.id not in but]
+    models = {(one.model, one.backend) for one in setups if one.model}
+    alike, akin = list[Session](), list[Session]()
+    for session, setup in setups_of(store, wanted):
+        if session.id not in but and setup in setups:
+            alike.append(session)
+        elif session.id not in but and (setup.model, setup.backend) in models:
+            akin.append(session)
     read = [
-        _only(side_of(store, [one], parts), wanted) for one in _newest(store, found)
+        _only(side_of(store, [one], parts), wanted)
+        for some in (alike, akin)
+        for one in _newest(store, some)
     ]
-    return grouped(read)
+    return [replace(one, speaks=one.setup in setups) for one in grouped(read)]
+
+
+def setups_of(store: Store, run_ids: Collection[str]) -> list[tuple[Session, Setup]]:
+    """The finished sessions that did any of these runs, the newest first, each with
+    the setup of its first run. Raises StoreError."""
+    did = [one for one in store.that_did(run_ids) if one.status == "ok"]
+    first = store.first_runs([one.id for one in did[:MOST_SEEN]])
+    return [
+        (session, setup_of(outlined(first[session.id], parts=False)))
+        for session in did
+        if session.id in first
+    ]
 
 
 def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
@@ -79,37 +114,15 @@ def grouped(sessions: Iterable[tuple[CellRuns, ...]]) -> list[Peers]:
         if cells:
             by.setdefault(_conditions(cells[0].any), []).append(cells)
     return [
-        Peers(drive_of(cells[0][0].any), model_of(cells[0][0].any), tuple(cells))
-        for cells in by.values()
+        Peers(setup, setup.model, tuple(cells)) for (setup, *_), cells in by.items()
     ]
 
 
 def _conditions(run: RunRecord) -> Conditions:
     """What a change of is no noise."""
-    host, backend = run.host, run.backend
-    return (
-        drive_of(run),
-        str(_identity(run).get("firmware", "")),
-        str(host.get("hostname", "")),
-        str(host.get("kernel", "")),
-        f"{backend.name} {backend.version}",
-    )
-
-
-def drive_of(run: RunRecord) -> str:
-    """Which drive it ran on: model and serial number, or a path on its host."""
-    if serial := _identity(run).get("serial"):
-        return f"{model_of(run)} {serial}"
-    return f"{run.host.get('hostname', '')}:{run.target.get('path', '')}"
-
-
-def model_of(run: RunRecord) -> str:
-    """The drive's model; empty of a file."""
-    return str(_identity(run).get("model") or "")
-
-
-def _identity(run: RunRecord) -> dict[str, object]:
-    return dict(run.target.get("identity") or {})
+    firmware = str(identity_of(run).get("firmware", ""))
+    kernel = str(run.host.get("kernel", ""))
+    return setup_of(run), firmware, kernel, run.backend.version
 
 
 class RunFigures:
@@ -135,7 +148,7 @@ class RunFigures:
 def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
     """The components of a metric's variance in all cells of these. Raises StoreError.
 
-    peers = others(store, run_ids)
+    peers = others(store, run_ids, {setup})
     noise = noise_of(RunFigures(reader, parse_metric("iops")), peers)
     noise.session((run_id, 0))       # a Variance, or None
     """
@@ -149,6 +162,8 @@ def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
                 for session in one.sessions
             ),
             compared=one.compared,
+            speaks=one.speaks,
+            place=one.setup.text if one.setup else "",
         )
         for one in peers
     ]

@@ -9,9 +9,9 @@ from msgspec import Struct
 from ioplan.compare.align import align
 from ioplan.compare.call import calls
 from ioplan.compare.comparison import Comparison, side_summary
-from ioplan.compare.earlier import RunFigures, noise_of
+from ioplan.compare.earlier import Peers, RunFigures, noise_of
 from ioplan.compare.figure import MetricPair, MetricTable, metric_side
-from ioplan.compare.learn import drives, keys, peers_of, with_given
+from ioplan.compare.learn import drives, keys, learned_from, peers_of, with_given
 from ioplan.compare.order import units
 from ioplan.compare.outline import needs_parts
 from ioplan.compare.rows import (
@@ -46,7 +46,8 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
     for at, metrics in asked:
         for metric in metrics:
             places.setdefault(metric, []).append(at)
-    tables = list(_tables(reader, (base, new), found.pairs, places, question))
+    peers = peers_of(reader.store, base, new, any(map(needs_parts, places)))
+    tables = list(_tables(reader, peers, (base, new), found.pairs, places, question))
     judged = calls(tables, question.threshold_percent / 100)
     on = drives(base), drives(new)
     subject = Subject(
@@ -73,6 +74,7 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         ),
         rows=tuple(of_one_cell(called[at, m]) for at, ms in asked for m in ms),
         noise=tuple(map(noise_summary, tables)),
+        learned_from=learned_from(peers),
         only_base=tuple(map(cell_name, found.only_base)),
         only_new=tuple(map(cell_name, found.only_new)),
     )
@@ -80,13 +82,13 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
 
 def _tables(
     reader: Reader,
+    peers: Sequence[Peers],
     sides: tuple[Side, Side],
     pairs: Sequence[Pair],
     places: Mapping[Metric, Sequence[int]],
     question: Question,
 ) -> Iterator[MetricTable]:
     """The figures of each metric, and what they differ by of themselves."""
-    peers = peers_of(reader.store, *sides, any(map(needs_parts, places)))
     counts = units(sides[0].sessions, sides[1].sessions)
     for metric, those in places.items():
         figures = RunFigures(reader, metric)

@@ -7,14 +7,12 @@ from math import inf, log1p
 
 from msgspec.structs import replace
 
-from ioplan.compare.earlier import Peers, drive_of, grouped, key_of, others
+from ioplan.compare.earlier import Peers, grouped, key_of, others
 from ioplan.compare.noise import EXACT, Key, MetricNoise
+from ioplan.compare.setup import drive_of, setup_of
 from ioplan.compare.side import CellRuns, Side
 from ioplan.core.shared_variance import Variance
 from ioplan.store.store import Store
-
-ENOUGH = 4
-"""From so many degrees of freedom on, sessions of other drives are left out."""
 
 
 def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
@@ -25,24 +23,48 @@ def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
     """
     sides = [_cells_by_session(side) for side in (base, new)]
     asked = [
-        Peers("", "", tuple(cells), compared=True)
+        Peers(None, "", tuple(cells), compared=True)
         if len(found := grouped(cells)) != 1
         else replace(found[0], compared=True)
         for cells in sides
     ]
     if any(len(grouped(cells)) > 1 for cells in sides):
-        return asked
+        return _speaking(asked)
     ids = {cell.run_id for side in (base, new) for cell in side.cells}
     compared = {session.id for side in (base, new) for session in side.sessions}
-    return [*asked, *_nearest(asked, others(store, ids, compared, parts))]
+    setups = {one.setup for one in asked if one.setup}
+    found = _speaking([*asked, *others(store, ids, setups, compared, parts)])
+    speaking = {one.setup for one in found if one.speaks and one.setup}
+    repeated = {one.setup for one in found if len(one.sessions) > 1}
+    # of two setups, the noise of one alone says nothing of the other
+    known = speaking <= repeated
+    return [replace(one, speaks=one.speaks and known) for one in found]
 
 
-def _nearest(asked: Sequence[Peers], found: Sequence[Peers]) -> list[Peers]:
-    """Of the same drives if they are enough, else of all."""
-    drives = {one.drive for one in asked}
-    same = [one for one in found if one.drive in drives]
-    degrees = sum(len(one.sessions) - 1 for one in (*asked, *same) if one.sessions)
-    return same if degrees >= ENOUGH else list(found)
+def learned_from(peers: Iterable[Peers]) -> tuple[str, ...]:
+    """The ids of the sessions that tell the noise, in their order."""
+    groups = [one.sessions for one in peers if one.speaks and len(one.sessions) > 1]
+    return tuple(sorted({cells[0].any.session for some in groups for cells in some}))
+
+
+def _speaking(peers: Sequence[Peers]) -> list[Peers]:
+    """A simulated session speaks for simulated ones alone."""
+    simulated = [_is_simulated(one) for one in peers]
+    if all(simulated):
+        return list(peers)
+    return [
+        replace(one, speaks=one.speaks and not sim)
+        for one, sim in zip(peers, simulated, strict=True)
+    ]
+
+
+def _is_simulated(peers: Peers) -> bool:
+    return all(
+        setup_of(run).simulated
+        for cells in peers.sessions
+        for cell in cells[:1]
+        for run in cell.runs[:1]
+    )
 
 
 def _cells_by_session(side: Side) -> list[tuple[CellRuns, ...]]:

@@ -41,6 +41,10 @@ class Group(Struct, frozen=True):
     sessions: tuple[Logs, ...]
     compared: bool = False
     """Whether they are a side of the comparison, or earlier ones of the store."""
+    speaks: bool = True
+    """Whether they are of a setup that is compared; else they tell of drives only."""
+    place: str = ""
+    """The target and the backend, for a person."""
 
 
 class MetricNoise(Struct, frozen=True):
@@ -87,29 +91,37 @@ def percent(one: Variance) -> float:
 def learned(
     groups: Sequence[Group], keys: Iterable[Key], floor: float = EXACT
 ) -> MetricNoise:
-    """The components of these cells; no variance is below the floor."""
+    """The components of these cells; no variance is below the floor.
+
+    Figures that never differ tell nothing, unless they are known to a step only.
+    """
     keys, floor = list(keys), max(floor, EXACT)
-    repeated = [group for group in groups if len(group.sessions) > 1]
-    own, shared = _Sums(), _Sums()
+    speaking = [group for group in groups if group.speaks]
+    repeated = [group for group in speaking if len(group.sessions) > 1]
+    least = EXACT if floor == EXACT else -1.0
+    own, shared = _Sums(least), _Sums(least)
     for group in repeated:
         _add_group(group, keys, own, shared)
-    run = _runs(groups, keys)
+    run = _runs(speaking, keys)
     return MetricNoise(
         shared=shared.variance(None, 0.0) or _none_shared(own),
         own=_drawn_together(own, keys, floor),
         run=_drawn_together(run, keys, floor),
         drive=_drives(groups, keys),
-        source=_source(repeated),
+        source=_source(repeated) if own.degrees else "",
     )
 
 
 class _Sums(Struct):
-    """Sums of squares and their degrees of freedom."""
+    """Sums of squares and their degrees of freedom; one of up to `least` adds none."""
 
+    least: float = -1.0
     sums: dict[Key, float] = {}
     degrees: dict[Key, float] = {}
 
     def add(self, key: Key, sum_: float, degrees: float) -> None:
+        if sum_ <= self.least * degrees:
+            return
         self.sums[key] = self.sums.get(key, 0.0) + sum_
         self.degrees[key] = self.degrees.get(key, 0.0) + degrees
 
@@ -227,8 +239,8 @@ def _source(repeated: Sequence[Group]) -> str:
     """Which sessions it comes from."""
     compared = sum(len(one.sessions) for one in repeated if one.compared)
     earlier = sum(len(one.sessions) for one in repeated if not one.compared)
-    drives = len({one.drive for one in repeated if not one.compared})
-    on = f" on {drives} drives" if drives > 1 else ""
+    places = dict.fromkeys(one.place for one in repeated if not one.compared)
+    on = " and ".join(f" on {place}" for place in places if place)
     parts = [f"the {compared} sessions compared"] if compared else []
     parts += [f"{earlier} others that did the same runs{on}"] if earlier else []
     return " and ".join(parts)

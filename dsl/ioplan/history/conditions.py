@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ioplan.compare.earlier import drive_of
+from ioplan.compare.setup import drive_of
 from ioplan.records.record import RunRecord
 
 Conditions = Mapping[str, str]
@@ -59,7 +59,10 @@ BY = ("drive", "firmware", "host", "kernel", "backend", "ioplan")
 """What series may be parted by."""
 USUAL = ("drive", "host", "backend")
 """What they are parted by where nothing is asked: the rest may change within one."""
-PEERS = ("drive", "firmware", "host", "kernel", "backend version")
+PEERS = (
+    *("drive", "firmware", "host", "kernel", "backend version", "backend mode"),
+    *("scheduler", "merges", "write cache", "file system"),
+)
 """Between sessions that have these in common, nothing is known to have changed."""
 
 

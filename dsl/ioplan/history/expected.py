@@ -1,4 +1,4 @@
-"""The noise that a series is expected to have, learned from all cells and drives.
+"""The noise that a series is expected to have, learned from all of its cells.
 
 The newest sessions are left out, as they may be the first of a new level; sessions are
 taken together only while nothing is known to have changed, and no more than BLOCK in a
@@ -24,16 +24,16 @@ ANY_CELL = ("any cell", 0)
 
 
 def expected(
-    parts: Sequence[Sequence[Visit]],
+    visits: Sequence[Visit],
     metric: str,
     cells: Sequence[Cell],
     floor: float,
 ) -> Variance | None:
     """Of one cell's figure from one session to the next; None if nothing tells it.
 
-    `parts` are the sessions of each series: of one drive, or what series are parted by.
+    The sessions are those of one drive, or of what series are parted by.
     """
-    groups = [group for visits in parts for group in _groups(visits, metric)]
+    groups = list(_groups(visits, metric))
     keys = [*(cell.key for cell in cells), ANY_CELL]
     noise: MetricNoise = learned(groups, keys, floor)
     return noise.session(ANY_CELL)

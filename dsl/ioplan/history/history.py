@@ -101,10 +101,10 @@ def _series(
     """A summary and the cells of each part."""
     name = str(metric)
     floor = BUCKET**2 / 12 if metric.percent is not None else EXACT
-    prior = expected(list(parts.values()), name, cells, floor)
     sought = bool(metric.sought) and name not in lowest
     better = sought or metric.name in MORE_IS_BETTER
     for texts, visits in parts.items():
+        prior = expected(visits, name, cells, floor)
         about: dict[str, Any] = {
             "group": dict(zip(by, texts, strict=True)),
             "metric": name,

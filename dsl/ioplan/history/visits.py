@@ -7,9 +7,10 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from ioplan.compare.earlier import RunFigures, key_of, model_of
+from ioplan.compare.earlier import RunFigures, key_of
 from ioplan.compare.noise import Key
 from ioplan.compare.outline import needs_parts, outlined
+from ioplan.compare.setup import model_of
 from ioplan.compare.side import CellRuns, cells_of
 from ioplan.history.conditions import conditions_of
 from ioplan.language.metric import Metric

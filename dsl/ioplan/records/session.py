@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 from pydantic import Field
@@ -49,6 +50,14 @@ class Session(Model):
     )
     tags: Tags = ()
     note: Note = Field(description="a remark of a person", default="")
+
+    def is_on(self, target: str) -> bool:
+        """Whether it ran on a target: a path, a serial number or a name of the lab."""
+        drive = self.drive
+        names = (drive.serial, drive.wwid, drive.lab_name) if drive else ()
+        return target in (self.target, *filter(None, names)) or (
+            os.path.abspath(target) == self.target  # noqa: PTH100  links are kept
+        )
 
 
 EventKind = Literal[

@@ -40,6 +40,15 @@ def sessions_of_runs(count: int) -> str:
     return f"SELECT DISTINCT session FROM run WHERE run_id IN ({names})"
 
 
+def first_of_sessions(count: int) -> str:
+    """The first runs of so many sessions, `:session0` and so on."""
+    names = ", ".join(f":session{at}" for at in range(count))
+    return f"""
+        SELECT run.session, run.seq, run.record, env.facts
+        FROM run JOIN env ON run.env = env.digest
+        WHERE run.seq = 1 AND run.session IN ({names})"""
+
+
 DETAIL = """
     SELECT blob.histograms, blob.series, telemetry.points
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry

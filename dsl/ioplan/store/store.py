@@ -12,7 +12,7 @@ PostgreSQL as well: `Store.at("postgresql://…")`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from ioplan.store.queries import (
     PAGE,
     STATE,
     append_verdicts,
+    first_of_sessions,
     lock_run,
     page_of_runs,
     sessions_of_runs,
@@ -184,6 +185,16 @@ class Store(SessionStore):
                 rows = connection.rows(sessions_of_runs(len(part)), **values)
             found |= {row["session"] for row in rows}
         return [session for session in self.sessions() if session.id in found]
+
+    def first_runs(self, ids: Sequence[str]) -> dict[str, Row]:
+        """The `record` and the host's `facts` of the first run of each session."""
+        found: dict[str, Row] = {}
+        for first in range(0, len(ids), PAGE):
+            part = ids[first : first + PAGE]
+            values = {f"session{at}": id for at, id in enumerate(part)}
+            rows = self._rows(first_of_sessions(len(part)), **values)
+            found |= {row["session"]: row for row in rows}
+        return found
 
     def last_seq(self, session_id: str) -> int:
         """The number of a session's last run; 0 without any."""

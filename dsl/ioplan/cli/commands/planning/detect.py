@@ -11,7 +11,7 @@ from rich.table import Table
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import results_at
-from ioplan.compare.detect import Detection, detection
+from ioplan.compare.detect import Detection, On, detection
 from ioplan.compare.judge import Question
 from ioplan.compare.needed import MOST
 from ioplan.core.text import counted, line
@@ -22,14 +22,19 @@ from ioplan.store.errors import StoreError
 
 
 def print_detection(
-    console: Console, plan: CheckedPlan, change: str, store: Path | None, json: bool
+    console: Console,
+    plan: CheckedPlan,
+    change: str,
+    store: Path | None,
+    on: On,
+    json: bool,
 ) -> None:
     """The sessions a side that `compare` needs. Raises UsageError."""
     percent = _percent(change)
     ids = list(dict.fromkeys(run.run_id for run in places_of(plan).values()))
     if not ids:
         raise UsageError("--detect: the plan has no run to compare")
-    found = _detected(ids, percent, store)
+    found = _detected(ids, percent, store, on)
     if json:
         print_line(found.model_dump_json())
         return
@@ -48,15 +53,15 @@ def _heading(found: Detection) -> str:
     )
 
 
-def _detected(ids: list[str], percent: float, store: Path | None) -> Detection:
+def _detected(ids: list[str], percent: float, store: Path | None, on: On) -> Detection:
     """Without a store, noise is assumed."""
     try:
         with results_at(str(store) if store else None) as results:
-            return detection(results, ids, percent)
+            return detection(results, ids, percent, on)
     except StoreError:
         if store:
             raise
-        return detection(None, ids, percent)
+        return detection(None, ids, percent, on)
 
 
 def _table(found: Detection) -> Table:

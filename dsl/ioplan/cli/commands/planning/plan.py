@@ -17,6 +17,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.cli.selection import only_tests, print_tests
+from ioplan.compare.detect import On
 from ioplan.lab.lab_file import read_lab
 from ioplan.planner.unfold import UNKNOWN
 
@@ -59,11 +60,12 @@ def show_plan(
     if listed:
         print_tests(planned)
         return
+    backend, options = simulated(sim, backend, options)
     if detect:
-        print_detection(Terminal(highlight=False), planned, detect, store, json)
+        on = On(backend, target)
+        print_detection(Terminal(highlight=False), planned, detect, store, on, json)
         return
     capacity_bytes = size(capacity, "--capacity")
-    backend, options = simulated(sim, backend, options)
     choice = _choice(backend, lab, options) if native or backend else None
     if not choice and (allow or allow_approximate or only_exact):
         raise UsageError("--allow and --only-exact are about a backend: add --backend")
