@@ -171,6 +171,17 @@ class StampingDrive(Protocol):
 
 
 @runtime_checkable
+class WatchedDrive(Protocol):
+    """A drive that other programs of this host may begin to use meanwhile."""
+
+    def check_use(self) -> None:
+        """Called before each run and at its end; raises TargetError to end the session.
+
+        What the backend itself has started is no other program.
+        """
+
+
+@runtime_checkable
 class AddressingBackend(Protocol):
     """A backend with targets that only it knows, such as `malloc:64MiB`."""
 

@@ -30,6 +30,7 @@ class Cause(Kind):
         "stuck",
         ("it hangs in the kernel and could not be killed; its target is unusable"),
     )
+    TAKEN = "taken", "something else began to use the target; the session was ended"
     SHORT = "short", "it ended before its time, without a request to stop"
     DEVICE_ERROR = "device-error", "an I/O failed"
     VERIFY = "verify", "blocks did not contain the data last written to them"

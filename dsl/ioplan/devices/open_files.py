@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ioplan.devices.device import single_line
 from ioplan.devices.file_id import Key, key_at, key_of
-from ioplan.devices.proc import listed, processes, threads
+from ioplan.devices.proc import listed, own_pid, processes, threads
 
 WRITING = os.O_WRONLY | os.O_RDWR
 MAPPED = re.compile(
@@ -51,7 +51,7 @@ def openers(status: os.stat_result) -> list[Opener]:
 
 
 def _openers(wanted: Mapping[Key, str], accesses_of: AccessesOf) -> list[Opener]:
-    own, found = str(os.getpid()), set[Opener]()
+    own, found = str(own_pid()), set[Opener]()
     for process in processes():
         if process.name == own:
             continue

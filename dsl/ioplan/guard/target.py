@@ -33,6 +33,7 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
+from ioplan.guard.in_use import UseWatch
 from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
     make_scratch,
@@ -77,8 +78,22 @@ class Target:
         fd: int,
         entry: LabTarget | None = None,
         known: KnownContent | None = None,
+        watch: UseWatch | None = None,
     ) -> None:
         self.facts, self.fd, self.entry, self.known = facts, fd, entry, known
+        self.watch, self.taken = watch, False
+
+    def check_use(self) -> None:
+        """Check that nothing else began to use what is written to; TargetError.
+
+        What is on it then is no longer ioplan's: `close` does not say so.
+        """
+        try:
+            if self.watch:
+                self.watch.check()
+        except BaseException:
+            self.taken = True
+            raise
 
     def check_name(self) -> None:
         """Check that its path still leads to it, for programs that open it by path.
@@ -99,9 +114,10 @@ class Target:
     def close(self) -> None:
         """Unlock it; further calls do nothing."""
         if self.fd >= 0:
-            if self.known:
+            if self.known and not self.taken:
                 self.known.learn(self.fd)
-            mark_closed(self.fd, Path(self.facts.path))
+            if not self.taken:
+                mark_closed(self.fd, Path(self.facts.path))
             os.close(self.fd)
             self.fd = -1
 
@@ -154,10 +170,19 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
         share_lock(path, fd, request)
         if request.writes:
             mark_open(fd, path)
-        return Target(facts, fd, request.entry, known)
+        return Target(facts, fd, request.entry, known, _watch(path, fd, None, request))
     except BaseException:
         os.close(fd)
         raise
+
+
+def _watch(
+    path: Path, fd: int, device: Device | None, request: TargetRequest
+) -> UseWatch | None:
+    """None for what is only read: others may use it, too."""
+    if not request.writes:
+        return None
+    return UseWatch(path, fd, device, participants_of(request))
 
 
 def _check_file(
@@ -188,7 +213,8 @@ def _open_device(
             known = check_device_data(device, fd, facts, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)
-        return Target(facts, fd, request.entry, known)
+        watch = _watch(path, fd, device, request)
+        return Target(facts, fd, request.entry, known, watch)
     except BaseException:
         os.close(fd)
         raise

@@ -12,9 +12,10 @@ from threading import Event as Flag
 from threading import Thread, Timer
 from typing import Any, Self
 
-from ioplan.backends import Drive, Execution
+from ioplan.backends import BackendError, Drive, Execution
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.execute.execute import format_error
+from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.runner.placement import Placement
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments
@@ -112,6 +113,8 @@ class Participant:
 
     def _purge(self) -> None:
         try:
+            if taken := other_use(self.drive):
+                raise BackendError(taken.message)
             self.send("done", text=self.drive.purge(self._on_progress))
         except Exception as error:  # a stranger's code: anything may come
             self.send("failed", text=format_error(error))
@@ -137,7 +140,7 @@ class Participant:
         shared: tuple[str, ...] = ()
         try:
             with self.placement.placed(job) as (placed, shared), watched:
-                for event in self._events(placed):
+                for event in self._while_free(placed):
                     if not isinstance(event, Started):
                         watched.on_event(event)
                     self._send_event(event)
@@ -160,6 +163,15 @@ class Participant:
 
     def _send_event(self, event: Event) -> None:
         self.send("event", event=event.model_dump(mode="json"))
+
+    def _while_free(self, job: Job) -> Iterator[Event]:
+        """Events of a run that nothing else on this host disturbs."""
+        if taken := other_use(self.drive):
+            yield taken
+            return
+        yield from self._events(job)
+        if taken := other_use(self.drive):
+            yield taken
 
     def _events(self, job: Job) -> Iterator[Event]:
         watchdog = Watchdog(lambda: self._execution(job), job, self.limits)
