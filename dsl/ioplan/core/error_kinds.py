@@ -154,6 +154,7 @@ class TargetFault(Kind):
         "open-elsewhere",
         ("another program has it open or mapped for writing"),
     )
+    UNSEEN = "unseen", "programs that use it may be invisible from here"
     IN_USE = "in-use", "the kernel reports that it is in use, but not by what"
     WRITE_PROTECTED = "write-protected", "the device is read-only"
     ZONED = "zoned", "the device has zones"

@@ -14,10 +14,15 @@ from ioplan.devices.file_id import Key, key_of
 from ioplan.devices.open_files import Opener, writers
 from ioplan.devices.overlay import other_names
 from ioplan.devices.proc import own_pid
+from ioplan.devices.sight import unseen
 from ioplan.devices.usage import Host, Obstacle
 from ioplan.guard.errors import TargetError
 from ioplan.guard.shared_lock import Participants, unrelated_openers
 
+SEE_ELSEWHERE = (
+    "run ioplan where it sees all programs; if you know that nothing uses the target, "
+    "add --cannot-see-users, or in the lab file: cannot_see_users = true"
+)
 PROBE_S = 1.0
 """For so long udev, blkid and losetup may have a device open to probe it."""
 
@@ -71,6 +76,13 @@ def _lasting_writers(
             break
         time.sleep(0.01)
     return found
+
+
+def unseen_uses() -> Iterator[Obstacle]:
+    """What may use any target, and cannot be seen from here."""
+    for what in unseen():
+        text = f"may be in use: programs that cannot be seen from here may {what}"
+        yield Obstacle(TargetFault.UNSEEN, text, SEE_ELSEWHERE)
 
 
 class UseWatch:

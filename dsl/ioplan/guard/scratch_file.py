@@ -37,6 +37,11 @@ def is_unchanged_scratch(fd: int, path: Path) -> bool:
     return _read_mark(fd, path) == _closed_mark(fd)
 
 
+def is_own_scratch(fd: int, path: Path) -> bool:
+    """Whether ioplan created it, and nobody else has written to it since."""
+    return is_unchanged_scratch(fd, path) or not foreign_content(fd, path)
+
+
 def foreign_content(fd: int, path: Path) -> str:
     """What is in the file that ioplan must not overwrite; empty if nothing."""
     mark = _read_mark(fd, path)

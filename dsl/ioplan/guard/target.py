@@ -33,9 +33,10 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
-from ioplan.guard.in_use import UseWatch
+from ioplan.guard.in_use import UseWatch, unseen_uses
 from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
+    is_own_scratch,
     make_scratch,
     mark_closed,
     mark_open,
@@ -193,6 +194,8 @@ def _check_file(
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
+    if not is_own_scratch(fd, path):
+        _check_sight(path, request)
     return check_file_data(path, fd, facts, request)
 
 
@@ -210,6 +213,7 @@ def _open_device(
         facts = device_facts(path, fd, identity, firmware_of(device))
         known = None
         if request.writes:
+            _check_sight(path, request)
             known = check_device_data(device, fd, facts, inventory, request)
         check_size(facts, request)
         share_lock(path, fd, request)
@@ -255,6 +259,15 @@ def _check_device(
         raise TargetError(text, TargetFault.NO_ENTRY)
     for obstacle in entry_refusals(identity, request.entry, inventory.all):
         raise _not_permitted(path, obstacle, request)
+
+
+def _check_sight(path: Path, request: TargetRequest) -> None:
+    """Refuse what others may use unseen, unless somebody knows better."""
+    entry = request.entry
+    if request.cannot_see_users or (entry and entry.cannot_see_users):
+        return
+    for obstacle in unseen_uses():
+        raise _refused(path, obstacle)
 
 
 def _refused(path: Path, obstacle: Obstacle) -> TargetError:
