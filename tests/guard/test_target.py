@@ -297,3 +297,15 @@ def test_the_lock_ends_with_the_process(scratch: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     open_target(request(scratch)).close()
+
+
+@pytest.mark.parametrize("size", [0, 100])
+@pytest.mark.parametrize("word", ["overwrite", "overwrite_data"])
+def test_a_file_of_less_than_a_block_is_named_so(
+    size: int, word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(bytes(size))
+    request = TargetRequest(path=str(path), folder=str(tmp_path / "s"), writes=True)
+    with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
+        open_target(request.model_copy(update={word: (str(path),)}))

@@ -166,8 +166,8 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
     try:
         lock(path, fd, request)
         facts = file_facts(path, fd)
-        known = _check_file(path, fd, facts, request) if request.writes else None
         check_size(facts, request)
+        known = _check_file(path, fd, facts, request) if request.writes else None
         share_lock(path, fd, request)
         if request.writes:
             mark_open(fd, path)
@@ -211,11 +211,11 @@ def _open_device(
         _check_device(path, fd, device, request, inventory)
         identity = inventory.identity(device)
         facts = device_facts(path, fd, identity, firmware_of(device))
+        check_size(facts, request)
         known = None
         if request.writes:
             _check_sight(path, request)
             known = check_device_data(device, fd, facts, inventory, request)
-        check_size(facts, request)
         share_lock(path, fd, request)
         watch = _watch(path, fd, device, request)
         return Target(facts, fd, request.entry, known, watch)

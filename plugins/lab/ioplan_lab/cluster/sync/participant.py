@@ -83,6 +83,7 @@ class Participant:
         self.thread: Thread | None = None
         self.watched: InstrumentedRun | None = None
         self.stopped = False
+        self.late = ""
         self.runs = 0
 
     def serve(self, messages: Iterator[Message]) -> None:
@@ -131,7 +132,7 @@ class Participant:
     def _start(self, message: Message) -> None:
         change = {"target": self.drive.facts.path, "await_start": True}
         job = Job.model_validate(message["job"]).model_copy(update=change)
-        self.watchdog, self.stopped = None, False
+        self.watchdog, self.stopped, self.late = None, False, ""
         self.runs += 1
         self._in_thread(self._run, job)
 
@@ -151,7 +152,8 @@ class Participant:
         gathered = watched.telemetry
         telemetry = gathered.means and gathered.means.model_dump(mode="json")
         self.watchdog = self.execution = None
-        self.send("over", telemetry=telemetry, warnings=(*gathered.warnings, *shared))
+        warnings = (*gathered.warnings, *shared, *filter(None, [self.late]))
+        self.send("over", telemetry=telemetry, warnings=warnings)
 
     def _go(self, at_ns: int) -> None:
         """The instruments start with the I/O, too."""
@@ -181,6 +183,7 @@ class Participant:
                 watchdog.stop()
             for event in watchdog:
                 yield self._stored(event) if isinstance(event, Result) else event
+        self.late = watchdog.late()
         if hung := watchdog.failure():
             yield hung
 
